@@ -19,6 +19,8 @@ TAKE_PART: Final[tuple[Scope, ...]] = ("build", "approve")
 ROUTES: Final[Mapping[str, tuple[Scope, ...]]] = {
     "POST /sessions": BUILD,
     "POST /sessions/stream": BUILD,
+    # A message that starts a session needs `build`, an answer that decides `approve`.
+    "POST /process-conversation": TAKE_PART,
     "GET /sessions": READ,
     "GET /sessions/{session_id}": READ,
     "DELETE /sessions/{session_id}": BUILD,

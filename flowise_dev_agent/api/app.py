@@ -34,6 +34,7 @@ from flowise_dev_agent.api.routes import (
     nodes,
     page,
     patterns,
+    process_conversation,
     public_settings,
     sessions,
     sign_in,
@@ -97,6 +98,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     app.state.limiter = limiter = build_limiter(settings.server)
     problems.install(app)
     app.include_router(sessions.build_router(settings.server, limiter))
+    app.include_router(process_conversation.router)
     app.include_router(attachments.router)
     app.include_router(node_artifacts.router)
     app.include_router(versions.router)

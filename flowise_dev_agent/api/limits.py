@@ -30,6 +30,15 @@ def session_start_limit(limiter: Limiter, server: ServerSettings) -> Callable[..
     return limiter.shared_limit(_ceiling(server), scope=_SCOPE)
 
 
+def count_session_start(request: Request) -> None:
+    """Count a start where only some requests of a route are one. Raises HTTPException (429) above the limit."""
+    server: ServerSettings = request.app.state.settings.server
+    most = server.rate_limit_sessions_per_min
+    strategy = request.app.state.limiter.limiter
+    if most and not strategy.hit(RateLimitItemPerMinute(most), _caller(server, request), _SCOPE):
+        raise HTTPException(429, f"Only {most} session starts per minute are allowed.", headers={"Retry-After": "60"})
+
+
 async def limit_chat(request: Request) -> None:
     """A dependency of the routes that ask a flow: each question costs the flow's own model calls."""
     server: ServerSettings = request.app.state.settings.server

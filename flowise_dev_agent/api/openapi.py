@@ -5,8 +5,10 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
+from pydantic import TypeAdapter
 
 from flowise_dev_agent.api import problems
+from flowise_dev_agent.contracts.process_conversation import ChatFrame
 
 
 def operation_id(route: APIRoute) -> str:
@@ -22,6 +24,8 @@ def complete(app: FastAPI) -> None:
         document = generate()
         shared, parts = problems.components(), document["components"]
         parts["schemas"].update(shared["schemas"])
+        frames = TypeAdapter[ChatFrame](ChatFrame).json_schema(ref_template="#/components/schemas/{model}")
+        parts["schemas"].update({**frames.pop("$defs"), "ChatFrame": frames})
         parts["responses"] = shared["responses"]
         parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "description": "AGENT_API_KEY"}}
         document["security"] = [{"key": []}]

@@ -31,8 +31,15 @@ def event_stream(
     Comments keep the connection alive (SSE_KEEPALIVE_SECS). The stream ends when the service stops; the `retry` sent at
     the start tells clients to come back, with `Last-Event-ID`.
     """
+    return stream_of(request, _frames(events, until), headers=headers)
+
+
+def stream_of(
+    request: Request, frames: AsyncGenerator[ServerSentEvent], *, headers: dict[str, str] | None = None
+) -> EventSourceResponse:
+    """A response of frames, kept alive by comments."""
     return EventSourceResponse(
-        _frames(events, until),
+        frames,
         ping=request.app.state.settings.server.sse_keepalive_secs,
         ping_message_factory=lambda: ServerSentEvent(comment="keepalive", sep="\n"),
         sep="\n",

@@ -10,10 +10,10 @@ from pydantic import BaseModel, Field
 
 from flowise_dev_agent.contracts.answers import decides
 from flowise_dev_agent.contracts.interrupts import Interrupt
+from flowise_dev_agent.contracts.question_text import question_text
 from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import AgentError, NeedsPersonError
 from flowise_dev_agent.mcp.host import Approval, ToolContext, client_of, host_of, page_of
-from flowise_dev_agent.mcp.results import question_text
 from flowise_dev_agent.sanitize import shortened
 
 _MESSAGE_CHARS: Final = 6_000

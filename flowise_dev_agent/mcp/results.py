@@ -8,17 +8,10 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.contracts.change import SessionChange
-from flowise_dev_agent.contracts.interrupts import (
-    ClarificationInterrupt,
-    CredentialCheckInterrupt,
-    Interrupt,
-    PatchReviewInterrupt,
-    PlanApprovalInterrupt,
-    ResultReviewInterrupt,
-    SelectTargetInterrupt,
-)
+from flowise_dev_agent.contracts.interrupts import Interrupt
+from flowise_dev_agent.contracts.question_text import question_text, test_lines
 from flowise_dev_agent.contracts.session import ResultView, SessionPage, SessionView
-from flowise_dev_agent.contracts.verdict import Trace, Trial
+from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.sanitize import bounded, json_size, shortened
 
 #: Limits of one result. The page shows what is cut.
@@ -27,7 +20,6 @@ _PART_CHARS: Final = 4_000
 _LINE_CHARS: Final = 300
 _DATA_BYTES: Final = 40_000
 _PROBLEM_BYTES: Final = 8_000
-_MOST_LINES: Final = 30
 
 
 class ChangeInWords(BaseModel):
@@ -116,38 +108,6 @@ def session_lines(view: SessionView, about: SessionReport, actions: Iterable[str
         yield from test_lines(view.result.tests)
     if about.change:
         yield from ("", f"Change: {about.change.summary}", shortened(about.change.text, _PART_CHARS))
-
-
-def question_text(interrupt: Interrupt) -> str:
-    """A question with what is needed to answer it."""
-    return "\n".join([interrupt.message, *_about(interrupt)])
-
-
-def _about(interrupt: Interrupt) -> Iterator[str]:
-    match interrupt:
-        case PlanApprovalInterrupt(data=data):
-            yield shortened(data.plan, _PART_CHARS)
-        case ClarificationInterrupt(data=data):
-            yield from (f"- {question}" for question in data.questions)
-        case SelectTargetInterrupt(data=data):
-            yield from (f"- chatflow_id {flow.id}: {flow.name}" for flow in data.candidates[:_MOST_LINES])
-        case CredentialCheckInterrupt(data=data):
-            for item in data.credentials[:_MOST_LINES]:
-                named = ", ".join(f"{one.name} ({one.id})" for one in item.candidates) or "none"
-                yield f"- {item.type}: {named}"
-        case PatchReviewInterrupt(data=data):
-            for finding in data.findings[:_MOST_LINES]:
-                yield f"- {finding.code} {finding.where}: {finding.message}"
-        case ResultReviewInterrupt(data=data):
-            yield from test_lines(data.tests)
-
-
-def test_lines(tests: Iterable[Trial]) -> Iterator[str]:
-    """The results of tests, a line each."""
-    for test in list(tests)[:_MOST_LINES]:
-        mark = "passed" if test.passed else "failed" if test.category else "not held"
-        said = " ".join((test.answer or test.error).split())
-        yield f"- {mark}: {shortened(test.question, _LINE_CHARS)} -> {shortened(said, _LINE_CHARS)}"
 
 
 def _fitted(view: SessionView) -> SessionView:

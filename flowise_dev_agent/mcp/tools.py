@@ -16,6 +16,7 @@ from flowise_dev_agent.contracts.flow_tests import FlowTestView, TestFlow, Valid
 from flowise_dev_agent.contracts.flow_writes import MAX_FLOW_CHARS
 from flowise_dev_agent.contracts.nodes import NodeOptions, NodeTypeDetails, NodeTypePage
 from flowise_dev_agent.contracts.plan import TestCase
+from flowise_dev_agent.contracts.question_text import test_lines
 from flowise_dev_agent.contracts.requests import (
     Line,
     LongText,
@@ -36,7 +37,6 @@ from flowise_dev_agent.mcp.results import (
     report,
     session_lines,
     succeeded,
-    test_lines,
 )
 from flowise_dev_agent.runtime.admin.catalogue import MOST_HITS, CatalogueHits
 from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary

@@ -1157,6 +1157,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/process-conversation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Process Conversation
+         * @description Say something to a session, or start one, and stream what follows through its next question or its end. What is
+         *     wrong with the message itself is a problem; what goes wrong after that is an `ERROR` frame.
+         */
+        post: operations["process_conversation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/ready": {
         parameters: {
             query?: never;
@@ -2654,6 +2675,38 @@ export interface components {
             node_id: string;
         };
         /**
+         * ChatError
+         * @description Why the message led no further.
+         */
+        ChatError: {
+            /**
+             * Details
+             * @description What to do.
+             * @default
+             */
+            details: string;
+            /** Error Code */
+            error_code: string;
+            /**
+             * Is Recoverable
+             * @description The session goes on with another message.
+             */
+            is_recoverable: boolean;
+            /** Message */
+            message: string;
+        };
+        ChatFrame: components["schemas"]["StatusFrame"] | components["schemas"]["MessageFrame"] | components["schemas"]["WorkflowFrame"] | components["schemas"]["ErrorFrame"];
+        /**
+         * ChatPair
+         * @description What the person said, and what the session asked then.
+         */
+        ChatPair: {
+            /** Agent */
+            agent: string;
+            /** User */
+            user: string;
+        };
+        /**
          * ChatQuestion
          * @description The body of `POST /flows/{id}/chat`: a `question`, the fields of the flow's `form`, or a decision (`human`).
          */
@@ -3954,6 +4007,26 @@ export interface components {
              * @enum {string}
              */
             type: "error";
+        };
+        /**
+         * ErrorFrame
+         * @description The message led no further.
+         */
+        ErrorFrame: {
+            error: components["schemas"]["ChatError"];
+            /**
+             * Is Final
+             * @description Nothing follows before the next message.
+             * @default false
+             */
+            is_final: boolean;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            response_type: "ERROR";
+            /** Session Id */
+            session_id: string;
         };
         /**
          * Evaluation
@@ -5331,6 +5404,27 @@ export interface components {
              * @default
              */
             query_text: string;
+        };
+        /**
+         * MessageFrame
+         * @description The session says or asks something.
+         */
+        MessageFrame: {
+            /**
+             * Is Final
+             * @description Nothing follows before the next message.
+             * @default false
+             */
+            is_final: boolean;
+            /** Message */
+            message: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            response_type: "MESSAGE";
+            /** Session Id */
+            session_id: string;
         };
         /**
          * MilestonePayload
@@ -6882,6 +6976,34 @@ export interface components {
             type: string;
         };
         /**
+         * ProcessConversation
+         * @description The body of `POST /process-conversation`.
+         */
+        ProcessConversation: {
+            /**
+             * Message
+             * @description What to build or change; in a session that asks, the answer in words. Only a plain yes approves.
+             */
+            message: string;
+            /**
+             * Origin
+             * @description Of a new session.
+             * @default create
+             * @enum {string}
+             */
+            origin: "create" | "edit" | "copy";
+            /**
+             * Session Id
+             * @description Of the session that the message belongs to; a new session when there is none of it.
+             */
+            session_id?: string | null;
+            /**
+             * Source Workflow Id
+             * @description Id or exact name of the chatflow to edit or copy; asked for when left out.
+             */
+            source_workflow_id?: string | null;
+        };
+        /**
          * PromoteFlow
          * @description The body of `POST /flows/{id}/promote`.
          */
@@ -7871,6 +7993,38 @@ export interface components {
             text: string;
         };
         /**
+         * StageState
+         * @description Where the session is.
+         */
+        StageState: {
+            /**
+             * Chatflow Id
+             * @default null
+             */
+            chatflow_id: string | null;
+            /**
+             * History
+             * @description On the first frame of a turn: the last ten pairs, each text shortened.
+             */
+            history?: components["schemas"]["ChatPair"][];
+            /**
+             * Iteration
+             * @default 0
+             */
+            iteration: number;
+            /**
+             * Outcome
+             * @description How it ended.
+             * @default null
+             */
+            outcome: ("accepted" | "answered" | "rolled_back" | "declined" | "cancelled") | null;
+            /**
+             * Phase
+             * @description Of the session's steps.
+             */
+            phase: string | null;
+        };
+        /**
          * StartForm
          * @description The form that starts a flow.
          */
@@ -8063,6 +8217,45 @@ export interface components {
              * @description Verifies this session's webhooks (`whsec_...`). Not shown again.
              */
             webhook_secret?: string | null;
+        };
+        /**
+         * StatusChange
+         * @description A stage and the one before it.
+         */
+        StatusChange: {
+            /**
+             * Current Stage
+             * @enum {string}
+             */
+            current_stage: "clarification" | "workflow_generation" | "conversion_generation" | "completed" | "failed";
+            /**
+             * Node Name
+             * @description The step that begins.
+             */
+            node_name: string | null;
+            /** Previous Stage */
+            previous_stage: ("clarification" | "workflow_generation" | "conversion_generation" | "completed" | "failed") | null;
+            stage_state: components["schemas"]["StageState"];
+        };
+        /**
+         * StatusFrame
+         * @description The session is in a stage.
+         */
+        StatusFrame: {
+            /**
+             * Is Final
+             * @description Nothing follows before the next message.
+             * @default false
+             */
+            is_final: boolean;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            response_type: "STATUS_CHANGE";
+            /** Session Id */
+            session_id: string;
+            status_change: components["schemas"]["StatusChange"];
         };
         /**
          * StepResult
@@ -9171,6 +9364,30 @@ export interface components {
              * @enum {string}
              */
             state: "running" | "restarting";
+        };
+        /**
+         * WorkflowFrame
+         * @description The finished chatflow.
+         */
+        WorkflowFrame: {
+            /**
+             * Is Final
+             * @description Nothing follows before the next message.
+             * @default false
+             */
+            is_final: boolean;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            response_type: "WORKFLOW";
+            /** Session Id */
+            session_id: string;
+            /**
+             * Workflow
+             * @description JSON: `{id, name, type, flowData}`, secrets masked.
+             */
+            workflow: string;
         };
         /**
          * WriteData
@@ -11748,6 +11965,49 @@ export interface operations {
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    process_conversation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProcessConversation"];
+            };
+        };
+        responses: {
+            /** @description A stream of frames: `event` is the `response_type`, `data` the frame as JSON. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["ChatFrame"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409"];
+            /** @description Request Entity Too Large */
+            413: components["responses"]["Problem413"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Too Many Requests */
+            429: components["responses"]["Problem429"];
             /** @description Internal Server Error */
             500: components["responses"]["Problem500"];
             /** @description Service Unavailable */

@@ -1,0 +1,44 @@
+"""The chat entry: a message of a person, and what follows from it as frames of a chat."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from fastapi import APIRouter, Request
+from sse_starlette import EventSourceResponse, ServerSentEvent
+
+from flowise_dev_agent.api.deps import IdempotencyKey, engine
+from flowise_dev_agent.api.limits import count_session_start
+from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.sse import stream_of
+from flowise_dev_agent.caller import require
+from flowise_dev_agent.contracts.process_conversation import ChatFrame, ProcessConversation
+from flowise_dev_agent.runtime.sessions.chat_entry import ChatEntry
+
+router = APIRouter(tags=["sessions"])
+
+_FRAMES = {
+    200: {
+        "content": {"text/event-stream": {"schema": {"$ref": "#/components/schemas/ChatFrame"}}},
+        "description": "A stream of frames: `event` is the `response_type`, `data` the frame as JSON.",
+    }
+}
+
+
+@router.post("/process-conversation", response_class=EventSourceResponse, responses=_FRAMES | declared(409, 413, 429))
+async def process_conversation(
+    request: Request, body: ProcessConversation, idempotency_key: IdempotencyKey = None
+) -> EventSourceResponse:
+    """Say something to a session, or start one, and stream what follows through its next question or its end. What is
+    wrong with the message itself is a problem; what goes wrong after that is an `ERROR` frame."""
+    running = engine(request)
+    chat = ChatEntry(running.service, running.conversations, running.flows)
+    if is_new := await chat.is_new(body):
+        require("build")
+        count_session_start(request)
+    return stream_of(request, _frames(chat.turn(body, is_new=is_new, idempotency_key=idempotency_key)))
+
+
+async def _frames(told: AsyncGenerator[ChatFrame]) -> AsyncGenerator[ServerSentEvent]:
+    async with aclosing(told):
+        async for frame in told:
+            yield ServerSentEvent(frame.model_dump_json(), event=frame.response_type, sep="\n")
