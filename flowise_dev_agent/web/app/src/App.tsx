@@ -1,9 +1,10 @@
-import { type ComponentType, lazy, Suspense, useEffect, useRef } from "react";
+import { type ComponentType, lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Link, Route, Router, Switch, useLocation } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
 import { t } from "./i18n";
 import { KeyDialog } from "./ui/KeyDialog";
 import { LanguageMenu } from "./ui/LanguageMenu";
+import { useNotices } from "./ui/notices";
 import { Person } from "./ui/Person";
 import { ThemeToggle } from "./ui/ThemeToggle";
 
@@ -25,6 +26,8 @@ const Knowledge = lazy(() => import("./admin/KnowledgeView").then((module) => ({
 const Webhooks = lazy(() => import("./admin/WebhooksView").then((module) => ({ default: module.WebhooksView })));
 const Settings = lazy(() => import("./admin/SettingsView").then((module) => ({ default: module.SettingsView })));
 const Reference = lazy(() => import("./admin/ReferenceView").then((module) => ({ default: module.ReferenceView })));
+
+const Palette = lazy(() => import("./ui/Palette").then((module) => ({ default: module.Palette })));
 
 /** Paths are behind the `#`, because the service's own paths are its API. */
 const VIEWS: View[] = [
@@ -48,6 +51,7 @@ const focusContent = () => document.getElementById("main")?.focus();
 
 /** The frame around every view: name, navigation, theme, and the dialog for the key. */
 export function App() {
+  useNotices();
   return (
     <Router hook={useHashLocation}>
       <button type="button" className="button skip" onClick={focusContent}>
@@ -58,6 +62,7 @@ export function App() {
           {t("Flowise Dev Agent")}
         </Link>
         <Navigation />
+        <Finder />
         <Person />
         <LanguageMenu />
         <ThemeToggle />
@@ -81,6 +86,35 @@ export function App() {
       </main>
       <KeyDialog />
     </Router>
+  );
+}
+
+/** The button of the command palette, and its keys. */
+function Finder() {
+  const [open, setOpen] = useState(false);
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey) return;
+      // Nothing is over a dialog that needs an answer.
+      if (document.querySelector("dialog[open]:not(.palette)")) return;
+      event.preventDefault();
+      setOpen(true);
+    };
+    window.addEventListener("keydown", pressed);
+    return () => window.removeEventListener("keydown", pressed);
+  }, []);
+  const views = VIEWS.flatMap(({ path, title }) => (title ? [{ path, title: t(title) }] : []));
+  return (
+    <>
+      <button type="button" className="button plain finder-button" onClick={() => setOpen(true)}>
+        {t("Go to")} <kbd>Ctrl K</kbd>
+      </button>
+      {open && (
+        <Suspense>
+          <Palette views={views} onClose={() => setOpen(false)} />
+        </Suspense>
+      )}
+    </>
   );
 }
 

@@ -1,10 +1,11 @@
-import { useContext } from "react";
-import { countEdits, EditingContext } from "../flow/edits";
+import { useContext, useEffect } from "react";
+import { countEdits, type Editing, EditingContext } from "../flow/edits";
 import { t } from "../i18n";
 
 /** What the person has changed by hand and not sent yet. */
 export function EditBar() {
   const editing = useContext(EditingContext);
+  useUndoKeys(editing);
   if (!editing) return null;
   const count = countEdits(editing.edits);
   if (count === 0 && !editing.redo) return <small>{t("Click a node in the picture to change it by hand.")}</small>;
@@ -24,4 +25,21 @@ export function EditBar() {
       </button>
     </fieldset>
   );
+}
+
+/** Ctrl+Z takes the last change back, Ctrl+Shift+Z or Ctrl+Y makes it again; in a text field they are the field's own. */
+function useUndoKeys(editing: Editing | null) {
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
+      if ((event.target as Element | null)?.closest?.("input:not([type=checkbox]), textarea, select, dialog")) return;
+      const key = event.key.toLowerCase();
+      const step = key === "y" || (key === "z" && event.shiftKey) ? editing?.redo : key === "z" ? editing?.undo : null;
+      if (!step) return;
+      event.preventDefault();
+      step();
+    };
+    window.addEventListener("keydown", pressed);
+    return () => window.removeEventListener("keydown", pressed);
+  }, [editing]);
 }
