@@ -15,6 +15,8 @@ def clean_text(text: str) -> str:
     """`text` with NUL and lone surrogates replaced by U+FFFD."""
     if "\x00" in text:
         text = text.replace("\x00", _REPLACEMENT)
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -25,8 +27,18 @@ def clean_text(text: str) -> str:
 
 def clean_json(value: Any) -> Any:
     """A copy of `value` that is plain JSON: texts cleaned, NaN and infinities None, foreign objects as their text."""
+    # By exact type first: nearly all values are of these.
+    kind = type(value)
+    if kind is str:
+        return clean_text(value)
+    if value is None or kind is bool or kind is int:
+        return value
+    if kind is dict:
+        return {clean_text(str(key)): clean_json(item) for key, item in value.items()}
+    if kind is list:
+        return [clean_json(item) for item in value]
     match value:
-        case None | bool() | int():
+        case int():
             return value
         case float():
             return value if math.isfinite(value) else None

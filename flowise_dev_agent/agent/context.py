@@ -1,10 +1,11 @@
 """What the nodes work with at run time: resolved per session from its instance, never checkpointed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
+from flowise_dev_agent.contracts.events import NodeEvent
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange
@@ -16,6 +17,10 @@ from flowise_dev_agent.knowledge.templates import Template, TemplateStore
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings
+
+
+def _unheard(_: NodeEvent) -> None:
+    """Nobody listens."""
 
 
 class Knowledge(Protocol):
@@ -91,6 +96,8 @@ class AgentContext:
     #: Accepted flows that new ones may start from; None: patterns are neither used nor stored.
     patterns: PatternLibrary | None = None
     files: SessionFiles | None = None
+    #: Takes an event at once, for what need not wait for the graph's stream.
+    emit: Callable[[NodeEvent], None] = _unheard
 
     async def attachments(self) -> tuple[AttachmentFacts, ...]:
         """What is known of the session's files."""

@@ -50,6 +50,7 @@ class Emitter:
 
     def __init__(self, runtime: Runtime[AgentContext], node: str) -> None:
         self._write = runtime.stream_writer
+        self._emit = runtime.context.emit
         self._node = node
 
     def put(self, data: EventData, summary: str = "") -> None:
@@ -73,5 +74,6 @@ class Emitter:
 
     @property
     def delta(self) -> DeltaSink:
-        """Forwards a model's text while it is written; not stored."""
-        return lambda text: self.put(TokenData(text=text))
+        """Forwards a model's text while it is written; not stored. Hundreds of pieces come: not through the graph."""
+        node, phase, emit = self._node, NODE_PHASES[self._node], self._emit
+        return lambda text: emit(NodeEvent(node, phase, "", TokenData(text=text)))

@@ -54,6 +54,8 @@ class Bounded(Contract):
 
         `truncated` names what was left out.
         """
+        if json_size(self.model_dump(mode="json")) <= limit:
+            return self
         shown: JsonObject = self.model_dump(mode="json", exclude_defaults=True)
         fields = type(self).model_fields
         spare = [name for name in shown if name != "truncated" and not fields[name].is_required()]

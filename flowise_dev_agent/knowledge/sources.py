@@ -1,6 +1,7 @@
 """What the stores need of a Flowise client and of the database; `flowise` and `persistence` have it."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Protocol
 
 from flowise_dev_agent.contracts.base import JsonMapping, JsonObject
@@ -76,6 +77,7 @@ class NodeCache(Protocol):
 class TemplateCache(Protocol):
     """Where templates are kept; see `persistence.InstanceTemplates`."""
 
+    async def read_at(self, instance_id: str, endpoint: str) -> tuple[datetime, float] | None: ...
     async def listed(self, instance_id: str, endpoint: str) -> tuple[list[JsonObject], float] | None: ...
     async def save(
         self, instance_id: str, endpoint: str, entries: Sequence[JsonMapping], contents: Mapping[str, str]

@@ -181,14 +181,23 @@ class TemplateKnowledge:
         self._ttl = ttl_secs
         self._cache = cache
         self._locks: dict[str, asyncio.Lock] = {}
+        #: By instance and endpoint: when it was read, and the store.
+        self._stores: dict[tuple[str, str], tuple[datetime, TemplateStore]] = {}
 
     async def store(self, instance_id: str, endpoint: str) -> TemplateStore:
         """What the instance was last seen to offer, else what is committed."""
-        listed = await self._cache.listed(instance_id, endpoint)
-        if listed is None:
+        read = await self._cache.read_at(instance_id, endpoint)
+        if read is None:
             store, age_secs = self._committed, (datetime.now(UTC) - self._committed_at).total_seconds()
         else:
-            store, age_secs = TemplateStore(Template.model_validate(entry) for entry in listed[0]), listed[1]
+            read_at, age_secs = read
+            known = self._stores.get((instance_id, endpoint))
+            if known is None or known[0] != read_at:
+                # Checking the entries and indexing their words takes longer than all else that is done with them.
+                entries, _ = await self._cache.listed(instance_id, endpoint) or ([], 0.0)
+                known = read_at, TemplateStore(Template.model_validate(entry) for entry in entries)
+                self._stores[instance_id, endpoint] = known
+            store = known[1]
         if age_secs >= self._ttl:
             _log.debug("templates of instance %s are stale: %d seconds old", instance_id, age_secs)
         return store

@@ -18,7 +18,7 @@ from flowise_dev_agent.persistence.database import Connection, Database, jsonb
 from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.persistence.notices import Notices
 from flowise_dev_agent.redaction import masked, redacted
-from flowise_dev_agent.sanitize import bounded, clean_json, json_size, shortened
+from flowise_dev_agent.sanitize import bounded, clean_json, shortened
 
 #: Whole events without a number, never stored.
 LIVE_CHANNEL: Final = "fda_live"
@@ -158,27 +158,14 @@ class Events:
                 raise LeaseLostError("The session was deleted in the meantime.")
         await self._notices.tell(session_id, "event")
 
-    async def send_live(self, event: StoredEvent) -> None:
-        """Send an event to current listeners: neither stored nor numbered, and dropped when it is too big."""
-        payload = clean_json(
-            {
-                "session_id": event.session_id,
-                "ts": event.ts.isoformat(),
-                "run_id": event.run_id,
-                "type": event.type,
-                "node": event.node,
-                "phase": event.phase,
-                "status": event.status,
-                "summary": shortened(masked(event.summary), MAX_SUMMARY_CHARS),
-                "data": bounded(redacted(event.data), MAX_DATA_BYTES),
-            }
-        )
-        if json_size(payload) > MAX_LIVE_BYTES:
-            return
-        async with self._database.connection() as connection:
-            await connection.execute(
-                "SELECT pg_notify(%s, %s)", (LIVE_CHANNEL, json.dumps(payload, ensure_ascii=False))
-            )
+    async def send_live(self, events: Sequence[StoredEvent]) -> None:
+        """Send events to current listeners: neither stored nor numbered, and dropped when they are too big."""
+        payloads = [payload for event in events if (payload := _live_payload(event))]
+        if payloads:
+            async with self._database.connection() as connection:
+                await connection.execute(
+                    "SELECT pg_notify(%s, payload) FROM unnest(%s::text[]) AS payload", (LIVE_CHANNEL, payloads)
+                )
 
     async def read(
         self, session_id: UUID, *, after: int, limit: int = 500, types: Sequence[str] | None = None
@@ -221,6 +208,24 @@ class Events:
             "SELECT id, event_seq, status FROM sessions WHERE id = ANY(%s)", (list(session_ids),)
         )
         return {row["id"]: (row["event_seq"], row["status"]) for row in rows}
+
+
+def _live_payload(event: StoredEvent) -> str | None:
+    payload = clean_json(
+        {
+            "session_id": event.session_id,
+            "ts": event.ts.isoformat(),
+            "run_id": event.run_id,
+            "type": event.type,
+            "node": event.node,
+            "phase": event.phase,
+            "status": event.status,
+            "summary": shortened(masked(event.summary), MAX_SUMMARY_CHARS),
+            "data": bounded(redacted(event.data), MAX_DATA_BYTES),
+        }
+    )
+    text = json.dumps(payload, ensure_ascii=False)
+    return text if len(text.encode()) <= MAX_LIVE_BYTES else None
 
 
 async def insert(connection: Connection, session_id: UUID, run_id: UUID | None, events: Sequence[NewEvent]) -> None:

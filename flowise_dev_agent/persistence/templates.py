@@ -1,6 +1,7 @@
 """Marketplace templates: what each instance offers, and the flows themselves by hash."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from flowise_dev_agent.persistence.database import Database, jsonb
@@ -11,6 +12,15 @@ class InstanceTemplates:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    async def read_at(self, instance_id: str, endpoint: str) -> tuple[datetime, float] | None:
+        """When the instance was last read, and how many seconds ago that was; None when it never was."""
+        row = await self._database.fetch_one(
+            "SELECT fetched_at, EXTRACT(EPOCH FROM now() - fetched_at)::float AS age_secs FROM instance_templates"
+            " WHERE instance_id = %s AND endpoint = %s",
+            (instance_id, endpoint),
+        )
+        return None if row is None else (row["fetched_at"], float(row["age_secs"]))
 
     async def listed(self, instance_id: str, endpoint: str) -> tuple[list[dict[str, Any]], float] | None:
         """(entries, age in seconds) of what the instance offers; None when it was never read."""

@@ -155,7 +155,6 @@ class _Contexts:
 
     def for_run(self, session: SessionRow, lease: Lease, emit: Emit, /) -> AgentContext:
         """The context of one run. Raises InvalidInputError when the settings no longer name the instance."""
-        del emit  # nodes write to the run's stream themselves
         client = self.instances.client(session.instance_id)
         return AgentContext(
             session_id=str(session.id),
@@ -179,6 +178,7 @@ class _Contexts:
             model_stand_in=self.model_stand_in,
             patterns=PatternLibrary(self.patterns, instance_id=session.instance_id, owner=current_caller().owner),
             files=_SessionFiles(session.id, self.files),
+            emit=emit,
         )
 
 

@@ -210,7 +210,8 @@ class EventWriter:
                     self._stored.popleft()
                 self._written_at = asyncio.get_running_loop().time()
             while self._live:
-                await self._events.send_live(self._live.popleft())
+                batch = [self._live.popleft() for _ in range(min(len(self._live), _BATCH))]
+                await self._events.send_live(batch)
         except DatabaseUnavailableError:
             self._live.clear()  # nobody could have received it
             await asyncio.sleep(_RETRY_SECS)

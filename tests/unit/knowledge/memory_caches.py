@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from flowise_dev_agent.persistence import CatalogueHead
@@ -85,10 +86,16 @@ class MemoryTemplates:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self.lists = 0
         self._listed: dict[tuple[str, str], tuple[list[dict[str, Any]], float]] = {}
         self._contents: dict[str, str] = {}
 
+    async def read_at(self, instance_id: str, endpoint: str) -> tuple[datetime, float] | None:
+        entry = self._listed.get((instance_id, endpoint))
+        return None if entry is None else (datetime.fromtimestamp(entry[1], UTC), self._clock() - entry[1])
+
     async def listed(self, instance_id: str, endpoint: str) -> tuple[list[dict[str, Any]], float] | None:
+        self.lists += 1
         entry = self._listed.get((instance_id, endpoint))
         return None if entry is None else (entry[0], self._clock() - entry[1])
 

@@ -167,6 +167,19 @@ async def test_a_stale_list_stays_in_use_with_a_line_in_the_debug_log(
     assert [record.message for record in caplog.records] == stale
 
 
+async def test_a_list_is_read_from_the_cache_once_until_the_server_was_read_again() -> None:
+    market, now = Market(), [0.0]
+    cache = MemoryTemplates(lambda: now[0])
+    knowledge, other = TemplateKnowledge(60, cache), TemplateKnowledge(60, cache)
+    await other.refresh("a", market)
+    first = await knowledge.store("a", ENDPOINT)
+    assert (await knowledge.store("a", ENDPOINT) is first, cache.lists) == (True, 1)
+    now[0] = 1.0
+    market.rows.pop()
+    await other.refresh("a", market)
+    assert (len(await knowledge.store("a", ENDPOINT)), cache.lists) == (len(first) - 1, 2)
+
+
 async def test_the_committed_list_is_as_old_as_its_meta_file_says(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "flowise_dev_agent.knowledge.templates")
     cache = MemoryTemplates()

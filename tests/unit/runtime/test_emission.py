@@ -32,8 +32,8 @@ class Log(Events):
         self.stored += events
         self.appended.set()
 
-    async def send_live(self, event: StoredEvent) -> None:
-        self.live.append(event)
+    async def send_live(self, events: Sequence[StoredEvent]) -> None:
+        self.live += events
 
 
 def writer(log: Log) -> EventWriter:

@@ -214,8 +214,8 @@ class Tables:
         self.owned(lease)
         self.events += events
 
-    async def send_live(self, event: Any) -> None:
-        del event
+    async def send_live(self, events: Any) -> None:
+        del events
 
 
 class Intents(FakeIntents):
