@@ -22,7 +22,13 @@ FLOWISE_CALLS = 7
 STATEMENTS = 56
 _TIMED = (
     *("pg_notify", "UPDATE sessions SET event_seq", "SELECT EXISTS", "advisory", "lost_epoch"),
-    *("procrastinate_fetch", "procrastinate_finish", "procrastinate_unregister", "procrastinate_workers"),
+    *(
+        "procrastinate_update_heartbeat",
+        "procrastinate_fetch",
+        "procrastinate_finish",
+        "procrastinate_unregister",
+        "procrastinate_workers",
+    ),
     *("webhook_deliveries AS delivery", "knowledge_refreshes AS refresh", "flow_tests AS test"),
 )
 
