@@ -208,7 +208,6 @@ async def test_later_wish_keeps_the_earlier_one(catalogue: NodeStore) -> None:
 @pytest.mark.parametrize(
     ("wish", "said"),
     [
-        ("remove the memory", "cannot be removed"),
         ("hmm, not quite", "«Hmm, not quite»"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowise_dev_agent.agent.prompt_context import connected_inputs
+from flowise_dev_agent.agent.prompt_context import components_of, connected_inputs
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PlanContract, PlanRequest
@@ -405,6 +405,127 @@ def test_a_value_out_of_range_is_asked_for_and_the_answer_set() -> None:
 def test_settings_are_emptied_and_switched_off_by_their_titles() -> None:
     plan = planned(HORSES, "max tokens auf 800 und das Timeout weg, außerdem Streaming aus")
     assert {value.param: value.value for value in plan.values} == {"maxTokens": 800, "timeout": "", "streaming": False}
+
+
+CHUNKS = flow(
+    BOATS,
+    AddNode(node_name="memoryVectorStore", node_id="memoryVectorStore_0"),
+    AddNode(node_name="recursiveCharacterTextSplitter", node_id="recursiveCharacterTextSplitter_0"),
+)
+
+
+@pytest.mark.parametrize(
+    ("wish", "changed"),
+    [
+        ("8 chunks please, chunk size 500", {"topK": 8, "chunkSize": 500}),
+        ("Bitte 6 Treffer holen und Abschnitte von 800 Zeichen", {"topK": 6, "chunkSize": 800}),
+        ("récupère 5 extraits au lieu de 4", {"topK": 5}),
+        ("Put temprature to 0.2", {"temperature": 0.2}),
+        ("set temperture 0.3 and the chunk overlapp to 40", {"temperature": 0.3, "chunkOverlap": 40}),
+        ("temp runter auf 0.1", {"temperature": 0.1}),
+        ("chunk size 600", {"chunkSize": 600}),
+    ],
+)
+def test_a_number_beside_the_word_of_a_setting_is_set(wish: str, changed: dict[str, Any]) -> None:
+    plan = planned(BOATS, wish, graph=CHUNKS)
+    assert plan.declined is None
+    assert {value.param: value.value for value in plan.values} == changed
+
+
+@pytest.mark.parametrize(
+    "wish", ["chunk size 500", "give me 3 loops at most", "limit the memory to 0.5 tokens of 7 chunks"]
+)
+def test_a_setting_that_the_flow_does_not_have_gets_into_no_prompt(wish: str) -> None:
+    assert prompt_after(BOATS, planned(BOATS, wish)) == BOATS
+
+
+def test_massages_are_no_messages() -> None:
+    assert [value.value for value in planned(BOATS, "Say that 3 massages cost 80 euros").values] == [
+        "Say that 3 massages cost 80 euros"
+    ]
+
+
+STEPS = [
+    AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+    AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", label="Writer",
+            params={"llmModel": "chatOpenAI", "llmModelConfig": {"temperature": 0.7}}),
+    AddNode(node_name="agentAgentflow", node_id="agentAgentflow_0", label="Editor",
+            params={"agentModel": "chatOpenAI", "agentModelConfig": {"temperature": 0.7}}),
+    AddNode(node_name="loopAgentflow", node_id="loopAgentflow_0", params={"loopBackToNode": "llmAgentflow_0-Writer"}),
+    AddNode(node_name="directReplyAgentflow", node_id="directReplyAgentflow_0"),
+    Connect(source_node_id="startAgentflow_0", target_node_id="llmAgentflow_0", target_anchor=""),
+    Connect(source_node_id="llmAgentflow_0", target_node_id="agentAgentflow_0", target_anchor=""),
+    Connect(source_node_id="agentAgentflow_0", target_node_id="directReplyAgentflow_0", target_anchor=""),
+]  # fmt: skip
+EDITOR = "agentAgentflow_0.agentModelConfig"
+
+
+@pytest.mark.parametrize(
+    ("wish", "changed"),
+    [
+        ("loop at most 3 times", {"loopAgentflow_0.maxLoopCount": 3}),
+        ("max 3 keer herhalen", {"loopAgentflow_0.maxLoopCount": 3}),
+        ("Set the temperature of the second one to 0", {f"{EDITOR}.temperature": 0}),
+        ("the Editor should use gpt-4o-mini, not the Writer", {f"{EDITOR}.modelName": "gpt-4o-mini"}),
+        (
+            "the Editor should use Claude, not the Writer",
+            {"agentAgentflow_0.agentModel": "chatAnthropic", f"{EDITOR}.temperature": 0.7},
+        ),
+    ],
+)  # fmt: skip
+def test_of_steps_only_the_one_that_is_meant_changes_and_keeps_its_values(wish: str, changed: dict[str, Any]) -> None:
+    graph = compile_ops(GraphIR.empty(), STEPS, STORE.schemas).graph
+    plan = planned("", wish, graph=graph, inside=components_of(graph))
+    assert plan.declined is None
+    assert {f"{v.node_id}.{v.param}": v.value for v in plan.values if v.value is not True} == changed
+
+
+@pytest.mark.parametrize("wish", ["ask me before the reply is sent", "Frag mich, bevor die Antwort rausgeht"])
+def test_a_person_is_asked_in_front_of_the_reply(wish: str) -> None:
+    plan = planned("", wish, graph=compile_ops(GraphIR.empty(), STEPS, STORE.schemas).graph)
+    assert {node.node_name for node in plan.nodes if not node.existing} == {"humanInputAgentflow"}
+    assert [(one.source, one.target) for one in plan.disconnections] == [("agentAgentflow_0", "directReplyAgentflow_0")]
+    assert [(one.source, one.output, one.target) for one in plan.connections] == [
+        ("agentAgentflow_0", "agentAgentflow", "humanInputAgentflow_0"),
+        ("humanInputAgentflow_0", "proceed", "directReplyAgentflow_0"),
+    ]
+    assert "approval" in (planned(BOATS, "ask a person before sending the answer").declined or "")
+
+
+def test_a_conversation_without_memory_goes_on_as_a_chain_with_its_words() -> None:
+    for wish in ("remove the memory", "Nimm das Gedächtnis raus"):
+        plan = planned(BOATS, wish)
+        assert set(plan.removals) == {"bufferMemory_0", "conversationChain_0"}
+        assert {node.node_name for node in plan.nodes if not node.existing} == {"llmChain", "promptTemplate"}
+        assert [v.value for v in plan.values if v.param == "template"] == [f"{BOATS}\n\n{{text}}"]
+
+
+@pytest.mark.parametrize(
+    ("wish", "added"),
+    [
+        ("My boss is driving me mad. Tell people that dogs stay outside.", "Tell people that dogs stay outside."),
+        ("Hola! El otro día se enfadó uno. Añade que las toallas cuestan 2 €. Gracias!", "Las toallas cuestan 2 €."),
+        ("Eine Kundin hat sich beschwert, und ich durfte mich entschuldigen. Bitte niemals Termine versprechen. "
+         "Sonst nichts ändern!", "Niemals Termine versprechen."),
+        ("Bitte noch rein: Am Ende immer „Bis bald!“ schreiben", "Am Ende immer „Bis bald!“ schreiben"),
+        ("Cześć, dopisz proszę, że parking jest za budynkiem. Reszty nie ruszaj.", "Parking jest za budynkiem."),
+    ],
+)  # fmt: skip
+def test_remarks_and_words_to_the_builder_get_into_no_prompt(wish: str, added: str) -> None:
+    assert prompt_after(BOATS, planned(BOATS, wish)) == f"{BOATS}\n{added}"
+
+
+@pytest.mark.parametrize(
+    ("wish", "name"),
+    [
+        ("Copy the flow 3fa85f64-5717-4562-b3fc-2c963f66afa6 as Truro desk", "Truro desk"),
+        ("Kopiere den Flow als Krume Süd", "Krume Süd"),
+        ('Copia come "Il Noce 2"', "Il Noce 2"),
+    ],
+)
+def test_as_is_how_a_copy_is_called(wish: str, name: str) -> None:
+    plan = planned(BOATS, wish)
+    assert (plan.operation, plan.flow_name, plan.values) == ("copy", name, [])
 
 
 def test_the_name_of_a_flow_that_exists_is_declined_for_its_reason() -> None:

@@ -1,20 +1,22 @@
 """The design of a change: of a flow that is there, or of a plan that was not written yet."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from flowise_dev_agent.contracts.plan import Design, Part, PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.contracts.plan import Design, DesignConnection, Part, PlanContract, PlannedValue
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
+from flowise_dev_agent.patch.model.nested import value_at
 from flowise_dev_agent.patch.validate.limits import BOUNDS
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.playbook import is_advice
 from flowise_dev_agent.reasoning.rules.design.build import asked, fresh_ids, spans_of, values_of
 from flowise_dev_agent.reasoning.rules.design.edits import Edits, find_edits
-from flowise_dev_agent.reasoning.rules.design.naming import is_named, take_flow_name, take_names
+from flowise_dev_agent.reasoning.rules.design.naming import naming, respelled, take_flow_name, take_names
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
@@ -25,8 +27,10 @@ from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, words
 from flowise_dev_agent.reasoning.rules.language.text import (
     Span,
+    is_negated,
     mentions,
     normalised,
+    signals,
     squeeze,
     to_number,
 )
@@ -36,6 +40,15 @@ from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 _MODELS = "Chat Models"
 _SYSTEM_TEXT = "Messages[0].content"
 _ORDINALS = ("first", "second", "third")
+#: Words beside a number -> the quantity that it is in a flow that has one of these fields.
+_BY_PLACE = {
+    "tokens": ("max_tokens", MAX_TOKENS),
+    "pieces": ("top_k", {"topK"}),
+    "turns": ("memory_window", {"k"}),
+    "rounds": ("max_loops", {"maxLoopCount"}),
+}
+_CLAUSE_END = re.compile(r"[.;!?\n](?:\s|$)")
+_REPLY, _HUMAN = "directReplyAgentflow", "humanInputAgentflow"
 #: What people call a node of a kind; the title alone names none of several.
 _ANY = frozenset({"agent", "llm", "model", "start"})
 
@@ -70,8 +83,11 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     change, remarks = _read(request, text, world)
     wired = {f"{op.target_node_id}.{op.target_anchor}" for op in wire(existing).connections} if pending else set[str]()
     occupied = request.occupied | wired
-    inside = is_agentflow(request)
+    inside = any(schema.category == AGENTFLOW_CATEGORY for schema in existing.values())
     edits = Edits() if inside else find_edits(change, existing, occupied, world)
+    asks, links, cuts = _approval(request, change)
+    if asks:
+        change, edits = replace(change, spans=(*change.spans, asks)), replace(edits, added=(_HUMAN,))
     going = [*edits.removed, *edits.replaced]
     stays = {id_: schema for id_, schema in existing.items() if id_ not in going}
     ids = fresh_ids(edits.added, existing)
@@ -88,23 +104,24 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         Account(change.text, spans, {**stays, **added}, values, gone).check(world)
     places, chosen = _prompts(request, change, {**stays, **added}, text)
     moved = _moved(request, edits, existing, added, world)
+    ranged = [one for one in ranged if (one.node_id, one.param) not in [(two.node_id, two.param) for two in moved]]
     places |= {f"{value.node_id}.{value.param}": str(value.value) for value in moved}
     understood = bool(values or names or ids or going)
     said = worded(request, change, spans, places, chosen, world, understood=understood)
-    texts = [*(value for value in moved if f"{value.node_id}.{value.param}" not in said.places), *said.values]
+    told = [(one.node_id, one.param) for one in said.values]
+    texts = [*(value for value in moved if (value.node_id, value.param) not in told), *said.values]
     ranged, values = [*ranged, *texts], [*values, *texts]
     if not values and not names and not ids and not going:
         raise world.decline("declined_no_change")
     account = Account(change.text, spans, {**stays, **added}, values, gone)
     account.check(world)
-    partners = (
-        [op.target_node_id for op in wire({**added, **stays}, list(stays), occupied).connections] if added else []
-    )
+    partners = [op.target_node_id for op in wire({**added, **stays}, list(stays), occupied).connections if added]
     touched = dict.fromkeys([*(value.node_id for value in values), *names, *partners])
     shown = {**{id_: stays[id_] for id_ in touched if id_ in stays}, **added}
     earlier = planned.credential_requirements if planned else []
     new = [*added.values(), *(schema for one in values if (schema := world.store.get(str(one.value))))]
     needed = dict.fromkeys([*earlier, *required_types(new, world.available)])
+    prompts = [f"{text.node_id}.{text.param}" for text in texts]
     source = f"feedback:{1 if planned else 0}" if request.feedback else "requirement"
     design = Design(
         goal=world.say("goal_change", requirement=telling.short(wish)),
@@ -114,31 +131,22 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         nodes=telling.planned(shown, world, existing=set(request.existing), labels=names),
         removals=[node_id for node_id in going if node_id in request.existing],
         values=ranged,
+        connections=links,
+        disconnections=cuts,
         credential_requirements=list(needed),
-        parts=account.parts(
-            world,
-            source=source,
-            prompts=[f"{text.node_id}.{text.param}" for text in texts],
-            left=said.left,
-            remarks=remarks,
-        ),
+        parts=account.parts(world, source=source, prompts=prompts, left=said.left, remarks=remarks),
         steps=[*said.steps, *_steps(edits, existing, names, world)],
     )
-    told = telling.told(design, shown, Said(change, "\n".join(str(text.value) for text in texts)), world)
-    return _merged(planned, told, going, request, world, pending=pending) if planned else told
+    design = telling.told(design, shown, Said(change, "\n".join(str(text.value) for text in texts)), world)
+    return _merged(planned, design, going, request, world, pending=pending) if planned else design
 
 
 def _in_range(request: PlanRequest, values: Sequence[PlannedValue], world: World) -> list[PlannedValue]:
     """The values, with the answers about those that no field of their name takes. Raises DeclinedError, a question."""
     found: list[PlannedValue] = []
     for value in values:
-        number = value.value
-        low, high = BOUNDS.get(value.param.rpartition(".")[2], (None, None))
-        if (
-            isinstance(number, int | float)
-            and low is not None
-            and not low <= number <= (number if high is None else high)
-        ):
+        number, (low, high) = value.value, BOUNDS.get(value.param.rpartition(".")[2], (None, None))
+        if isinstance(number, int | float) and low is not None and not low <= number <= (high or math.inf):
             high_ = "" if high is None else f" – {high:g}"
             question = world.say("question_range", where=value.param, value=f"{number:g}", low=f"{low:g}", high=high_)
             answer = re.search(NUMBER, dict(request.clarifications).get(question, ""))
@@ -166,54 +174,64 @@ def _pending(request: PlanRequest) -> bool:
 
 
 def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World) -> Mapping[str, NodeSchema]:
-    """The places (`node id` or `node id.path`) that a wish means: in a node that it names, the one of its ordinal, else
-    all of them. Raises DeclinedError for an ordinal among nodes that have no order."""
-    named = {place: schema for place, schema in places.items() if _names(request, place.partition(".")[0], wish)}
+    """The places (`node id` or `node id.path`) that a wish means: in nodes that it names, the one of its ordinal from
+    left to right, else all. Raises DeclinedError for an ordinal that none has."""
+    named, denied = _named(request, places, wish)
+    if named or denied:
+        return {place: places[place] for place in named or places if place not in denied}
     ordinals = [match.group() for match in mentions(wish, pattern("inside", "ordinal"))]
-    ordinals += [answer for question, answer in request.clarifications if question.endswith("?")]
-    if named or not ordinals:
-        return named or places
-    models = {
-        place: place.partition(".")[0] for place, schema in places.items() if schema.category in (_MODELS, "LLMs")
-    }
-    order = sorted(models, key=lambda place: (len(models[place]), models[place]))
-    index = next((n for n, name in enumerate(_ORDINALS) if any(words(name).search(one) for one in ordinals)), None)
-    if index is not None and index < len(order) and len({id_.rpartition("_")[0] for id_ in models.values()}) == 1:
-        return {order[index]: places[order[index]]}
-    if len(models) < 2 or not pattern("inside", "ordinal").search(wish):
+    answers = [answer for question, answer in request.clarifications if question.endswith("?")]
+    index = next((n for n, name in enumerate(_ORDINALS) if any(map(words(name).search, [*ordinals, *answers]))), None)
+    models = [place for place, schema in places.items() if schema.category in (_MODELS, "LLMs")]
+    if index is None or len(models) < 2:
         return places
-    names = (request.labels.get(id_) or id_ for id_ in dict.fromkeys(models.values()))
+    at = {node.id: node.raw.get("position", {}).get("x", 0.0) for node in request.base.nodes} if request.base else {}
+    order = sorted(models, key=lambda place: (at.get(place.partition(".")[0], 0.0), len(place), place))
+    if index < len(order) and (at or len({places[place].name for place in models}) == 1):
+        return {order[index]: places[order[index]]}
+    names = (request.labels.get(id_) or id_ for id_ in dict.fromkeys(place.partition(".")[0] for place in models))
     raise world.decline("declined_which", nodes=", ".join(names))
 
 
-def _names(request: PlanRequest, node_id: str, wish: str) -> bool:
-    """Whether the wish, or the answer to a question about it, names a node."""
-    answers = asked(request.requirement, request.clarifications).details
-    return any(is_named(name, f"{wish}\n{answers}") for name in _own_names(request, node_id))
+def _named(request: PlanRequest, places: Iterable[str], wish: str) -> tuple[list[str], list[str]]:
+    """The places in nodes that the wish, or the answer to a question about it, names, and those that it excludes."""
+    said = f"{wish}\n{asked(request.requirement, request.clarifications).details}"
+    named, denied = list[str](), list[str]()
+    for place in places:
+        found = [m.span() for name in _own_names(request, place.partition(".")[0]) for m in naming(name).finditer(said)]
+        if found:
+            (denied if all(is_negated(said, *span) for span in found) else named).append(place)
+    return named, denied
 
 
 def _own_names(request: PlanRequest, node_id: str) -> list[str]:
     """The id of a node and the title that the person gave it."""
     label, schema = request.labels.get(node_id, ""), request.nodes.get(request.existing.get(node_id, ""))
-    return [node_id, *([label] if label.casefold() not in {*_ANY, schema.label.casefold() if schema else ""} else [])]
+    return [
+        node_id,
+        *([label] if label.casefold() not in {"", *_ANY, schema.label.casefold() if schema else ""} else []),
+    ]
 
 
 def _read(request: PlanRequest, text: str, world: World) -> tuple[Reading, list[str]]:
     """(the wish, in which the names of nodes only say where; remarks in it). Raises DeclinedError where two models
     could be meant."""
+    text = respelled(text)
     change = read(text, world.store)
     text, remarks = without_remarks(text, change.spans)
     change = read(text, world.store) if remarks else change
     new = {provider.chat for _, provider in chat_providers(change.text)} - set(request.existing.values())
     if len(new) > 1:
         raise world.decline("question_model", names=", ".join(sorted(new)))
-    named = [name for id_ in request.existing for name in _own_names(request, id_) if name]
-    places = [match.span() for name in named for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.I)]
+    named = [name for id_ in request.existing for name in _own_names(request, id_)]
+    places = [match.span() for name in named for match in naming(name).finditer(text)]
     places += [match.span() for looked_for in (words("all_of_them"), pattern("inside", "ordinal"))
                for match in looked_for.finditer(text)]  # fmt: skip
     places += _former(change, text)
-    change = _with_tokens(request, change, text, world)
-    if "Vector Stores" in _kinds(request, world) and not (change.loaders or change.urls or change.inline_text):
+    nodes = [*world.schemas(request.existing).values(), *world.schemas(request.inside).values()]
+    change = _with_settings(change, nodes)
+    stored = any(schema.category == "Vector Stores" for schema in nodes)
+    if stored and not (change.loaders or change.urls or change.inline_text):
         # It answers from its documents already: a wish that speaks of them says how.
         change = replace(change, spans=tuple(span for span in change.spans if span.names != DOCUMENTS))
     return replace(change, spans=(*change.spans, *(Span(start, end, keep=True) for start, end in places))), remarks
@@ -226,17 +244,18 @@ def _former(change: Reading, text: str) -> list[tuple[int, int]]:
     return [match.span() for match in found if match.start() in ends or match.start() - 1 in ends]
 
 
-def _kinds(request: PlanRequest, world: World) -> set[str]:
-    return {schema.category for schema in world.schemas(request.existing).values()}
-
-
-def _with_tokens(request: PlanRequest, change: Reading, text: str, world: World) -> Reading:
-    """A number of tokens without more is the limit of the model, where nothing else of the flow counts in tokens."""
-    kinds, match = _kinds(request, world), pattern("values", "tokens").search(text)
-    if not match or change.quantities.any or "Text Splitters" in kinds or _MODELS not in kinds:
-        return change
-    limit = replace(change.quantities, max_tokens=round(to_number(match[1])))
-    return replace(change, quantities=limit, spans=(*change.spans, Span(*match.span(), params=MAX_TOKENS)))
+def _with_settings(change: Reading, nodes: Sequence[NodeSchema]) -> Reading:
+    """With numbers beside a word that only one field of the flow can mean: "8 chunks", "400 tokens"."""
+    fields = {param.name for schema in nodes for param in schema.params}
+    for name, (quantity, params) in _BY_PLACE.items():
+        match = pattern("values", name).search(change.text) if params & fields else None
+        # Where texts are split, tokens may be the size of their pieces.
+        split = name == "tokens" and "chunkSize" in fields
+        if match and not split and getattr(change.quantities, quantity) is None:
+            number, span = round(to_number(match["number"])), Span(*match.span(), params=frozenset(params))
+            quantities = replace(change.quantities, **{quantity: number})
+            change = replace(change, quantities=quantities, spans=(*change.spans, span))
+    return change
 
 
 def _prompts(
@@ -256,11 +275,10 @@ def _prompts(
 
 
 def _named_places(request: PlanRequest, places: Iterable[str], wish: str) -> list[str]:
-    named = [place for place in places if _names(request, place.partition(".")[0], wish)]
-    # A title may be an everyday word, too: as it is written it is the title.
-    exact = [place for place in named if request.labels.get(place.partition(".")[0], "") in wish]
+    named, _ = _named(request, places, wish)
     if named:
-        return exact or named
+        # A title may be an everyday word, too: as it is written it is the title.
+        return [one for one in named if request.labels.get(one.partition(".")[0], "") in wish] or named
     # "The one that drafts" is the Drafter, "the agent" the only one.
     said = [word.casefold() for word in re.findall(r"[^\W\d_]{4,}", wish)]
     titles = {place: _own_names(request, place.partition(".")[0])[1:] for place in places}
@@ -279,13 +297,16 @@ def _moved(
     """The prompt of a node goes on with what takes its place, under the name that it has there."""
     found: list[PlannedValue] = []
     for old, name in edits.replaced.items():
-        new = next(id_ for id_, schema in added.items() if schema.name == name)
+        by_name = {schema.name: id_ for id_, schema in added.items()}
+        # The words of a chain without a field for them are in its template.
+        new = by_name[name] if prompt_field(added[by_name[name]]) else by_name.get("promptTemplate", by_name[name])
         source, target = prompt_field(existing[old]), prompt_field(added[new])
         if source is None or target is None or (source == target and old in request.existing):
             continue
         if text := held(request, f"{old}.{source}"):
-            context = target == "responsePrompt" and "{context}" not in text
-            text += f"\n\n{world.say('from_documents')}\n{{context}}" if context else ""
+            ends = {"responsePrompt": f"{world.say('from_documents')}\n{{context}}", "template": "{text}"}
+            behind = ends.get(target, "")
+            text += f"\n\n{behind}" if behind and behind[-9:] not in text else ""
             found.append(PlannedValue(node_id=new, param=target, value=text))
     return found
 
@@ -302,20 +323,11 @@ def _merged(
 ) -> Design:
     """The plan before with a change: values that are added join a text that was planned and not written yet."""
     new = {node.node_id for node in planned.nodes if node.node_id not in request.existing}
-    values = [value for value in planned.values if pending and value.node_id not in going]
-    for value in change.values:
-        index = next((i for i, v in enumerate(values) if (v.node_id, v.param) == (value.node_id, value.param)), None)
-        if index is None or (value.mode == "append" and value.node_id not in new):
-            values.append(value)
-        else:
-            joined = {"value": f"{values[index].value}\n{value.value}"}
-            values[index] = values[index].model_copy(update=joined) if value.mode == "append" else value
-    kept = (
-        node for node in planned.nodes if node.node_id not in going and (pending or node.node_id in request.existing)
-    )
-    nodes: dict[str, PlannedNode] = {
-        node.node_id: node if pending else node.model_copy(update={"existing": True}) for node in kept
-    }
+    fresh = {(value.node_id, value.param) for value in change.values if value.mode == "set"}
+    values = [one for one in planned.values if pending and one.node_id not in going
+              and (one.node_id, one.param) not in fresh] + change.values  # fmt: skip
+    kept = (node for node in planned.nodes if node.node_id not in going and (pending or node.node_id not in new))
+    nodes = {node.node_id: node if pending else node.model_copy(update={"existing": True}) for node in kept}
     nodes |= {id_: node for node in change.nodes if (id_ := node.node_id) not in nodes or node.label}
     removals = [node_id for node_id in planned.removals if node_id in request.existing]
     tests = list({test.turns[0]: test for test in [*planned.tests, *change.tests]}.values())[:10]
@@ -328,16 +340,14 @@ def _merged(
             "removals": [id_ for id_ in dict.fromkeys([*removals, *change.removals]) if id_ not in nodes],
             "values": values[:100],
             "parts": _numbered("p", [*planned.parts, *change.parts][:40]),
-            "connections": planned.connections if pending else [],
+            "connections": [*(planned.connections if pending else []), *change.connections],
             "tests": _numbered("t", tests),
             "criteria": _numbered("c", criteria),
             "placeholders": telling.placeholders(values),
         }
     )
-    if not new:
-        return merged
-    labels = (world.schema(node.node_name).label for node in nodes.values() if not node.existing)
-    return merged.model_copy(update={"steps": telling.steps(list(labels), merged, world)})
+    labels = [world.schema(node.node_name).label for node in nodes.values() if not node.existing]
+    return merged.model_copy(update={"steps": telling.steps(labels, merged, world)}) if new else merged
 
 
 def _numbered(prefix: str, items: Sequence[Any]) -> list[Any]:
@@ -347,10 +357,20 @@ def _numbered(prefix: str, items: Sequence[Any]) -> list[Any]:
 # --- Agentflows: models with their values and instructions inside the nodes ---------------------------------------
 
 
-def is_agentflow(request: PlanRequest) -> bool:
-    """Whether the flow that is there consists of steps."""
-    schemas = (request.nodes.get(name) for name in request.existing.values())
-    return any(schema and schema.category == AGENTFLOW_CATEGORY for schema in schemas)
+def _approval(
+    request: PlanRequest, change: Reading
+) -> tuple[Span | None, list[DesignConnection], list[DesignConnection]]:
+    """A person's step in front of the one reply: the words that ask for it, connections that come, and that go."""
+    asks = next((match for match, kind in signals(change.text) if kind == "approval"), None)
+    replies = [id_ for id_, name in request.existing.items() if name == _REPLY]
+    if asks is None or len(replies) != 1 or request.base is None or _HUMAN in request.existing.values():
+        return None, [], []
+    (human,), end = fresh_ids((_HUMAN,), request.existing), _CLAUSE_END.search(f"{change.text}. ", asks.end())
+    edges = [edge for edge in request.base.edges if edge.target == replies[0]]
+    links = [DesignConnection(source=one.source, output=one.output_name, target=human) for one in edges]
+    links.append(DesignConnection(source=human, output="proceed", target=replies[0]))
+    cuts = [DesignConnection(source=one.source, target=one.target, input=one.input_name) for one in edges]
+    return Span(asks.start(), end.start() if end else asks.end(), frozenset({_HUMAN})), links, cuts
 
 
 def _messages(request: PlanRequest) -> list[str]:
@@ -374,5 +394,11 @@ def _models(request: PlanRequest, change: Reading, wish: str, world: World) -> l
         if other:
             found.append(PlannedValue(node_id=node_id, param=path.removesuffix("Config"), value=schema.name))
         values = parameters(schema, Said(change), language=world.language, asked_only=not other)
+        node = request.base.node(node_id) if other and request.base else None
+        old = value_at(node.inputs, (path,)) if node else None
+        if isinstance(old, dict):
+            # What the wish does not speak of stays: numbers and switches that both have.
+            plain = [param.name for param in schema.params if param.type in ("number", "boolean")]
+            values = {name: old[name] for name in plain if old.get(name) not in (None, "")} | values
         found += [PlannedValue(node_id=node_id, param=f"{path}.{name}", value=v) for name, v in values.items()]
     return found

@@ -46,6 +46,7 @@ class Quantities:
     top_k: int | None = None
     max_iterations: int | None = None
     pages: int | None = None
+    max_loops: int | None = None
 
     @property
     def any(self) -> bool:

@@ -18,6 +18,7 @@ from flowise_dev_agent.reasoning.rules.design.selection import (
 )
 from flowise_dev_agent.reasoning.rules.design.tools import unwanted
 from flowise_dev_agent.reasoning.rules.design.world import World
+from flowise_dev_agent.reasoning.rules.language.lexicon import words
 from flowise_dev_agent.reasoning.wiring import (
     ENDING_CATEGORIES,
     MODEL_CATEGORIES,
@@ -43,6 +44,9 @@ def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: fr
     # A wish that is removed by kind ("the web search") is none for another node of the kind.
     tools = tuple(names for names in change.tools if not set(names) & dropped)
     change = replace(change, requested=tuple(n for n in change.requested if n not in dropped), tools=tools)
+    if change.memory == "bufferMemory" and change.memory in dropped and not words("buffer_memory").search(change.text):
+        # "Take the memory out" asks for none.
+        change = replace(change, memory=None)
     check_names(change, world)
     present = {schema.name for schema in existing.values()}
     wanted = [name for name in _wanted(change, existing, world, dropped) if name not in present]
@@ -59,16 +63,19 @@ def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: fr
         elif len(rivals) > 1 and not alike:
             raise world.decline("declined_which", nodes=", ".join(rivals))
         replaced |= dict.fromkeys(rivals, name)
+    chains = [id_ for id_, schema in existing.items() if schema.name == "conversationChain"]
     if any("Tool" in world.schema(name).base_classes for name in added) and not _has_list(existing, "Tool"):
-        chain = [id_ for id_, schema in existing.items() if schema.name == "conversationChain"]
-        if len(chain) != 1:
+        if len(chains) != 1:
             raise world.decline("declined_no_agent")
         # An agent does what the chain did, and can use tools.
-        replaced[chain[0]] = "toolAgent"
-    if (chain := _asked_documents(change, existing)) and chain not in replaced:
-        replaced[chain] = "conversationalRetrievalQAChain"
+        replaced[chains[0]] = "toolAgent"
+    elif _asked_documents(change, existing):
+        replaced[chains[0]] = "conversationalRetrievalQAChain"
     removed = tuple(id_ for id_, schema in existing.items() if schema.name in dropped and id_ not in replaced)
     there = [*(schema for id_, schema in existing.items() if id_ not in removed), *map(world.schema, added)]
+    if any(existing[id_].category == "Memory" for id_ in removed):
+        # A conversation does not run without a memory; a chain with the same words does.
+        replaced |= dict.fromkeys(chains, "llmChain")
     if removed and not any("Tool" in schema.base_classes for schema in there):
         # An agent does not run without tools; a chain goes on with what it was told.
         agents = [id_ for id_, schema in existing.items() if schema.name == "toolAgent"]
@@ -106,12 +113,12 @@ def _wanted(change: Reading, existing: Mapping[str, NodeSchema], world: World, d
     return list(dict.fromkeys(name for name in names if name))
 
 
-def _asked_documents(change: Reading, existing: Mapping[str, NodeSchema]) -> str | None:
-    """The one conversation that is to answer from documents from now on, which the flow does not have yet."""
-    chains = [id_ for id_, schema in existing.items() if schema.name == "conversationChain"]
+def _asked_documents(change: Reading, existing: Mapping[str, NodeSchema]) -> bool:
+    """Whether a mere conversation is to answer from documents from now on."""
+    names = [schema.name for schema in existing.values()]
     plain = all(schema.category in ("Chat Models", "Memory", "Chains", "Cache") for schema in existing.values())
-    asked = change.knowledge and (change.loaders or change.urls or change.inline_text)
-    return chains[0] if asked and plain and len(chains) == 1 and not change.tools else None
+    asked = change.knowledge and (change.loaders or change.urls or change.inline_text) and not change.tools
+    return bool(asked) and plain and names.count("conversationChain") == 1
 
 
 def _has_list(existing: Mapping[str, NodeSchema], kind: str) -> bool:
@@ -144,6 +151,6 @@ def _check_needed(edits: Edits, existing: Mapping[str, NodeSchema], world: World
     for gone in (existing[node_id] for node_id in edits.removed):
         for other in others:
             for anchor in other.anchors:
-                lacks = not anchor.optional and not anchor.show and fitting_output(gone, anchor)
+                lacks = not (anchor.optional or anchor.show) and fitting_output(gone, anchor)
                 if lacks and not any(fitting_output(rest, anchor) for rest in others if rest is not other):
                     raise world.decline("declined_required", label=gone.label, by=other.label)

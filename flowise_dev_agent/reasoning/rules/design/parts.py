@@ -17,6 +17,7 @@ from flowise_dev_agent.sanitize import shortened
 #: Nodes that do what a kind of signal speaks of.
 _APIS = {"getApiChain", "postApiChain", "openApiChain"}
 _DOERS = {"branch": {"multiPromptChain", "multiRetrievalQAChain"}, "call": _APIS, "service": {*_APIS, "apiLoader"},
+          "approval": {"humanInputAgentflow"},
           "output": {"structuredOutputParser", "advancedStructuredOutputParser"}}  # fmt: skip
 _PRODUCT = pattern("facts", "product")
 #: What a model in the settings would not make possible either.
@@ -38,7 +39,9 @@ class Account:
         self._gone = {name for schema in gone for name in (schema.name, f"@{schema.category}")}
         self._units = units(text, spans)
         self._done = [span for span in self._spans if self._effect(span) is not None]
-        self._missed = self._without_effect()
+        #: Recognised stretches that the design does nothing about.
+        self._missed = [span for span in self._spans if self._effect(span) is None and (
+            "://" in self._quote(span) or not any(_meet(other, span) for other in self._done))]  # fmt: skip
 
     def parts(
         self, world: World, *, source: str = "requirement", prompts: Sequence[str] = (), left: Sequence[str] = (),
@@ -55,7 +58,7 @@ class Account:
             effects = [effect for span in self._done if _meet(span, unit) and (effect := self._effect(span))]
             nodes = list(dict.fromkeys(node for effect in effects for node in effect[0]))
             values = list(dict.fromkeys(value for effect in effects for value in effect[1]))
-            values += [f"{one.node_id}.{one.param}" for one in self._values if _holds(quote, one.value)]
+            values += [f"{one.node_id}.{one.param}" for one in self._values if one.value in quoted(quote)]
             unheard = not (nodes or values) and any(quote.casefold() in line.casefold() for line in left)
             values += [] if unit.structure else prompts
             neutral = all(word in wordset("empty_role_words") for word in said)
@@ -64,22 +67,14 @@ class Account:
             # Of a language that the rules do not read a wish for a part may be told to the model, too.
             told = set(values) <= set(prompts)
             assumed = covered and told and not nodes and world.language not in READ
-            found.append(
-                Part(
-                    id=f"p{len(found) + 1}",
-                    quote=quote,
-                    source=source,
-                    state="assumed" if assumed else "covered" if covered else "not_understood",
-                    nodes=nodes,
-                    values=values,
-                    reason=world.say("part_foreign" if assumed else "part_missed") if assumed or not covered else "",
-                )
-            )
-        found += [
-            Part(id=f"p{number}", quote=quote, source=source, state="assumed", reason=world.say("part_remark"))
-            for number, quote in enumerate(remarks, start=len(found) + 1)
-        ]
-        return found[: _MOST - 1] + _rest(found[_MOST - 1 :])
+            state = "assumed" if assumed else "covered" if covered else "not_understood"
+            reason = "" if state == "covered" else world.say("part_foreign" if assumed else "part_missed")
+            found.append(Part(id=f"p{len(found) + 1}", quote=quote, source=source, state=state, nodes=nodes,
+                              values=values, reason=reason))  # fmt: skip
+        found += [Part(id=f"p{number}", quote=quote, source=source, state="assumed", reason=world.say("part_remark"))
+                  for number, quote in enumerate(remarks, start=len(found) + 1)]  # fmt: skip
+        # What is not done comes first where there are too many.
+        return sorted(found, key=lambda part: len(found) > _MOST and part.state == "covered")[:_MOST]
 
     def check(self, world: World, ignored: Set[str] = frozenset()) -> None:
         """Raises DeclinedError, which names everything that is not done, without signals of the kinds in `ignored`."""
@@ -91,19 +86,11 @@ class Account:
         gaps = [world.say("gap", quote=shortened(quote, _LONGEST_REASON), why=world.say(f"gap_{kind}"))
                 for quote, kind in reasons]  # fmt: skip
         if gaps:
-            raise world.decline(
-                "declined_impossible" if impossible else "declined_parts", parts="; ".join(dict.fromkeys(gaps))
-            )
+            key = "declined_impossible" if impossible else "declined_parts"
+            raise world.decline(key, parts="; ".join(dict.fromkeys(gaps)))
 
     def _quote(self, span: Span | Unit) -> str:
         return squeeze(self._text[span.start : span.end].replace("\x00", " "))
-
-    def _without_effect(self) -> list[Span]:
-        """Recognised stretches that the design does nothing about."""
-        lost = (span for span in self._spans if self._effect(span) is None)
-        return [
-            span for span in lost if "://" in self._quote(span) or not any(_meet(other, span) for other in self._done)
-        ]
 
     def _signals(self) -> list[tuple[str, str]]:
         """(words, kind) of what names structure that nothing in the design does."""
@@ -119,11 +106,8 @@ class Account:
 
     def _effect(self, span: Span) -> tuple[list[str], list[str]] | None:
         """The nodes and values that a stretch leads to, None when it leads to nothing."""
-        nodes = [
-            id_
-            for id_, schema in self._nodes.items()
-            if {schema.name, f"@{schema.category}"} & span.names and self._has_address(id_, schema)
-        ]
+        nodes = [id_ for id_, schema in self._nodes.items()
+                 if {schema.name, f"@{schema.category}"} & span.names and self._has_address(id_, schema)]  # fmt: skip
         said = self._text[span.start : span.end]
         values = [f"{value.node_id}.{value.param}" for value in self._values if _answers(value, span, said)]
         if nodes or values or span.keep or span.denied or span.names & self._gone:
@@ -134,11 +118,6 @@ class Account:
         """A node for requests to an address does nothing that was asked for without one."""
         mine = [value for value in self._values if value.node_id == node_id and "url" in value.param.casefold()]
         return not schema.name.startswith("requests") or any(not stands_in(value.value) for value in mine)
-
-
-def _holds(quote: str, value: object) -> bool:
-    """Whether a stretch gives a text word for word."""
-    return isinstance(value, str) and value in quoted(quote)
 
 
 def _does(span: Span, match: re.Match[str]) -> bool:
@@ -165,14 +144,6 @@ def _answers(value: PlannedValue, span: Span, said: str) -> bool:
         return True
     is_address = "@address" in span.params and bool(text) and (text in said or said.rstrip(".,;") in text)
     return is_address or bool({value.param, value.param.rpartition(".")[2]} & span.params)
-
-
-def _rest(parts: Sequence[Part]) -> list[Part]:
-    """The parts behind the most that a plan lists, as one."""
-    if len(parts) < 2:
-        return list(parts)
-    worst = next((part for part in parts if part.state != "covered"), parts[0])
-    return [_joined(worst, parts, id=parts[0].id, quote=" ".join(part.quote for part in parts))]
 
 
 def _joined(part: Part, others: Sequence[Part], **changed: str) -> Part:

@@ -196,7 +196,8 @@ def _without(text: str, loose: frozenset[str], *, front: bool = True) -> str:
     parts = text.split(" ")
     index, gone = 0 if front else -1, ""
     while parts and (
-        parts[index].strip(" ,;:!." if front else " ,;:").casefold() in loose or not re.search(r"\w", parts[index])
+        parts[index].strip(" ,;:!." if front else " ,;:").casefold() in loose
+        or not re.search(r"[\w€$£¥%]", parts[index])
     ):
         gone = parts.pop(index)
     if front and gone.casefold() in wordset("speakers"):

@@ -21,7 +21,7 @@ _SHAPES = {
 }
 _TOPICS = tuple(f"about_{name}" for name in ("price", "phone", "hours", "place", "apology", "address", "length"))
 #: What a value is about, whatever it belongs to.
-_GENERIC = (*_TOPICS, "about_language", "languages", "now", "begins_at", "ends_at")
+_GENERIC = (*_TOPICS, "about_language", "languages", "now", "addition", "forbids", "allows", "begins_at", "ends_at")
 #: Of these a prompt says one thing only.
 _ONE_OF = frozenset({"about_apology", "about_address", "about_length", "about_place"})
 _JOINT = re.compile(rf"[,;]?\s(?:{'|'.join(sorted(wordset('ands')))})\s|[,;]\s")
@@ -98,8 +98,8 @@ def amendment(line: str, prompt: str, *, settled: bool = False) -> Amendment | N
 
 def relates(line: str, prompt: str) -> bool:
     """Whether a line speaks of anything that the prompt speaks of."""
-    shares = (_shared(line, match.group(), prompt) or _topics(line, match.group()) for match in sentences(prompt))
-    return any(shares) or amendment(line, prompt) is not None
+    found = [match.group() for match in sentences(prompt)]
+    return any(_shared(line, one, prompt) or _topics(line, one) for one in found) or amendment(line, prompt) is not None
 
 
 # --- Values -------------------------------------------------------------------------------------------------------
@@ -351,10 +351,8 @@ def akin(one: str, other: str) -> bool:
     >>> akin("apologise", "apologising"), akin("station", "stay")
     (True, False)
     """
-    if one == other:
-        return True
     common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-    return common >= _SHORTEST_STEM and common >= _SHARE_OF_STEM * max(len(one), len(other))
+    return one == other or (common >= _SHORTEST_STEM and common >= _SHARE_OF_STEM * max(len(one), len(other)))
 
 
 def _topics(line: str, sentence: str) -> set[str]:

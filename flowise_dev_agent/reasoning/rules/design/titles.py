@@ -45,23 +45,20 @@ def _forms(param: InputParam) -> list[tuple[re.Pattern[str], bool | str | None]]
     name = rf"\b(?:{choices})\b"
     match param.type:
         case "number":
-            set_ = (_compiled(name + _LINK + NUMBER + r"(?!\w)"), None)
-            return [set_, (_compiled(rf"\b{_EMPTIED}{name}(?!\s*\d)|{name}{_GONE}"), "")] if param.optional else [set_]
+            set_ = (re.compile(name + _LINK + NUMBER + r"(?!\w)", re.I), None)
+            emptied = rf"\b{_EMPTIED}{name}(?!\s*\d)|{name}{_GONE}"
+            return [set_, (re.compile(emptied, re.I), "")] if param.optional else [set_]
         case "boolean":
             on = rf"\b{_ON}{name}|{name}{_LINK}(?:on|true|yes|enabled|an|ein)\b"
-            return [(_compiled(rf"\b{_OFF}{name}|{name}{_LINK}(?:off|false|disabled|aus)\b"), False),
-                    (_compiled(on), True)]  # fmt: skip
+            return [(re.compile(rf"\b{_OFF}{name}|{name}{_LINK}(?:off|false|disabled|aus)\b", re.I), False),
+                    (re.compile(on, re.I), True)]  # fmt: skip
         case "options" if param.options:
             choice = "|".join(re.escape(option) for option in sorted(param.options, key=len, reverse=True))
-            return [(_compiled(rf"{name}{_LINK}[\"'“„]?(?P<option>{choice})(?!\w)"), None)]
+            return [(re.compile(rf"{name}{_LINK}[\"'“„]?(?P<option>{choice})(?!\w)", re.I), None)]
         case "string" | "asyncOptions" if not param.name.lower().endswith(_SECRET):
-            return [(_compiled(name + _LINK + _QUOTED), None)]
+            return [(re.compile(name + _LINK + _QUOTED, re.I), None)]
         case _:
             return []
-
-
-def _compiled(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.IGNORECASE)
 
 
 def _value(param: InputParam, match: re.Match[str]) -> Any:

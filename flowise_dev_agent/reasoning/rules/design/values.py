@@ -113,6 +113,8 @@ def _asked(schema: NodeSchema, said: Said) -> dict[str, Any]:
         case "Document Loaders":
             page = said.url or next(iter(reading.urls), None)
             return {"text": reading.inline_text, "url": page, "repoLink": page, "limit": numbers.pages}
+        case "Agent Flows":
+            return {"maxLoopCount": numbers.max_loops}
         case "Chains" | "Agents" | "Tools":
             return {"returnSourceDocuments": sources, "maxIterations": numbers.max_iterations}
         case _:
@@ -125,6 +127,8 @@ def _needed(schema: NodeSchema, said: Said, language: str) -> dict[str, Any]:
     slug = re.sub(r"[^a-z0-9]+", "_", topic.lower()).strip("_")[:40] or "text"
     task = without_braces(said.prompt) or say("plain", language)
     match schema.name:
+        case "humanInputAgentflow":
+            return {"humanInputDescriptionType": "fixed", "humanInputDescription": say("approval", language)}
         case "plainText":
             return {"text": say("placeholder", language, topic=about)}
         case "promptTemplate":

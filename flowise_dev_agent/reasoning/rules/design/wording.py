@@ -11,6 +11,7 @@ from flowise_dev_agent.reasoning.rules.design.prompt import (
     Clause,
     Unit,
     begins_wish,
+    behaves,
     clauses_of,
     is_empty,
     says_enough,
@@ -28,6 +29,7 @@ from flowise_dev_agent.reasoning.rules.language.text import Span, quoted, squeez
 _FACT, _NAME = re.compile(r"\d|@|://"), re.compile(r"(?<=[\w,] )[A-ZÀ-Ý][a-zà-ÿ]")
 _FEWEST_WORDS, _LONGEST_FACT = 3, 15
 _WISHES = ("change", "add", "remove", "copy")
+_HANGING = wordset("relatives") | wordset("prepositions")
 
 
 @dataclass(frozen=True)
@@ -39,22 +41,17 @@ class Words:
     steps: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
 
-    @property
-    def places(self) -> set[str]:
-        """The prompts that change."""
-        return {f"{value.node_id}.{value.param}" for value in self.values}
-
 
 def without_remarks(text: str, spans: Sequence[Span]) -> tuple[str, list[str]]:
-    """(the text without the stretches that say why something is wished for, those); nothing goes where no other
-    stretch asks for anything."""
-    all_, quotes = units(text, spans), [text[unit.start : unit.end] for unit in units(text, spans)]
-    remarks: list[Unit] = []
-    for unit, before, quote in zip(all_, [None, *all_], quotes, strict=False):
-        # "... with him" goes with what it hangs on.
-        hangs = before in remarks and not unit.opens and quote.split(" ", 1)[0].casefold() in _hanging()
-        if hangs or _is_remark(quote, text[unit.start :], opens=unit.opens):
-            # "and" in front of it goes, too.
+    """(the text without the stretches that ask for nothing and tell the model nothing, those)."""
+    all_, remarks, wished = units(text, spans), list[Unit](), False
+    for unit, before in zip(all_, [None, *all_], strict=False):
+        quote = text[unit.start : unit.end]
+        # "Could you add that ...?" is a wish.
+        wished = begins_wish(quote.strip()) or (wished and not unit.opens)
+        # "... with him" goes with what it hangs on, "and" with what is behind it.
+        hangs = before in remarks and not unit.opens and quote.split(" ", 1)[0].casefold() in _HANGING
+        if hangs or _is_remark(quote, "" if wished else text[unit.start :], opens=unit.opens):
             remarks += [before] if before and text[before.start : before.end].strip(" ,") in wordset("ands") else []
             remarks.append(unit)
     rest = text
@@ -63,12 +60,10 @@ def without_remarks(text: str, spans: Sequence[Span]) -> tuple[str, list[str]]:
     return rest, [squeeze(text[unit.start : unit.end]).strip(" ,;:") for unit in remarks]
 
 
-def _hanging() -> frozenset[str]:
-    return wordset("relatives") | wordset("prepositions")
-
-
 def _is_remark(stretch: str, behind: str, *, opens: bool) -> bool:
-    asks, said = re.match(r"[^.!?\n]*[?？]", behind), stretch.strip(" ,;:")
+    asks, said = re.match(r"[^.!?\n]*[?？]", behind), stretch.strip(" ,;:.!")
+    if said and all(word in wordset("greetings") for word in re.findall(r"\w+", said.casefold())):
+        return True
     reason = not opens and words("because").match(said) and not re.search(r"\d", said)
     wishes = begins_wish(said) or any(words(name).search(said) for name in _WISHES)
     return bool(words("remark").search(said) or asks or reason) and not wishes
@@ -81,31 +76,26 @@ def worded(
     """What the words of a wish mean for `places`, the prompts (`node.field`) with what they hold while they are empty;
     `chosen` are those that the wish names. `understood`: something else of it is done. Raises DeclinedError."""
     texts = {place: held(request, place) or default for place, default in places.items()}
-    lines, left = _heard(
-        change, spans, texts, world, understood=understood, trusting=request.intent.operation == "update",
-        named=bool(chosen),
-    )  # fmt: skip
+    lines, left = _heard(request, change, spans, texts, world, understood=understood, named=bool(chosen))
     given = change.system_text or change.prompt_text
     if not lines and not given:
         return Words(left=tuple(left))
-    place = _one_prompt(request, list(chosen) or list(places), [line for line, _ in lines], texts, world)
+    place = _one_prompt(request, list(chosen) or list(places), lines, texts, world)
     node_id, _, param = place.partition(".")
     text = texts[place]
     if given and not change.adds:
         made = given if param == "template" else without_braces(given)
         made += f"\n\n{places[place]}" if "{context}" in places[place] and "{context}" not in made else ""
-        values = [PlannedValue(node_id=node_id, param=param, value=made)]
-        values += [PlannedValue(node_id=node_id, param=param, value=line, mode="append") for line, _ in lines]
-        return Words(tuple(values), left=tuple(left))
+        made = "\n".join([made, *lines])
+        return Words((PlannedValue(node_id=node_id, param=param, value=made),), left=tuple(left))
     html, steps, added = text.lstrip().startswith("<p"), list[str](), list[str]()
-    for line, whole in [*lines, *([(given, True)] if given else [])]:
-        found = _settled(request, without_braces(line), text, world, whole=whole)
+    for line in [*lines, *([given] if given else [])]:
+        found = _settled(request, without_braces(line), text, world)
+        said = found if isinstance(found, str) else without_braces(line) if found.adds else ""
+        added += [f"<p>{said}</p>" if html else said] if said else []
         if isinstance(found, Amendment):
             steps.append(world.say("step_reword", where=place, old=found.old, new=found.new or "–"))
-            text, more = _with(text, found), without_braces(line) if found.adds else ""
-            added += [f"<p>{more}</p>" if html else more] if more else []
-        else:
-            added.append(f"<p>{found}</p>" if html else found)
+            text = _with(text, found)
     if steps or (places[place] and not held(request, place)):
         made = "\n".join([text, *added])
         return Words((PlannedValue(node_id=node_id, param=param, value=made),), tuple(steps), tuple(left))
@@ -114,17 +104,11 @@ def worded(
 
 
 def _heard(
-    change: Reading,
-    spans: Sequence[Span],
-    texts: Mapping[str, str],
-    world: World,
-    *,
-    understood: bool,
-    trusting: bool,
-    named: bool,
-) -> tuple[list[tuple[str, bool]], list[str]]:
-    """(lines for a prompt, each with whether it is a whole instruction; what is not understood beside other things).
-    Raises DeclinedError."""
+    request: PlanRequest, change: Reading, spans: Sequence[Span], texts: Mapping[str, str], world: World, *,
+    understood: bool, named: bool,
+) -> tuple[list[str], list[str]]:  # fmt: skip
+    """(lines for a prompt; what is not understood beside other things). Raises DeclinedError."""
+    trusting = request.intent.operation == "update"
     clauses = [clause for clause in clauses_of(change.text, spans) if not _is_rest(clause)]
     certain = {
         clause for clause in clauses
@@ -132,16 +116,14 @@ def _heard(
         and (clause.instruction or (trusting and _holds_fact(clause, change.language))
              or any(relates(clause.bare, text) for text in texts.values()))
     }  # fmt: skip
-    lines: list[tuple[str, bool]] = []
-    left: list[str] = []
+    lines, left = list[str](), list[str]()
     for clause in clauses:
         # A wish that names the node whose prompt it is for may well say "agent".
         free = speaks_of_no_part(clause.bare) or (named and not _names_structure(clause))
         own = trusting and free and not understood and not clause.taken and says_enough(clause.line)
         if clause in certain or own:
             # What speaks of no part of the flow can only be for the model.
-            whole = bool(clause.instruction) or len(clause.line.split()) <= _LONGEST_FACT
-            lines.append((clause.instruction or clause.line, whole))
+            lines.append(clause.instruction or clause.line)
         elif free and (understood or certain):
             left.append(clause.line)
         else:
@@ -194,13 +176,15 @@ def _one_prompt(
     return places[0]
 
 
-def _settled(request: PlanRequest, line: str, text: str, world: World, *, whole: bool) -> Amendment | str:
+def _settled(request: PlanRequest, line: str, text: str, world: World) -> Amendment | str:
     """What becomes of a sentence of the prompt, or the line that is added. Raises DeclinedError, a question."""
     answers = dict(request.clarifications)
     found = amendment(line, text, settled=request.intent.operation == "copy")
-    clean = found is not None and found.new is not None and (found.swapped or whole)
-    if found is None or (found.certain and clean):
-        return found or line
+    if found is None:
+        return line
+    clean = found.new is not None and (found.swapped or behaves(line) or len(line.split()) <= _LONGEST_FACT)
+    if found.certain and clean:
+        return found
     key = "question_replace" if clean else "question_reword"
     question = world.say(key, old=found.old, line=line, new=found.new or "–")
     if question not in answers:
@@ -218,7 +202,5 @@ def _settled(request: PlanRequest, line: str, text: str, world: World, *, whole:
 def _with(text: str, change: Amendment) -> str:
     """The text with a sentence changed; one that goes leaves no gap."""
     before, behind = text[: change.start], text[change.end :]
-    if not change.new:
-        behind = behind.lstrip(" ") if not before or before[-1:].isspace() else behind
-        before, behind = (before, behind[1:]) if before.endswith("\n") and behind.startswith("\n") else (before, behind)
+    behind = behind if change.new or before.strip(" ")[-1:] not in ("", "\n") else behind.lstrip()
     return f"{before}{change.new}{behind}".rstrip()

@@ -61,7 +61,10 @@ def to_ops(request: PatchRequest) -> list[PatchOp]:
         ops += _bound(request, schema, id_, mine) if schema else []
         if request.seed and schema and (needed_type := credential_type(schema, plan.credential_requirements)):
             ops.append(BindCredential(node_id=id_, credential_type=needed_type))
-    ops += _connections(request, added, there, pairs)
+    wiring = wire_plan(plan, there, added, pairs, request.occupied)
+    if problem := [*(f"{node}.{anchor}" for node, anchor in wiring.unmet), *wiring.loose]:
+        raise ModelOutputError(f"The rules cannot connect every node of this plan: {', '.join(problem)}.")
+    ops += wiring.ops
     if not ops and request.seed:
         # A pattern that is the whole flow: a connection that is there may be made again.
         ops += wire(there).connections
@@ -84,13 +87,3 @@ def _bound(request: PatchRequest, schema: NodeSchema, node_id: str, values: Mapp
         if needed := credential_type(inner, request.plan.credential_requirements):
             found.append(BindCredential(node_id=node_id, credential_type=needed, path=nested.path))
     return found
-
-
-def _connections(
-    request: PatchRequest, added: Mapping[str, NodeSchema], there: Mapping[str, NodeSchema], pairs: Mapping[str, str]
-) -> tuple[PatchOp, ...]:
-    wiring = wire_plan(request.plan, there, added, pairs, request.occupied)
-    if wiring.unmet or wiring.loose:
-        problem = [f"{node}.{anchor}" for node, anchor in wiring.unmet] + list(wiring.loose)
-        raise ModelOutputError(f"The rules cannot connect every node of this plan: {', '.join(problem)}.")
-    return wiring.ops

@@ -71,9 +71,6 @@ def steps(added: Sequence[str], design: Design, world: World) -> list[str]:
 
 def value_step(value: PlannedValue, world: World) -> str:
     shown = value.value if isinstance(value.value, str) else json.dumps(value.value, ensure_ascii=False)
-    if value.param == "conditions" and isinstance(value.value, list):
-        rows = [row for row in value.value if isinstance(row, dict)]
-        shown = "; ".join(f"{number}: {row.get('operation')} {row.get('value2')!r}" for number, row in enumerate(rows))
     where = f"{value.node_id}.{value.param}"
     if value.mode == "append":
         return world.say("step_append", where=where, value=shown)
