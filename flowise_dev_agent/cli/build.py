@@ -11,7 +11,8 @@ from rich.status import Status
 from rich.text import Text
 
 from flowise_dev_agent.cli.answers import ask_person, default_answer
-from flowise_dev_agent.cli.console import fail, out, say
+from flowise_dev_agent.cli.console import fail, out, print_json, say
+from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient, ServiceError
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.events import SessionEvent
@@ -37,6 +38,8 @@ _MARKS: Final = {
     "retry": ("!", "yellow"),
     "drift": ("!", "yellow"),
 }
+#: For a session that asks nobody.
+_LONGEST_SECS: Final = 86_400.0
 _HEADLINES: Final = {
     "works": "works: every criterion was shown",
     "runs": "runs; not everything was shown:",
@@ -45,13 +48,9 @@ _HEADLINES: Final = {
 }
 
 
-async def build(client: AgentClient, request: StartSession, *, assume_yes: bool, attach: Sequence[Path] = ()) -> bool:
-    """Start a session, with files if any, show its progress, answer its questions; True when its chatflow was
-    accepted."""
-    files = [await client.attach(path.name, path.read_bytes()) for path in attach]
-    if files:
-        request = request.model_copy(update={"attachments": [one.id for one in files]})
-    view = await client.start(request)
+async def build(client: AgentClient, request: StartSession, *, assume_yes: bool, attach: Sequence[Path] = ()) -> Exit:
+    """Start a session, with files if any, show its progress, answer its questions."""
+    view = await _started(client, request, attach)
     say(f"Session {view.thread_id} at {client.base_url}/#/s/{view.thread_id}")
     seen = 0
     verdict: Verdict | None = None
@@ -60,7 +59,7 @@ async def build(client: AgentClient, request: StartSession, *, assume_yes: bool,
         if view.in_progress:
             continue
         if view.interrupt is None:
-            return conclude(view, verdict)
+            return Exit.DONE if conclude(view, verdict) else _refused(view)
         if isinstance(view.interrupt, ResultReviewInterrupt):
             verdict = view.interrupt.data.verdict
         present(view.interrupt)
@@ -68,13 +67,44 @@ async def build(client: AgentClient, request: StartSession, *, assume_yes: bool,
             answer = _answer(view.interrupt, assume_yes)
         except NeedsPersonError as error:
             fail(error.message, f"{error.hint} Answer at {client.base_url}/#/s/{view.thread_id}")
-            return False
+            return Exit.NEEDS_ANSWER
         try:
             view = await client.resume(view.thread_id, ResumeSession(interrupt_id=view.interrupt.id, answer=answer))
         except ServiceError as error:
             if error.problem_code != "invalid_answer" or assume_yes:
                 raise
             fail(error.message, error.hint)
+
+
+async def build_as_json(
+    client: AgentClient, request: StartSession, *, assume_yes: bool, attach: Sequence[Path] = ()
+) -> Exit:
+    """Start a session and print it as JSON at its end, or at the first question that `--yes` does not answer."""
+    view = await _started(client, request, attach)
+    while True:
+        view = await client.wait(view.thread_id, _LONGEST_SECS)
+        if view.interrupt is None or not assume_yes:
+            break
+        try:
+            answer = default_answer(view.interrupt)
+        except NeedsPersonError:
+            break
+        view = await client.resume(view.thread_id, ResumeSession(interrupt_id=view.interrupt.id, answer=answer))
+    print_json(view)
+    if view.interrupt is not None or view.in_progress:
+        return Exit.NEEDS_ANSWER
+    return Exit.DONE if view.outcome == "accepted" else _refused(view)
+
+
+async def _started(client: AgentClient, request: StartSession, attach: Sequence[Path]) -> SessionView:
+    files = [await client.attach(path.name, path.read_bytes()) for path in attach]
+    if files:
+        request = request.model_copy(update={"attachments": [one.id for one in files]})
+    return await client.start(request)
+
+
+def _refused(view: SessionView) -> Exit:
+    return Exit.FAILED if view.status == "error" else Exit.NO
 
 
 async def _follow(client: AgentClient, view: SessionView, seen: int) -> tuple[SessionView, int]:

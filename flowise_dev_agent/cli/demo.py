@@ -15,7 +15,7 @@ from flowise_dev_agent.api.server import Server
 from flowise_dev_agent.cli.build import build
 from flowise_dev_agent.cli.console import fail, out, say
 from flowise_dev_agent.cli.serve import open_listener, serve
-from flowise_dev_agent.cli.startup import with_database
+from flowise_dev_agent.cli.startup import Exit, with_database
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.contracts.requests import StartSession
 from flowise_dev_agent.devkit.flowise import FLOWISE_VERSION
@@ -93,7 +93,7 @@ async def _build(url: str, key: SecretStr | None, then: Callable[[], None] | Non
     worked = False
     try:
         async with AgentClient(url, key) as client:
-            worked = await build(client, StartSession(requirement=REQUIREMENT), assume_yes=True)
+            worked = await build(client, StartSession(requirement=REQUIREMENT), assume_yes=True) is Exit.DONE
     except AgentError as error:
         fail(error.message, error.hint)
     if then is None:

@@ -7,8 +7,10 @@ from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from pydantic import ValidationError
+from rich.table import Column, Table
+from rich.text import Text
 
-from flowise_dev_agent.cli.console import out, say
+from flowise_dev_agent.cli.console import out, print_json, say
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.contracts.base import Contract
 from flowise_dev_agent.contracts.flow_tests import TestFlow, TestFlowText, ValidateFlow
@@ -45,7 +47,7 @@ async def export_flow(client: AgentClient, flow: str, file: Path | None, *, ops:
 
 
 async def import_flow(
-    client: AgentClient, file: Path, *, name: str | None, onto: str | None, instance: str | None
+    client: AgentClient, file: Path, *, name: str | None, onto: str | None, instance: str | None, as_json: bool
 ) -> None:
     """Create a flow from a file, or replace one."""
     if name is not None and onto is not None:
@@ -54,41 +56,55 @@ async def import_flow(
     if onto is not None:
         change = _valid(ApplyToFlow, flow_data=flow_data)
         result = await client.apply_to_flow(_id(onto), change, instance=instance, wait=_WAIT_SECS)
-        await _say_result(client, result, "Replaced")
+        await _say_result(client, result, "Replaced", as_json=as_json)
         return
     given = {"type": kind} if kind else {}
     flow = _valid(ImportFlow, name=name or own_name or file.stem, flow_data=flow_data, **given)
-    await _say_result(client, await client.import_flow(flow, instance=instance, wait=_WAIT_SECS), "Created")
+    result = await client.import_flow(flow, instance=instance, wait=_WAIT_SECS)
+    await _say_result(client, result, "Created", as_json=as_json)
 
 
-async def show_diff(client: AgentClient, before: str, after: str, *, instance: str | None) -> bool:
+async def show_diff(client: AgentClient, before: str, after: str, *, instance: str | None, as_json: bool) -> bool:
     """Print what differs between two flows, each a file or an id; True when something does."""
     old, new = [GraphIR.from_flow_data((await _flow(client, place, instance))[1]) for place in (before, after)]
     found = diff(old, new)
-    say(found.text)
+    if as_json:
+        print_json({"differs": not found.is_empty, "text": found.text})
+    else:
+        say(found.text)
     return not found.is_empty
 
 
-async def apply_ops(client: AgentClient, file: Path, flow: str, *, dry_run: bool, instance: str | None) -> None:
+async def apply_ops(
+    client: AgentClient, file: Path, flow: str, *, dry_run: bool, instance: str | None, as_json: bool
+) -> None:
     """Apply a file of ops to a flow: compiled, checked, shown, written unless `dry_run`, read back."""
     change = ApplyToFlow(ops=ops_from_list(read_ops_file(await _read(file))), dry_run=dry_run)
     result = await client.apply_to_flow(_id(flow), change, instance=instance, wait=_WAIT_SECS)
     if not dry_run:
-        await _say_result(client, result, "Changed", show_change=True)
+        await _say_result(client, result, "Changed", show_change=True, as_json=as_json)
         return
-    say(result.difference.text if result.difference else "no difference")
-    for finding in result.findings:
-        say(f"  {finding.severity}: {finding.text}")
+    if as_json:
+        print_json(result)
+    else:
+        say(result.difference.text if result.difference else "no difference")
+        for finding in result.findings:
+            say(f"  {finding.severity}: {finding.text}")
     if not result.valid:
         raise InvalidInputError("The flow would be refused: see the errors above.", hint="Nothing was written.")
-    say("Nothing was written.")
+    if not as_json:
+        say("Nothing was written.")
 
 
-async def check_flow(client: AgentClient, place: str, *, instance: str | None) -> bool:
+async def check_flow(client: AgentClient, place: str, *, instance: str | None, as_json: bool) -> bool:
     """Print what is wrong with a flow, a file or on the server; True when it is valid."""
     kind, flow_data = await _flow(client, place, instance)
     flow = _valid(ValidateFlow, flow_data=flow_data, kind=kind)
-    said = (await client.validate_flow(flow, instance=instance)).validation
+    checked = await client.validate_flow(flow, instance=instance)
+    said = checked.validation
+    if as_json:
+        print_json(checked)
+        return said.valid
     for finding in (*said.errors, *said.warnings):
         say(f"  {finding.severity}: {finding.text}")
     say(f"{'Valid' if said.valid else 'Not valid'}: {len(said.errors)} errors, {len(said.warnings)} warnings.")
@@ -96,7 +112,14 @@ async def check_flow(client: AgentClient, place: str, *, instance: str | None) -
 
 
 async def test_flow(
-    client: AgentClient, place: str, *, questions: list[str], file: Path | None, trials: int, instance: str | None
+    client: AgentClient,
+    place: str,
+    *,
+    questions: list[str],
+    file: Path | None,
+    trials: int,
+    instance: str | None,
+    as_json: bool,
 ) -> bool:
     """Hold conversations with a flow, a file or on the server, and print the results; True when all have passed."""
     tests: list[Any] = [{"turns": [question]} for question in questions]
@@ -112,6 +135,9 @@ async def test_flow(
         raise InvalidInputError(f"The flow could not be tested: {view.error.detail}", hint=view.error.hint)
     if not view.is_over:
         raise InvalidInputError(f"Test {view.id} is not done after {_LONGEST_TEST_SECS:.0f} s.")
+    if as_json:
+        print_json(view)
+        return view.passed is True
     for trial in view.trials:
         mark = "passed" if trial.passed else "failed" if trial.category else "not held"
         say(f"  {mark}: {' '.join(trial.question.split())}")
@@ -121,20 +147,69 @@ async def test_flow(
 
 
 async def promote_flow(
-    client: AgentClient, flow: str, *, source: str | None, target: str, name: str | None, onto: str | None
+    client: AgentClient,
+    flow: str,
+    *,
+    source: str | None,
+    target: str,
+    name: str | None,
+    onto: str | None,
+    as_json: bool,
 ) -> None:
     """Copy a flow to another instance."""
     promotion = _valid(
         PromoteFlow, source=source, target=target, name=name, target_chatflow_id=_id(onto) if onto is not None else None
     )
     result = await client.promote_flow(_id(flow), promotion, wait=_WAIT_SECS)
-    for item in result.credentials:
+    for item in result.credentials if not as_json else ():
         say(f"  {item.type}: '{item.name}' -> '{item.target_name}' (by {item.by})")
-    await _say_result(client, result, "Created" if result.created else "Replaced", where=f" on {target}")
+    done = "Created" if result.created else "Replaced"
+    await _say_result(client, result, done, where=f" on {target}", as_json=as_json)
+
+
+async def list_flows(client: AgentClient, words: str, *, limit: int, instance: str | None, as_json: bool) -> None:
+    """A table of flows."""
+    page = await client.find_flows(words, instance=instance, limit=limit)
+    if as_json:
+        print_json(page)
+        return
+    table = Table(Column("Flow", no_wrap=True), "Type", "Nodes", "Name", box=None, pad_edge=False)
+    for flow in page.flows:
+        table.add_row(flow.id, flow.type, str(flow.nodes), Text(flow.name))
+    out.print(table)
+    say(f"{len(page.flows)} of {page.total} flows.")
+
+
+async def show_flow(client: AgentClient, flow: str, *, instance: str | None, as_json: bool) -> None:
+    """A flow in words."""
+    found = await client.flow_summary(_id(flow), instance=instance)
+    if as_json:
+        print_json(found)
+    else:
+        say(f"{found.flow.name} ({found.flow.type}) {found.flow.url or ''}".rstrip())
+        say(found.summary)
+
+
+async def show_history(client: AgentClient, flow: str, *, limit: int, as_json: bool) -> None:
+    """A table of the versions of a flow."""
+    page = await client.flow_versions(_id(flow), limit=limit)
+    if as_json:
+        print_json(page)
+        return
+    table = Table("Version", Column("Session", no_wrap=True), "Label", "What", box=None, pad_edge=False)
+    for one in page.versions:
+        table.add_row(one.name, str(one.session_id), one.label, Text(one.title))
+    out.print(table)
 
 
 async def _say_result(
-    client: AgentClient, result: FlowWriteResult, done: str, *, where: str = "", show_change: bool = False
+    client: AgentClient,
+    result: FlowWriteResult,
+    done: str,
+    *,
+    where: str = "",
+    show_change: bool = False,
+    as_json: bool,
 ) -> None:
     session_id = result.session_id
     if session_id is None:
@@ -145,9 +220,12 @@ async def _say_result(
         if view.status != "completed":
             raise WriteFailedError(
                 f"The flow is not written: session {session_id} has the status {view.status}.",
-                hint=f"Show it with `flowise-dev-agent sessions {session_id}`.",
+                hint=f"Show it with `flowise-dev-agent sessions show {session_id}`.",
             )
         chatflow_id = view.chatflow_id
+    if as_json:
+        print_json(result.model_copy(update={"status": "completed", "chatflow_id": chatflow_id}))
+        return
     if show_change and (change := await client.change(session_id)):
         say(change.diff.text)
     say(f"{done} '{result.name}' ({chatflow_id}){where}.")

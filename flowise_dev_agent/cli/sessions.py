@@ -4,7 +4,6 @@ import hashlib
 import json
 import sys
 from dataclasses import dataclass
-from enum import IntEnum
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -14,21 +13,22 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from flowise_dev_agent.cli.answers import ask_person
-from flowise_dev_agent.cli.build import conclude, present
-from flowise_dev_agent.cli.console import err, fail, out, say
-from flowise_dev_agent.client import AgentClient, ServiceError
+from flowise_dev_agent.cli.build import Progress, conclude, present
+from flowise_dev_agent.cli.console import err, fail, out, print_json, say
+from flowise_dev_agent.cli.startup import Exit
+from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient, ServiceError
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.requests import ResumeSession
 from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import InvalidInputError
 
 
-async def show_sessions(client: AgentClient, session_id: UUID | None, *, status: str | None, limit: int) -> None:
-    """One session as JSON, or a table of the newest ones."""
-    if session_id is not None:
-        say((await client.get(session_id)).model_dump_json(indent=2, exclude={"interrupt": {"response_schema"}}))
+async def list_sessions(client: AgentClient, *, limit: int, as_json: bool, **which: str | None) -> None:
+    """A table of the newest sessions that all filters let through."""
+    page = await client.list(limit=limit, **which)
+    if as_json:
+        print_json(page)
         return
-    page = await client.list(status=status, limit=limit)
     # The id is what a person copies: it stays whole on a narrow terminal, the name gives way.
     table = Table(Column("Session", no_wrap=True), "State", "Asks", "Name", box=None, pad_edge=False)
     for one in page.sessions:
@@ -39,17 +39,41 @@ async def show_sessions(client: AgentClient, session_id: UUID | None, *, status:
         say("There are older sessions: raise --limit, or see the page.")
 
 
-class Exit(IntEnum):
-    """Exit codes of `approve`; 2 means a wrong command line."""
+async def watch(client: AgentClient, session_id: UUID, *, as_json: bool) -> Exit:
+    """Show the events of a session, those of the past first, until it asks, ends or fails."""
+    view = await client.get(session_id)
+    with Progress(out) as progress:
+        async for event in client.events(session_id):
+            if as_json:
+                print_json(event)
+            else:
+                progress.show(event)
+            if event.type in RUN_END_EVENTS and (event.seq or 0) >= view.last_event_seq:
+                break
+    view = await client.get(session_id)
+    if not as_json:
+        _present(client, view)
+    return _exit_of(view)
 
-    #: The answer was accepted and the session has not failed since; or the question was only shown.
-    DONE = 0
-    #: The service refused or did not answer, or the session failed.
-    FAILED = 1
-    #: Nothing was answered: no question is open, or another one than was named.
-    NOTHING_OPEN = 3
-    #: A question is open and no answer was given.
-    NEEDS_ANSWER = 4
+
+async def settle(client: AgentClient, view: SessionView, *, wait: float, as_json: bool) -> Exit:
+    """Print a session once it asks, ends or fails, or after `wait` seconds."""
+    if view.in_progress and wait > 0:
+        view = await client.wait(view.thread_id, wait)
+    if as_json:
+        print_json(view)
+    else:
+        _present(client, view)
+    return _exit_of(view)
+
+
+async def roll_back(client: AgentClient, session_id: UUID, *, version: str | None, as_json: bool) -> None:
+    """Write a version of a session back to its flow."""
+    done = await client.rollback(session_id, version=version)
+    if as_json:
+        print_json(done)
+    else:
+        say(f"Flow {done.chatflow_id} is as it was in version {done.label}.")
 
 
 @dataclass(frozen=True)
@@ -119,7 +143,7 @@ async def show_question(client: AgentClient, question: Question, *, wait: float,
     """Print the session with its question, once it asks or after `wait` seconds."""
     view = await client.wait(question.session_id, wait)
     if as_json:
-        _print_json(view)
+        print_json(view)
     else:
         _present(client, view)
     return Exit.DONE
@@ -152,15 +176,15 @@ async def approve(client: AgentClient, question: Question, given: Given, *, wait
         if error.problem_code != "session_conflict":
             raise
         fail(error.message, error.hint)
-        return Exit.NOTHING_OPEN
+        return Exit.NO
     err.print(f"Answered {answer['action']}.", markup=False)
     if view.in_progress and wait > 0:
         view = await client.wait(question.session_id, wait)
     if as_json:
-        _print_json(view)
+        print_json(view)
     else:
         _present(client, view)
-    return Exit.FAILED if view.status == "error" else Exit.DONE
+    return _exit_of(view)
 
 
 def _present(client: AgentClient, view: SessionView) -> None:
@@ -175,15 +199,14 @@ def _present(client: AgentClient, view: SessionView) -> None:
         conclude(view)
 
 
-def _print_json(view: SessionView) -> None:
-    # Not through the console, which wraps and colours.
-    sys.stdout.write(view.model_dump_json() + "\n")
+def _exit_of(view: SessionView) -> Exit:
+    return Exit.FAILED if view.status == "error" else Exit.DONE
 
 
 def _nothing_open(view: SessionView) -> Exit:
     now = f"it asks {view.interrupt.id}" if view.interrupt else f"its status is {view.status}"
     fail(f"No such question is open in session {view.thread_id}: {now}.")
-    return Exit.NOTHING_OPEN
+    return Exit.NO
 
 
 def _key(interrupt_id: str, answer: JsonObject) -> str:

@@ -6,6 +6,7 @@ Everything is imported where it is needed: `--help` must not wait for it.
 import gc
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import contextmanager
+from enum import IntEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +18,24 @@ if TYPE_CHECKING:
     from flowise_dev_agent.settings import Settings
 
 T = TypeVar("T")
+
+
+class Exit(IntEnum):
+    """Exit codes of all commands; docs/ci.md has the same table."""
+
+    #: It is done, and the answer is yes.
+    DONE = 0
+    #: It could not be done.
+    FAILED = 1
+    #: The command line is wrong.
+    USAGE = 2
+    #: It is done, and the answer is no: flows differ, a flow is not valid, a test has failed, the result was not
+    #: accepted, rows are missing, no such question is open.
+    NO = 3
+    #: A person has to answer, and none is there.
+    NEEDS_ANSWER = 4
+    #: Ctrl-C.
+    INTERRUPTED = 130
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:

@@ -51,11 +51,11 @@ async def test_p100_what_is_imported_and_applied_can_be_rolled_back(
         assert [item["reason"] for item in history] == ["rollback", "before_rollback", "create"]
 
         (tmp_path / "ops.json").write_text(json.dumps({"ops": [COLDER]}))
-        said = await run_command(service, tmp_path, "apply", "ops.json", there.id)
+        said = await run_command(service, tmp_path, "apply", "ops.json", there.id, "--yes")
         assert "temperature" in said
         assert f"Changed '{there.name}'" in said
         await run_command(service, tmp_path, "export", there.id, "-o", "flow.json")
-        await run_command(service, tmp_path, "import", "flow.json", "--onto", row.id)
+        await run_command(service, tmp_path, "import", "flow.json", "--onto", row.id, "--yes")
         assert json.loads((await flowise_client.get_chatflow(row.id)).flow_data) == json.loads(
             (await flowise_client.get_chatflow(there.id)).flow_data
         )

@@ -159,10 +159,10 @@ async def test_p69_a_flow_goes_to_production_with_the_credentials_that_are_there
         assert len([item async for item in prod.iter_chatflows()]) == 1
 
         await run_command(service, tmp_path, "export", there.id, "-o", "before.json", "--instance", "prod")
-        said = await run_command(service, tmp_path, "promote", row.id, "--to", "prod", "--onto", there.id)
+        said = await run_command(service, tmp_path, "promote", row.id, "--to", "prod", "--onto", there.id, "--yes")
         assert "openAIApi: 'stand-in openAIApi' -> 'Key of production' (by type)" in said
         assert _without_credentials(await prod.get_chatflow(there.id)) == _without_credentials(changed)
-        await run_command(service, tmp_path, "import", "before.json", "--onto", there.id, "--instance", "prod")
+        await run_command(service, tmp_path, "import", "before.json", "--onto", there.id, "--yes", "--instance", "prod")
         assert json.loads((await prod.get_chatflow(there.id)).flow_data) == json.loads(there.flow_data)
 
 

@@ -24,11 +24,11 @@ def test_an_exported_flow_can_be_compared_changed_and_imported(run: Run, servers
     model = next(node for node in document["flowData"]["nodes"] if node["data"]["name"] == "chatOpenAI")
     model["data"]["inputs"]["modelName"] = "gpt-4-turbo"
     Path("other.json").write_text(json.dumps(document))
-    assert "gpt-4-turbo" in made_by(run, "diff", BOT, "other.json", code=1)
+    assert "gpt-4-turbo" in made_by(run, "diff", BOT, "other.json", code=3)
     assert "Created 'Second'" in made_by(run, "import", "other.json", "--name", "Second")
     (second,) = [row for row in servers.dev.flows.values() if row.name == "Second"]
     assert ("gpt-4-turbo" in second.flow_data, second.tags, second.deployed) == (True, (), False)
-    said = made_by(run, "import", "other.json", "--onto", BOT)
+    said = made_by(run, "import", "other.json", "--onto", BOT, "--yes")
     assert f"Replaced 'Bot' ({BOT})" in said
     assert "version v1.0 is the former flow" in said
     assert "gpt-4-turbo" in servers.dev.flows[BOT].flow_data
@@ -61,12 +61,12 @@ def test_ops_are_applied_checked_shown_and_only_then_written(run: Run, servers: 
     assert "temperature" in said
     assert "Nothing was written" in said
     assert servers.dev.flows[BOT].flow_data == before
-    said = made_by(run, "apply", "ops.json", BOT)
+    said = made_by(run, "apply", "ops.json", BOT, "--yes")
     assert "temperature" in said
     assert "Changed 'Bot'" in said
     assert '"temperature":0.3' in servers.dev.flows[BOT].flow_data.replace(" ", "")
     Path("wrong.json").write_text(json.dumps([{**ops[0], "param_name": "temprature"}]))
-    assert "temperature" in made_by(run, "apply", "wrong.json", BOT, code=1)
+    assert "temperature" in made_by(run, "apply", "wrong.json", BOT, "--yes", code=1)
 
 
 def test_a_dry_run_of_a_change_that_would_be_refused_shows_why(run: Run, servers: Servers) -> None:
@@ -85,7 +85,7 @@ def test_p69_a_flow_is_promoted_with_the_other_servers_credential(run: Run, serv
     (there,) = servers.prod.flows.values()
     assert (there.name, PROD_KEY in there.flow_data, DEV_KEY in there.flow_data) == ("Real bot", True, False)
     servers.prod.flows[there.id] = there.model_copy(update={"flow_data": there.flow_data.replace("gpt-", "old-")})
-    said = made_by(run, "promote", BOT, "--to", "prod", "--onto", there.id)
+    said = made_by(run, "promote", BOT, "--to", "prod", "--onto", there.id, "--yes")
     assert "Replaced 'Real bot'" in said
     assert "version v1.0 is the former flow" in said
     assert servers.prod.flows[there.id].flow_data == there.flow_data
@@ -94,5 +94,5 @@ def test_p69_a_flow_is_promoted_with_the_other_servers_credential(run: Run, serv
 def test_a_flow_of_another_kind_is_not_written_over(run: Run, servers: Servers) -> None:
     row, there = servers.dev.flows[BOT], str(uuid4())
     servers.prod.flows[there] = row.model_copy(update={"id": there, "type": "AGENTFLOW"})
-    assert "of type AGENTFLOW" in made_by(run, "promote", BOT, "--to", "prod", "--onto", there, code=1)
+    assert "of type AGENTFLOW" in made_by(run, "promote", BOT, "--to", "prod", "--onto", there, "--yes", code=1)
     assert servers.prod.calls == []

@@ -57,7 +57,7 @@ def test_wrong_scopes_and_unknown_keys_are_sentences(run: Run) -> None:
 def test_what_was_written_is_listed_exported_and_verified(run: Run, database_dsn: str) -> None:
     ops = [{"op_type": "SetParam", "node_id": "chatOpenAI_0", "param_name": "temperature", "value": 0.2}]
     Path("ops.json").write_text(json.dumps(ops))
-    said(run, "apply", "ops.json", BOT)
+    said(run, "apply", "ops.json", BOT, "--yes")
     (write,) = rows(run, "--flow", BOT)
     assert (write["actor"], write["door"], write["action"]) == ("local", "cli", "write.update")
     assert write["version"] == "v2.0"

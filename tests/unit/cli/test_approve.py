@@ -95,7 +95,7 @@ async def test_an_interrupt_that_is_named_is_left_to_the_service_to_judge() -> N
 
 async def test_a_conflict_answers_nothing_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     conflict = ServiceError(409, {"code": "session_conflict", "detail": "Interrupt i0 is not the open one."})
-    assert await give(client(later=conflict), Question(ID, "i0"), action="approve") == Exit.NOTHING_OPEN
+    assert await give(client(later=conflict), Question(ID, "i0"), action="approve") == Exit.NO
     assert "not the open one" in capsys.readouterr().err
 
 
@@ -104,7 +104,7 @@ async def test_a_conflict_answers_nothing_and_says_so(capsys: pytest.CaptureFixt
 )
 async def test_without_a_question_nothing_is_sent(question: Question) -> None:
     agent = client(now=ASKING if question.over else DONE)
-    assert await give(agent, question, action="approve") == Exit.NOTHING_OPEN
+    assert await give(agent, question, action="approve") == Exit.NO
     assert agent.answers == []
 
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from flowise_dev_agent.cli import build as build_module
 from flowise_dev_agent.cli.answers import default_answer
 from flowise_dev_agent.cli.build import Progress, build
+from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.contracts.events import SessionEvent
 from flowise_dev_agent.contracts.interrupts import Interrupt
 from flowise_dev_agent.contracts.requests import StartSession
@@ -92,7 +93,7 @@ async def run(client: ClientDouble, *, assume_yes: bool = True) -> bool:
 
 async def test_yes_approves_accepts_and_prints_what_was_made(capsys: pytest.CaptureFixture[str]) -> None:
     client = ClientDouble(APPROVAL, REVIEW, ACCEPTED)
-    assert await run(client) is True
+    assert await run(client) is Exit.DONE
     assert client.answers == [{"action": "approve"}, {"action": "accept"}]
     out = capsys.readouterr().out
     for expected in (str(client.id), "plan_v2", "Support bot", "I help.", "c-1", "http://f/canvas/c-1", "works"):
@@ -101,7 +102,7 @@ async def test_yes_approves_accepts_and_prints_what_was_made(capsys: pytest.Capt
 
 async def test_yes_does_not_accept_a_result_whose_tests_fail(capsys: pytest.CaptureFixture[str]) -> None:
     client = ClientDouble(APPROVAL, FAILED)
-    assert await run(client) is False
+    assert await run(client) is Exit.NEEDS_ANSWER
     assert client.answers == [{"action": "approve"}]
     assert f"http://agent/#/s/{client.id}" in capsys.readouterr().err
 
@@ -111,14 +112,14 @@ async def test_without_a_terminal_and_without_yes_the_session_waits(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO())
     client = ClientDouble(APPROVAL)
-    assert await run(client, assume_yes=False) is False
+    assert await run(client, assume_yes=False) is Exit.NEEDS_ANSWER
     assert client.answers == []
     assert "--yes" in capsys.readouterr().err
 
 
 async def test_a_failed_session_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     error = {"code": "flowise_unreachable", "detail": "Flowise is away.", "hint": "Start it."}
-    assert await run(ClientDouble({"status": "error", "error": error})) is False
+    assert await run(ClientDouble({"status": "error", "error": error})) is Exit.FAILED
     err = capsys.readouterr().err
     assert "Flowise is away." in err
     assert "Start it." in err
@@ -201,7 +202,8 @@ async def test_files_are_stored_first_and_go_with_the_start(tmp_path: Path) -> N
     file.write_bytes(b"# Leave")
     client = ClientDouble(APPROVAL, {"status": "completed", "outcome": "accepted"})
 
-    assert await build(client, StartSession(requirement="A bot"), assume_yes=True, attach=[file])  # type: ignore[arg-type]
+    done = await build(client, StartSession(requirement="A bot"), assume_yes=True, attach=[file])  # type: ignore[arg-type]
+    assert done is Exit.DONE is Exit.DONE
 
     assert client.attached == [("handbook.md", b"# Leave")]
     assert len(client.given) == 1

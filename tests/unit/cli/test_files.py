@@ -29,9 +29,9 @@ def refused(run: Run, *arguments: str) -> str:
         ("export", FLOW),
         ("export", FLOW, "--ops"),
         ("import", "flow.json"),
-        ("import", "flow.json", "--onto", FLOW),
+        ("import", "flow.json", "--onto", FLOW, "--yes"),
         ("diff", "flow.json", FLOW),
-        ("apply", "ops.json", FLOW),
+        ("apply", "ops.json", FLOW, "--yes"),
         ("apply", "ops.json", FLOW, "--dry-run"),
         ("promote", FLOW, "--to", "prod"),
     ],
@@ -89,7 +89,7 @@ def test_a_file_that_does_not_hold_a_flow_is_refused(run: Run, text: bytes, said
 )
 def test_a_file_that_does_not_hold_ops_is_refused(run: Run, text: bytes, said: str) -> None:
     Path("ops.json").write_bytes(text)
-    assert said in refused(run, "apply", "ops.json", FLOW)
+    assert said in refused(run, "apply", "ops.json", FLOW, "--yes")
 
 
 @pytest.mark.parametrize("id_", ["f1", "", "../x", "a/b", "x" * 5_000, "\N{SNOWMAN}"])
@@ -98,11 +98,11 @@ def test_p68_what_is_not_an_id_is_refused_before_anything_is_asked(run: Run, id_
     Path("ops.json").write_text(OPS)
     for arguments in (
         ("export", id_),
-        ("import", "flow.json", "--onto", id_),
+        ("import", "flow.json", "--onto", id_, "--yes"),
         ("diff", "flow.json", id_),
-        ("apply", "ops.json", id_),
+        ("apply", "ops.json", id_, "--yes"),
         ("promote", id_, "--to", "prod"),
-        ("promote", FLOW, "--to", "prod", "--onto", id_),
+        ("promote", FLOW, "--to", "prod", "--onto", id_, "--yes"),
     ):
         assert "nor the id of a chatflow" in refused(run, *arguments)
 
@@ -116,10 +116,12 @@ def test_a_flow_survives_a_file_whoever_wrote_it() -> None:
 
 def test_files_that_cannot_be_read_are_named(run: Run) -> None:
     assert "missing.json cannot be read" in refused(run, "import", "missing.json")
-    assert "cannot be read" in refused(run, "apply", ".", FLOW)
+    assert "cannot be read" in refused(run, "apply", ".", FLOW, "--yes")
 
 
 def test_a_name_for_a_flow_that_is_replaced_is_refused(run: Run) -> None:
     Path("flow.json").write_text(EMPTY)
-    assert "--name is for a new flow" in refused(run, "import", "flow.json", "--name", "B", "--onto", FLOW)
-    assert "`name` is for a new flow" in refused(run, "promote", FLOW, "--to", "p", "--name", "B", "--onto", FLOW)
+    assert "--name is for a new flow" in refused(run, "import", "flow.json", "--name", "B", "--onto", FLOW, "--yes")
+    assert "`name` is for a new flow" in refused(
+        run, "promote", FLOW, "--to", "p", "--name", "B", "--onto", FLOW, "--yes"
+    )

@@ -1,12 +1,17 @@
 """What goes wrong at the terminal is a sentence that says what to do."""
 
+import re
 import socket
 import subprocess
 import sys
+from pathlib import Path
+from uuid import UUID
 
 import pytest
+import typer
 
 from flowise_dev_agent import __version__
+from flowise_dev_agent.cli.startup import Exit
 from tests.unit.cli.conftest import Run
 
 
@@ -103,3 +108,81 @@ def test_the_commands_work_without_the_devkit() -> None:
     demo = call("demo", "--port", "0")
     assert demo.returncode == 1
     assert "flowise-dev-agent[devkit]" in demo.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["build", ""],
+        ["build", "x" * 40_000],
+        ["build", "x", "--operation", "remove"],
+        ["build", "x", "--budget", "-1"],
+        ["build", "x", "--budget", "nan"],
+        ["build", "\ud800"],
+        ["export", "no-id", "-o", "/nonexistent/x"],
+        ["import", "/nonexistent/x"],
+        ["diff", "a\x00b", "c"],
+        ["flows", "history", "no-id"],
+        ["keys", "create", "", "-s", "read"],
+        ["sessions", "list", "--status", "odd", "--url", "no address"],
+        ["audit", "export", "--url", "http://127.0.0.1:1"],
+        ["refresh", "x/../y", "--url", "http://127.0.0.1:1"],
+    ],
+    ids=lambda arguments: " ".join(arguments)[:40].encode("ascii", "replace").decode().replace("\x00", "?"),
+)
+def test_no_input_ends_in_a_traceback(run: Run, arguments: list[str]) -> None:
+    code, out, err = run(*arguments)
+    assert code == Exit.FAILED
+    assert "Traceback" not in out + err
+    assert err.startswith("Error: ")
+    assert "Something unexpected" not in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["import", "bot.json", "--onto", str(UUID(int=1))],
+        ["apply", "ops.json", str(UUID(int=1))],
+        ["promote", str(UUID(int=1)), "--to", "prod", "--onto", str(UUID(int=2))],
+        ["sessions", "rollback", str(UUID(int=1))],
+        ["sessions", "delete", str(UUID(int=1))],
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_what_replaces_a_flow_or_removes_asks_first(
+    run: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.setenv("AGENT_API_PORT", "1")
+    code, _, err = run(*arguments)
+    assert (code, "Use --yes." in err) == (Exit.NEEDS_ANSWER, True)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("typer.confirm", refused)
+    code, _, err = run(*arguments)
+    assert (code, "No service answers" in err) == (Exit.FAILED, False)
+
+
+def refused(question: str, *, abort: bool) -> None:
+    assert (question.endswith("?"), abort) == (True, True)
+    raise typer.Abort
+
+
+def test_the_exit_codes_are_those_of_the_page() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "ci.md").read_text()
+    listed = re.findall(r"^\| `(\d+)` \| `(\w+)` \|", text, flags=re.MULTILINE)
+    assert [(int(code), name) for code, name in listed] == [(code.value, code.name) for code in Exit]
+
+
+def test_help_shows_defaults_and_how_to_complete(run: Run) -> None:
+    code, out, _ = run("sessions", "retry", "--help")
+    assert code == 0
+    assert "[default: 600;" in " ".join(out.split())
+    assert "--show-completion" in run("--help")[1]
+
+
+def test_an_error_that_nobody_expected_is_a_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("sk-a-secret")
+
+    monkeypatch.setattr("flowise_dev_agent.cli.session_commands.with_client", broken)
+    code, out, err = run("sessions", "list")
+    assert (code, "RuntimeError" in err, "sk-a-secret" in out + err) == (Exit.FAILED, True, False)

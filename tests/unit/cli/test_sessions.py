@@ -1,10 +1,12 @@
 """`sessions` prints what a person goes on with."""
 
+import json
 from uuid import UUID
 
 import pytest
 
-from flowise_dev_agent.cli.sessions import show_sessions
+from flowise_dev_agent.cli.sessions import list_sessions, settle
+from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.contracts.session import SessionPage
 from tests.unit.api.service_double import listed, view
 
@@ -12,6 +14,8 @@ IDS = [UUID(int=n) for n in (1, 2)]
 
 
 class ClientDouble:
+    base_url = "http://service"
+
     async def list(self, **_: object) -> SessionPage:
         name = "[bold]A very long name of a session[/bold] " * 4
         rows = [listed(view(id_, "pending_interrupt", session_name=name)) for id_ in IDS]
@@ -25,7 +29,7 @@ async def test_the_list_keeps_ids_whole_and_takes_no_markup_from_names(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    await show_sessions(ClientDouble(), None, status=None, limit=2)  # type: ignore[arg-type]
+    await list_sessions(ClientDouble(), limit=2, as_json=False)  # type: ignore[arg-type]
     out = capsys.readouterr().out
     assert all(str(id_) in out for id_ in IDS)
     assert "plan_approval" in out
@@ -33,8 +37,20 @@ async def test_the_list_keeps_ids_whole_and_takes_no_markup_from_names(
     assert "older sessions" in out
 
 
-async def test_one_session_is_json_with_its_question(capsys: pytest.CaptureFixture[str]) -> None:
-    await show_sessions(ClientDouble(), IDS[0], status=None, limit=1)  # type: ignore[arg-type]
-    out = capsys.readouterr().out
-    assert '"plan_approval"' in out
-    assert "response_schema" not in out
+async def test_one_session_is_shown_with_its_question_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    client = ClientDouble()
+    shown = await client.get(IDS[0])
+    assert await settle(client, shown, wait=0, as_json=False) is Exit.DONE  # type: ignore[arg-type]
+    assert "possible answers: approve" in capsys.readouterr().out
+    assert await settle(client, shown, wait=0, as_json=True) is Exit.DONE  # type: ignore[arg-type]
+    assert json.loads(capsys.readouterr().out)["interrupt"]["type"] == "plan_approval"
+
+
+async def test_a_list_is_json_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    await list_sessions(ClientDouble(), limit=2, as_json=True)  # type: ignore[arg-type]
+    assert [one["thread_id"] for one in json.loads(capsys.readouterr().out)["sessions"]] == [str(one) for one in IDS]
+
+
+async def test_a_failed_session_gives_the_exit_code_of_failures() -> None:
+    failed = view(IDS[0], "error")
+    assert await settle(ClientDouble(), failed, wait=0, as_json=True) is Exit.FAILED  # type: ignore[arg-type]

@@ -1,0 +1,178 @@
+"""`keys`, `audit`, `refresh` and `domains`, for whoever runs the service."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+import typer
+
+from flowise_dev_agent.cli.options import AsJson, Url
+from flowise_dev_agent.cli.startup import Exit, command_settings, run_async, with_client
+
+if TYPE_CHECKING:
+    pass
+
+commands = typer.Typer(rich_markup_mode=None)
+
+keys_app = typer.Typer(help="Keys of people and programs. Needs a key with the scope admin.", no_args_is_help=True)
+commands.add_typer(keys_app, name="keys")
+
+KeyRef = Annotated[str, typer.Argument(help="Name or id of the key.")]
+
+
+@keys_app.command("list")
+def keys_list_command(
+    every: Annotated[bool, typer.Option("--all", help="Also revoked and expired ones.")] = False,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """List the keys with their last use."""
+    from flowise_dev_agent.cli import keys as keys_command
+
+    with_client(url, lambda client: keys_command.list_keys(client, every=every, as_json=as_json))
+
+
+@keys_app.command("create")
+def keys_create_command(
+    name: Annotated[str, typer.Argument(help="Of the person or program; recorded with all that the key does.")],
+    scope: Annotated[list[str], typer.Option("--scope", "-s", help="read, build, approve or admin. May be repeated.")],
+    days: Annotated[float | None, typer.Option(min=0.001, help="Days until it ends. [default: it does not]")] = None,
+    owner: Annotated[
+        str, typer.Option(help="The team or person that the key acts for: whose sessions it sees.")
+    ] = "default",
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Make a key. It is printed once, and kept nowhere.
+
+    read sees everything but the keys; build starts sessions, tests and asks for changes; approve decides what is
+    written to Flowise; admin does everything.
+    """
+    from flowise_dev_agent.caller import ALL_SCOPES
+    from flowise_dev_agent.cli import keys as keys_command
+
+    if unknown := sorted(set(scope) - ALL_SCOPES):
+        raise typer.BadParameter(f"There is no scope '{unknown[0]}': use read, build, approve or admin.")
+    wanted = ALL_SCOPES.intersection(scope)
+    with_client(
+        url, lambda client: keys_command.create_key(client, name, wanted, owner=owner, days=days, as_json=as_json)
+    )
+
+
+@keys_app.command("rotate")
+def keys_rotate_command(
+    key: KeyRef,
+    keep_old: Annotated[int, typer.Option(min=0, max=604_800, help="Seconds for which the old key opens too.")] = 0,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Replace a key by another with the same name, scopes and end. It is printed once."""
+    from flowise_dev_agent.cli import keys as keys_command
+
+    with_client(url, lambda client: keys_command.rotate_key(client, key, keep_old_secs=keep_old, as_json=as_json))
+
+
+@keys_app.command("revoke")
+def keys_revoke_command(key: KeyRef, url: Url = None) -> None:
+    """End a key at once."""
+    from flowise_dev_agent.cli import keys as keys_command
+
+    with_client(url, lambda client: keys_command.revoke_key(client, key))
+
+
+audit_app = typer.Typer(help="Who answered what, and what was written.", no_args_is_help=True)
+commands.add_typer(audit_app, name="audit")
+
+AuditSession = Annotated[UUID | None, typer.Option("--session", help="Only this session.")]
+AuditFlow = Annotated[str | None, typer.Option("--flow", help="Only this chatflow id.")]
+AuditPerson = Annotated[str | None, typer.Option("--person", help="Only this person or program, by name of the key.")]
+
+
+@audit_app.command("list")
+def audit_list_command(
+    session: AuditSession = None,
+    flow: AuditFlow = None,
+    person: AuditPerson = None,
+    limit: Annotated[int, typer.Option(min=1, max=500)] = 50,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """List answers and writes, newest first."""
+    from flowise_dev_agent.cli import audit as audit_command
+
+    which = {"session": session, "flow": flow, "person": person}
+    with_client(url, lambda client: audit_command.list_rows(client, which, limit=limit, as_json=as_json))
+
+
+@audit_app.command("export")
+def audit_export_command(
+    session: AuditSession = None,
+    flow: AuditFlow = None,
+    person: AuditPerson = None,
+    file: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write. [default: standard output]")
+    ] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="CSV instead of JSON Lines.")] = False,
+    url: Url = None,
+) -> None:
+    """Write all rows, oldest first, as JSON Lines or CSV."""
+    from flowise_dev_agent.cli import audit as audit_command
+
+    which = {"session": session, "flow": flow, "person": person}
+    format_ = "csv" if as_csv else "jsonl"
+    with_client(url, lambda client: audit_command.export_rows(client, which, file=file, format_=format_))
+
+
+@audit_app.command("verify")
+def audit_verify_command(session: AuditSession = None, as_json: AsJson = False, url: Url = None) -> None:
+    """Check that no row is missing or changed.
+
+    Exit codes: 0 all there, 1 could not be checked, 3 something is missing or changed.
+    """
+    from flowise_dev_agent.cli import audit as audit_command
+
+    if not with_client(url, lambda client: audit_command.verify(client, session, as_json=as_json)):
+        raise typer.Exit(Exit.NO)
+
+
+@audit_app.command("erase")
+def audit_erase_command(session: AuditSession = None, person: AuditPerson = None, url: Url = None) -> None:
+    """Erase what was said in a session, by a person, or both. The rows stay."""
+    from flowise_dev_agent.cli import audit as audit_command
+
+    with_client(url, lambda client: audit_command.erase(client, session_id=session, person=person))
+
+
+@commands.command("domains")
+def domains(
+    refresh: Annotated[str | None, typer.Option(help="Renew what this domain knows.", metavar="NAME")] = None,
+) -> None:
+    """List the domains that are in use, or renew what one of them knows."""
+    settings = command_settings()
+    from flowise_dev_agent.agent.domains.installed import installed_domains
+    from flowise_dev_agent.cli.console import say
+    from flowise_dev_agent.errors import InvalidInputError
+
+    found = {
+        one.name: one for one in installed_domains(settings.domain_settings.names, settings.domain_settings.folder)
+    }
+    if refresh is None:
+        for name, one in found.items():
+            say(f"{name}: {(type(one).__doc__ or '').strip().splitlines()[0]}")
+        return
+    if refresh not in found:
+        raise InvalidInputError(f"There is no domain '{refresh}' in use.", hint=f"In use: {', '.join(found)}.")
+    say(f"{refresh}: {run_async(found[refresh].refresh())}")
+
+
+@commands.command("refresh")
+def refresh_command(
+    instance: Annotated[str, typer.Argument(help="Flowise instance, by its name in the service.")] = "default",
+    wait: Annotated[float, typer.Option(min=0, max=3_600, help="Seconds to wait for the end.")] = 600,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Have the service read a Flowise server again: node types, templates, credentials."""
+    from flowise_dev_agent.cli import knowledge
+
+    raise typer.Exit(with_client(url, lambda client: knowledge.refresh(client, instance, wait=wait, as_json=as_json)))

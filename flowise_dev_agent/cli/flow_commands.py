@@ -1,0 +1,207 @@
+"""`export`, `import`, `diff`, `apply`, `promote` and `flows`: flows as files, on servers and between them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flowise_dev_agent.cli.options import AsJson, Instance, Url, Yes
+from flowise_dev_agent.cli.startup import Exit, with_client
+
+if TYPE_CHECKING:
+    pass
+
+commands = typer.Typer(rich_markup_mode=None)
+flows_app = typer.Typer(help="Find, compare, check and test flows by a running service.", no_args_is_help=True)
+commands.add_typer(flows_app, name="flows")
+
+
+@commands.command("export")
+def export_command(
+    flow: Annotated[str, typer.Argument(help="Id of the chatflow.")],
+    file: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write. [default: standard output]")
+    ] = None,
+    ops: Annotated[bool, typer.Option("--ops", help="Write the ops that build the flow, instead of the flow.")] = False,
+    instance: Instance = None,
+    url: Url = None,
+) -> None:
+    """Write a flow to a file, for example for git. Needs a running service, like import, diff, apply and promote."""
+    from flowise_dev_agent.cli import files as files_command
+
+    with_client(url, lambda client: files_command.export_flow(client, flow, file, ops=ops, instance=instance))
+
+
+@commands.command("import")
+def import_command(
+    file: Annotated[Path, typer.Argument(help="A file from `export`, or exported from Flowise.")],
+    name: Annotated[str | None, typer.Option(help="Name of the new flow. [default: the one in the file]")] = None,
+    onto: Annotated[str | None, typer.Option(help="Id of a flow to replace, instead of creating one.")] = None,
+    yes: Yes = False,
+    instance: Instance = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Create a flow from a file, or replace one, as a session that can be rolled back."""
+    from flowise_dev_agent.cli import files as files_command
+    from flowise_dev_agent.cli.console import confirm
+
+    if onto is not None:
+        confirm(f"Replace the flow {onto}?", yes)
+    with_client(
+        url,
+        lambda client: files_command.import_flow(
+            client, file, name=name, onto=onto, instance=instance, as_json=as_json
+        ),
+    )
+
+
+@commands.command("diff")
+@flows_app.command("diff")
+def diff_command(
+    before: Annotated[str, typer.Argument(help="A file, or the id of a flow.")],
+    after: Annotated[str, typer.Argument(help="A file, or the id of a flow.")],
+    instance: Instance = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Show the differences between two flows. Exit codes: 0 none, 1 could not be compared, 3 there are some."""
+    from flowise_dev_agent.cli import files as files_command
+
+    if with_client(
+        url, lambda client: files_command.show_diff(client, before, after, instance=instance, as_json=as_json)
+    ):
+        raise typer.Exit(Exit.NO)
+
+
+@commands.command("apply")
+def apply_command(
+    file: Annotated[Path, typer.Argument(help="A JSON file of ops.")],
+    flow: Annotated[str, typer.Argument(help="Id of the chatflow to change.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the difference and write nothing.")] = False,
+    yes: Yes = False,
+    instance: Instance = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Apply ops to a flow, as a session that can be rolled back: compile, check, write, read back. For CI."""
+    from flowise_dev_agent.cli import files as files_command
+    from flowise_dev_agent.cli.console import confirm
+
+    confirm(f"Change the flow {flow}?", yes or dry_run)
+    with_client(
+        url,
+        lambda client: files_command.apply_ops(client, file, flow, dry_run=dry_run, instance=instance, as_json=as_json),
+    )
+
+
+@flows_app.command("check")
+def flows_check_command(
+    flow: Annotated[str, typer.Argument(help="A file, or the id of a flow.")],
+    instance: Instance = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Check a flow against what the server has. Nothing is written.
+
+    Exit codes: 0 valid, 1 could not be checked, 3 not valid.
+    """
+    from flowise_dev_agent.cli import files as files_command
+
+    if not with_client(url, lambda client: files_command.check_flow(client, flow, instance=instance, as_json=as_json)):
+        raise typer.Exit(Exit.NO)
+
+
+@flows_app.command("test")
+def flows_test_command(
+    flow: Annotated[str, typer.Argument(help="A file, which is tested as a draft, or the id of a flow.")],
+    question: Annotated[list[str] | None, typer.Option("--question", "-q", help="A question. May be repeated.")] = None,
+    tests: Annotated[Path | None, typer.Option("--tests", help="A JSON file of tests.")] = None,
+    trials: Annotated[int, typer.Option(min=1, max=10, help="How often each conversation has to pass.")] = 1,
+    instance: Instance = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Ask a flow test questions, in conversations that are removed afterwards.
+
+    Exit codes: 0 all passed, 1 could not be tested, 3 not all passed.
+    """
+    from flowise_dev_agent.cli import files as files_command
+
+    if not with_client(
+        url,
+        lambda client: files_command.test_flow(
+            client, flow, questions=question or [], file=tests, trials=trials, instance=instance, as_json=as_json
+        ),
+    ):
+        raise typer.Exit(Exit.NO)
+
+
+@commands.command("promote")
+def promote_command(
+    flow: Annotated[str, typer.Argument(help="Id of the chatflow.")],
+    to: Annotated[str, typer.Option("--to", help="The target instance.")],
+    source: Annotated[str | None, typer.Option("--from", help="The source instance. [default: the first one]")] = None,
+    name: Annotated[str | None, typer.Option(help="Name there. [default: the same]")] = None,
+    onto: Annotated[str | None, typer.Option(help="Id of a flow there to replace.")] = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Copy a flow to another Flowise instance, as a session that can be rolled back.
+
+    Its credentials are mapped by name and type.
+    """
+    from flowise_dev_agent.cli import files as files_command
+    from flowise_dev_agent.cli.console import confirm
+
+    if onto is not None:
+        confirm(f"Replace the flow {onto} on {to}?", yes)
+    with_client(
+        url,
+        lambda client: files_command.promote_flow(
+            client, flow, source=source, target=to, name=name, onto=onto, as_json=as_json
+        ),
+    )
+
+
+@flows_app.command("list")
+def flows_list_command(
+    words: Annotated[str, typer.Argument(help="Each must begin a word of the flow. [default: all flows]")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=100)] = 20,
+    instance: Instance = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """List chatflows and agentflows, those changed last first."""
+    from flowise_dev_agent.cli import files as files_command
+
+    with_client(
+        url, lambda client: files_command.list_flows(client, words, limit=limit, instance=instance, as_json=as_json)
+    )
+
+
+@flows_app.command("show")
+def flows_show_command(
+    flow: Annotated[str, typer.Argument(help="Id of the chatflow.")],
+    instance: Instance = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Describe a flow: its nodes with their settings, and how they are connected."""
+    from flowise_dev_agent.cli import files as files_command
+
+    with_client(url, lambda client: files_command.show_flow(client, flow, instance=instance, as_json=as_json))
+
+
+@flows_app.command("history")
+def flows_history_command(
+    flow: Annotated[str, typer.Argument(help="Id of the chatflow.")],
+    limit: Annotated[int, typer.Option(min=1, max=100)] = 20,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """List the versions of a flow, newest first."""
+    from flowise_dev_agent.cli import files as files_command
+
+    with_client(url, lambda client: files_command.show_history(client, flow, limit=limit, as_json=as_json))
