@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import BindCredential, PatchOp, SetLabel, SetParam
+from flowise_dev_agent.patch import BindCredential, PatchOp, SetParam
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
@@ -75,12 +75,6 @@ async def test_a_way_to_behave_is_added_to_the_instructions(catalogue: NodeStore
 async def test_a_later_wish_keeps_the_first(catalogue: NodeStore) -> None:
     _, ops = await done("Set the temperature to 0.2", catalogue, ONE, feedback="Rather a temperature of 0.4")
     assert [op.value for op in ops if isinstance(op, SetParam)][-1] == 0.4
-
-
-async def test_a_node_is_renamed_by_its_id(catalogue: NodeStore) -> None:
-    contract, ops = await done("Rename agentAgentflow_0 to Boss", catalogue, TWO)
-    assert ops == [SetLabel(node_id="agentAgentflow_0", label="Boss")]
-    assert [node.node_id for node in contract.nodes] == ["agentAgentflow_0"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import AddNode, Connect, PatchOp, RemoveNode, ReplaceNode, SetLabel, SetParam
+from flowise_dev_agent.patch import AddNode, Connect, PatchOp, RemoveNode, ReplaceNode, SetParam
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
@@ -113,32 +113,6 @@ async def test_tools_of_an_agent_are_changed_in_any_language(
     wish: str, expected: list[PatchOp], catalogue: NodeStore
 ) -> None:
     assert await ops_for(wish, AGENT, catalogue) == expected
-
-
-@pytest.mark.parametrize(
-    ("wish", "node_id", "label"),
-    [
-        ("Rename the model to Claude's little helper", "chatOpenAI_0", "Claude"),
-        ("Rename bufferMemory_0 to Long memory", "bufferMemory_0", "Long memory"),
-        ('Rename the conversation chain to "Front desk"', "conversationChain_0", "Front desk"),
-        ("Benenne das Modell in Hauptmodell um", "chatOpenAI_0", "Hauptmodell"),
-        ("Renomme le modèle en Principal", "chatOpenAI_0", "Principal"),
-        ("Renombra el modelo a Principal", "chatOpenAI_0", "Principal"),
-        ("Renomeie o modelo para Principal", "chatOpenAI_0", "Principal"),
-    ],
-)
-async def test_a_node_is_renamed_and_its_name_is_no_wish(
-    wish: str, node_id: str, label: str, catalogue: NodeStore
-) -> None:
-    (op,) = await ops_for(wish, CHAIN, catalogue)
-    assert isinstance(op, SetLabel)
-    assert op.node_id == node_id
-    assert op.label.startswith(label)
-
-
-async def test_a_rename_goes_with_other_wishes(catalogue: NodeStore) -> None:
-    found = await ops_for("Rename the model to Main model. Set the temperature to 0.2", CHAIN, catalogue)
-    assert found == [SetLabel(node_id="chatOpenAI_0", label="Main model"), *COLDER]
 
 
 @pytest.mark.parametrize(

@@ -286,16 +286,20 @@ def test_a_copy_with_another_value_is_a_copy_and_only_that_differs(wish: str, na
     "wish",
     [
         "Rename Front to Desk",
+        "Rename the model to Main model. Set the temperature to 0.2",
+        "Renombra el modelo a Principal",
+        "Renomeie o modelo para Principal",
+        "Renomme le modèle en Principal",
         "Front → Desk",
         "zmień nazwę Front na Desk",
         "「Front」を「Desk」に変更",
         "Benenne Front in Desk um",
     ],
 )
-def test_a_node_is_renamed_by_its_title(wish: str) -> None:
+def test_a_wish_to_rename_a_node_is_declined_and_never_told_to_the_model(wish: str) -> None:
     more = AddNode(node_name="calculator", node_id="calculator_0", label="Front")
     plan = planned(BOATS, wish, graph=flow(BOATS, more))
-    assert [(node.node_id, node.label) for node in plan.nodes] == [("calculator_0", "Desk")]
+    assert plan.declined
     assert plan.values == []
 
 

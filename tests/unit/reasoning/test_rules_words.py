@@ -312,12 +312,6 @@ async def test_a_wish_about_a_part_is_never_told_to_the_model(wish: str, catalog
     assert (await planned(wish, catalogue, CHAIN)).declined
 
 
-async def test_a_new_name_ends_where_another_wish_begins(catalogue: NodeStore) -> None:
-    plan = await planned("Rename the chain to Front desk and answer briefly", catalogue, CHAIN)
-    assert [node.label for node in plan.nodes] == ["Front desk"]
-    assert [value.value for value in plan.values] == ["Answer briefly"]
-
-
 async def test_what_is_named_takes_the_place_of_its_kind(catalogue: NodeStore) -> None:
     agent = {"serpAPI_0": "serpAPI", "chatOpenAI_0": "chatOpenAI", "toolAgent_0": "toolAgent"}
     plan = await planned("Replace the web search by Brave", catalogue, agent)

@@ -16,7 +16,7 @@ from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.playbook import is_advice
 from flowise_dev_agent.reasoning.rules.design.build import asked, fresh_ids, spans_of, values_of
 from flowise_dev_agent.reasoning.rules.design.edits import Edits, find_edits
-from flowise_dev_agent.reasoning.rules.design.naming import naming, respelled, take_flow_name, take_names
+from flowise_dev_agent.reasoning.rules.design.naming import naming, respelled, take_flow_name
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
@@ -77,10 +77,9 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         there = {id_: name for id_, name in there.items() if id_ not in planned.removals}
     existing = world.schemas(there)
     flow_name, wish = take_flow_name(wish) if request.existing else ("", wish)
-    if flow_name and not wish:
+    if (flow_name and not wish) or words("rename").search(wish):
         raise world.decline("declined_flow_name")
-    names, text = take_names(wish, existing, request.labels)
-    change, remarks = _read(request, text, world)
+    change, remarks = _read(request, wish, world)
     wired = {f"{op.target_node_id}.{op.target_anchor}" for op in wire(existing).connections} if pending else set[str]()
     occupied = request.occupied | wired
     inside = any(schema.category == AGENTFLOW_CATEGORY for schema in existing.values())
@@ -93,8 +92,8 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     ids = fresh_ids(edits.added, existing)
     ids |= fresh_ids(tuple(edits.replaced.values()), {**existing, **ids})
     added = world.schemas(ids)
-    values = [*values_of(added, change, "", world), *_models(request, change, text, world)]
-    for id_, schema in _meant(request, stays, text, world).items():
+    values = [*values_of(added, change, "", world), *_models(request, change, wish, world)]
+    for id_, schema in _meant(request, stays, wish, world).items():
         own = parameters(schema, Said(change), language=world.language, asked_only=True)
         values += [PlannedValue(node_id=id_, param=name, value=value) for name, value in own.items()]
     ranged = _in_range(request, values, world)
@@ -102,21 +101,21 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     if not (change.system_text or change.prompt_text):
         # Nobody is asked about words of a wish that names parts which have no place here.
         Account(change.text, spans, {**stays, **added}, values, gone).check(world)
-    places, chosen = _prompts(request, change, {**stays, **added}, text)
+    places, chosen = _prompts(request, change, {**stays, **added}, wish)
     moved = _moved(request, edits, existing, added, world)
     ranged = [one for one in ranged if (one.node_id, one.param) not in [(two.node_id, two.param) for two in moved]]
     places |= {f"{value.node_id}.{value.param}": str(value.value) for value in moved}
-    understood = bool(values or names or ids or going)
+    understood = bool(values or ids or going)
     said = worded(request, change, spans, places, chosen, world, understood=understood)
     told = [(one.node_id, one.param) for one in said.values]
     texts = [*(value for value in moved if (value.node_id, value.param) not in told), *said.values]
     ranged, values = [*ranged, *texts], [*values, *texts]
-    if not values and not names and not ids and not going:
+    if not values and not ids and not going:
         raise world.decline("declined_no_change")
     account = Account(change.text, spans, {**stays, **added}, values, gone)
     account.check(world)
     partners = [op.target_node_id for op in wire({**added, **stays}, list(stays), occupied).connections if added]
-    touched = dict.fromkeys([*(value.node_id for value in values), *names, *partners])
+    touched = dict.fromkeys([*(value.node_id for value in values), *partners])
     shown = {**{id_: stays[id_] for id_ in touched if id_ in stays}, **added}
     earlier = planned.credential_requirements if planned else []
     new = [*added.values(), *(schema for one in values if (schema := world.store.get(str(one.value))))]
@@ -128,14 +127,14 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         operation=request.intent.operation,
         flow_name=planned.flow_name if planned else request.intent.title,
         flow_kind="AGENTFLOW" if inside else "CHATFLOW",
-        nodes=telling.planned(shown, world, existing=set(request.existing), labels=names),
+        nodes=telling.planned(shown, world, existing=set(request.existing)),
         removals=[node_id for node_id in going if node_id in request.existing],
         values=ranged,
         connections=links,
         disconnections=cuts,
         credential_requirements=list(needed),
         parts=account.parts(world, source=source, prompts=prompts, left=said.left, remarks=remarks),
-        steps=[*said.steps, *_steps(edits, existing, names, world)],
+        steps=[*said.steps, *_steps(edits, existing, world)],
     )
     design = telling.told(design, shown, Said(change, "\n".join(str(text.value) for text in texts)), world)
     return _merged(planned, design, going, request, world, pending=pending) if planned else design
@@ -311,11 +310,10 @@ def _moved(
     return found
 
 
-def _steps(edits: Edits, existing: Mapping[str, NodeSchema], names: Mapping[str, str], world: World) -> list[str]:
+def _steps(edits: Edits, existing: Mapping[str, NodeSchema], world: World) -> list[str]:
     steps = [world.say("step_remove", node=id_, label=existing[id_].label) for id_ in edits.removed]
-    steps += [world.say("step_replace", node=id_, old=existing[id_].label, new=world.schema(name).label)
-              for id_, name in edits.replaced.items()]  # fmt: skip
-    return steps + [world.say("step_set", where=f"{id_}.label", value=name) for id_, name in names.items()]
+    return steps + [world.say("step_replace", node=id_, old=existing[id_].label, new=world.schema(name).label)
+                    for id_, name in edits.replaced.items()]  # fmt: skip
 
 
 def _merged(

@@ -1,12 +1,10 @@
-"""What a wish calls a flow, a copy or a node."""
+"""What a wish calls a flow or a copy."""
 
 import re
-from collections.abc import Mapping
 from difflib import get_close_matches
 
-from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.rules.design.prompt import begins_wish
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, patterns, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import quoted, squeeze
 
 _FLOW, _CALLED = pattern("naming", "flow"), pattern("copying", "called")
@@ -20,8 +18,6 @@ _QUOTES = "\"“”„«»「」' "
 _LONGEST_NAME = 100
 #: How alike a misspelt word is, and how many characters away its number.
 _ALIKE, _NEAR = 0.85, 25
-#: What people call the one node of a category.
-_KINDS = {"Chat Models": "a_model", "Memory": "a_memory", "Agents": "an_agent", "Chains": "a_chain"}
 
 
 def take_flow_name(text: str) -> tuple[str, str]:
@@ -34,39 +30,11 @@ def take_flow_name(text: str) -> tuple[str, str]:
     return squeeze(name.strip(_QUOTES))[:_LONGEST_NAME], squeeze(f"{text[: match.start()]} {rest} {behind}")
 
 
-def take_names(text: str, existing: Mapping[str, NodeSchema], labels: Mapping[str, str]) -> tuple[dict[str, str], str]:
-    """(node id -> its new title, the text without what said so). A part that is not clear stays in the text."""
-    names: dict[str, str] = {}
-    for one in patterns("naming", "renames"):
-        for match in one.finditer(text):
-            node_id = _meant(match.group("part").strip(_QUOTES), existing, labels)
-            if node_id and node_id not in names:
-                name, rest = _cut(match.group("name"))
-                names[node_id] = squeeze(name.strip(_QUOTES))
-                text = text.replace(match.group(0), f" {rest} ")
-    return names, squeeze(text) if names else text
-
-
 def _cut(name: str) -> tuple[str, str]:
     """(the name, what is wished for behind it): "Front desk and answer briefly" is a name and another wish."""
     ends = re.finditer(r"\s(?:and|und|y|et|e)\s", name) if name[:1] not in "\"“„«'" else ()
     cut = next((match for match in ends if begins_wish(name[match.end() :])), None)
     return (name[: cut.start()], name[cut.end() :]) if cut else (name, "")
-
-
-def _meant(part: str, existing: Mapping[str, NodeSchema], labels: Mapping[str, str]) -> str | None:
-    """The one node that is meant: by its id or its title, its type's title or name, or as the only one of its kind."""
-    if part in existing:
-        return part
-    said = part.casefold().replace(" ", "")
-    titled = [id_ for id_ in existing if (label := labels.get(id_, "")) and naming(label).search(part)]
-    found = titled or [
-        node_id
-        for node_id, schema in existing.items()
-        if said in (schema.label.casefold().replace(" ", ""), schema.name.casefold())
-        or ((kind := _KINDS.get(schema.category)) and words(kind).fullmatch(part))
-    ]
-    return found[0] if len(found) == 1 else None
 
 
 def naming(name: str) -> re.Pattern[str]:
