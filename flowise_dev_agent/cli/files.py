@@ -16,10 +16,12 @@ from flowise_dev_agent.contracts.base import Contract
 from flowise_dev_agent.contracts.flow_tests import TestFlow, TestFlowText, ValidateFlow
 from flowise_dev_agent.contracts.flow_writes import ApplyToFlow, FlowDocument, FlowWriteResult, ImportFlow, PromoteFlow
 from flowise_dev_agent.errors import InvalidInputError, WriteFailedError
-from flowise_dev_agent.patch import GraphIR, diff, ops_from_list
+from flowise_dev_agent.patch import BindCredential, GraphIR, diff, ops_from_list
 from flowise_dev_agent.patch.model.shape import parse_document
 
 #: For the answer to a write, and for one that takes longer.
+#: Flows that come with this package.
+_SHIPPED: Final = Path(__file__).parents[1] / "flows"
 _WAIT_SECS: Final = 60.0
 _LONGEST_SECS: Final = 600.0
 _LONGEST_TEST_SECS: Final = 1_900.0
@@ -47,11 +49,25 @@ async def export_flow(client: AgentClient, flow: str, file: Path | None, *, ops:
 
 
 async def import_flow(
-    client: AgentClient, file: Path, *, name: str | None, onto: str | None, instance: str | None, as_json: bool
+    client: AgentClient,
+    file: Path,
+    *,
+    name: str | None,
+    onto: str | None,
+    instance: str | None,
+    as_json: bool,
+    credential: str | None = None,
 ) -> None:
-    """Create a flow from a file, or replace one."""
+    """Create a flow from a file or by the name of a shipped one, or replace one. `credential` is for the model of a
+    shipped one."""
     if name is not None and onto is not None:
         raise InvalidInputError("--name is for a new flow; a flow that is replaced keeps its own.")
+    shipped = _SHIPPED / f"{file}.json"
+    if onto is None and await _is_file(str(shipped)) and not await _is_file(str(file)):
+        flow = _shipped(await _read(shipped), name, credential)
+        result = await client.import_flow(flow, instance=instance, wait=_WAIT_SECS)
+        await _say_result(client, result, "Created", as_json=as_json)
+        return
     own_name, kind, flow_data = read_flow_file(await _read(file))
     if onto is not None:
         change = _valid(ApplyToFlow, flow_data=flow_data)
@@ -62,6 +78,19 @@ async def import_flow(
     flow = _valid(ImportFlow, name=name or own_name or file.stem, flow_data=flow_data, **given)
     result = await client.import_flow(flow, instance=instance, wait=_WAIT_SECS)
     await _say_result(client, result, "Created", as_json=as_json)
+
+
+def _shipped(text: str, name: str | None, credential: str | None) -> ImportFlow:
+    """A flow of this package, with the credential that its model uses."""
+    if credential is None:
+        raise InvalidInputError(
+            "The flow's model needs a credential.", hint="Give the id of an OpenAI credential in Flowise: --credential."
+        )
+    made = ImportFlow.model_validate_json(text)
+    bound = BindCredential(
+        node_id="agentAgentflow_0", credential_id=credential, credential_type="openAIApi", path="agentModelConfig"
+    )
+    return made.model_copy(update={"name": name or made.name, "ops": [*(made.ops or []), bound]})
 
 
 async def show_diff(client: AgentClient, before: str, after: str, *, instance: str | None, as_json: bool) -> bool:

@@ -34,9 +34,15 @@ def export_command(
 
 @commands.command("import")
 def import_command(
-    file: Annotated[Path, typer.Argument(help="A file from `export`, or exported from Flowise.")],
+    file: Annotated[
+        Path,
+        typer.Argument(help="A file from `export` or from Flowise, or build_flows: an agent that uses this service."),
+    ],
     name: Annotated[str | None, typer.Option(help="Name of the new flow. [default: the one in the file]")] = None,
     onto: Annotated[str | None, typer.Option(help="Id of a flow to replace, instead of creating one.")] = None,
+    credential: Annotated[
+        str | None, typer.Option(help="Id of the OpenAI credential in Flowise that build_flows uses.")
+    ] = None,
     yes: Yes = False,
     instance: Instance = None,
     as_json: AsJson = False,
@@ -51,7 +57,7 @@ def import_command(
     with_client(
         url,
         lambda client: files_command.import_flow(
-            client, file, name=name, onto=onto, instance=instance, as_json=as_json
+            client, file, name=name, onto=onto, instance=instance, credential=credential, as_json=as_json
         ),
     )
 

@@ -15,6 +15,7 @@ from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.nodes.patch import flow_so_far
 from flowise_dev_agent.agent.own_hand import by_hand, ops_of
+from flowise_dev_agent.agent.personal_data import PII_PASSES, passes
 from flowise_dev_agent.agent.plan_binding import beyond_approval, capability_of, with_agreed
 from flowise_dev_agent.agent.plan_details import plan_details
 from flowise_dev_agent.agent.plan_values import with_files_to_come
@@ -126,7 +127,13 @@ async def plan_v2(
         plan = with_attached(plan, nodes.schemas, attachments)
         plan = with_files_to_come(plan, nodes.schemas)
         plan = plan.model_copy(
-            update={"findings": [*(one for one in plan.findings if one.code != DOMAIN_FAILED), *unasked]}
+            update={
+                "findings": [
+                    *(one for one in plan.findings if one.code not in (DOMAIN_FAILED, PII_PASSES)),
+                    *unasked,
+                    *passes([tool for tool in ready if tool.domain in plan.domain_targets]),
+                ]
+            }
         )
         said = [state.full_requirement, *state.later_words, feedback or ""]
         capability = with_agreed(capability_of(plan, said, nodes.schemas), state.plan.agreed)

@@ -19,6 +19,7 @@ from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.judging import NOT_JUDGED, best_of, lost
 from flowise_dev_agent.agent.own_hand import by_hand, ops_of
+from flowise_dev_agent.agent.personal_data import without_personal_data
 from flowise_dev_agent.agent.stages import Stage, StageEvent, next_stage
 from flowise_dev_agent.agent.state import (
     AgentState,
@@ -91,9 +92,11 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             # A key that may not do so leaves it in the chat history of the flow in use.
             with suppress(FlowiseError):
                 await domains.primary.forget(context, chatflow_id, session)
-        trial = run.trial
+        trial, pii_fields = run.trial, state.plan.current.pii_fields
+        trace = without_personal_data(run.trace, pii_fields)
+        said = trace.turns[-1].answer if pii_fields and trace.turns else trial.answer
         if not before:
-            trial = trial.model_copy(update={"trace_sha256": await context.blobs.put(run.trace.model_dump_json())})
+            trial = trial.model_copy(update={"trace_sha256": await context.blobs.put(trace.model_dump_json())})
         emit.put(
             TestData(
                 question=shorten(trial.question, 300),
@@ -101,7 +104,7 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
                 before=before,
                 passed=trial.passed,
                 category=trial.category,
-                answer=shorten(trial.answer or trial.error, 300),
+                answer=shorten(said or trial.error, 300),
                 duration_ms=trial.duration_ms,
             ),
             f"{'before: ' if before else ''}{'ok' if trial.passed else trial.category}: {shorten(trial.question, 80)}",

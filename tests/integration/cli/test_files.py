@@ -96,3 +96,12 @@ def test_a_flow_of_another_kind_is_not_written_over(run: Run, servers: Servers) 
     servers.prod.flows[there] = row.model_copy(update={"id": there, "type": "AGENTFLOW"})
     assert "of type AGENTFLOW" in made_by(run, "promote", BOT, "--to", "prod", "--onto", there, "--yes", code=1)
     assert servers.prod.calls == []
+
+
+def test_the_shipped_agentflow_is_made_with_the_credential_that_is_given(run: Run, servers: Servers) -> None:
+    assert "needs a credential" in made_by(run, "import", "build_flows", code=1)
+    assert servers.dev.calls == []
+    made_by(run, "import", "build_flows", "--credential", DEV_KEY, "--name", "Builder")
+    (builder,) = [row for row in servers.dev.flows.values() if row.name == "Builder"]
+    assert (builder.type, "{{$vars.flowiseDevAgentUrl}}/mcp" in builder.flow_data) == ("AGENTFLOW", True)
+    assert DEV_KEY in builder.flow_data

@@ -12,9 +12,11 @@ from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
 from flowise_dev_agent.agent.domains.tool_domain import ToolDomain
 from flowise_dev_agent.agent.graph import build_graph
 from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.flowise.models import Prediction
 from flowise_dev_agent.reasoning.contracts import ReadyTool
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials, ops
+from tests.unit.agent.test_ready_tools import agent_plan, model_ops
 
 
 async def test_a_plan_for_a_domain_that_is_not_there_is_refused_with_a_finding() -> None:
@@ -79,3 +81,58 @@ async def test_a_domain_that_fails_is_told_at_the_plan_and_ends_nothing(error: E
     assert finding["severity"] == "warning"
     assert finding["message"].startswith(said)
     assert (await bench.answer(action="approve"))["type"] == "result_review"
+
+
+class Ready(ToolDomain):
+    def __init__(self, name: str, *pii_fields: str) -> None:
+        self.name = name
+        self._pii_fields = pii_fields
+
+    async def tools_for(self, context: AgentContext, request: DiscoverRequest) -> Sequence[ReadyTool]:
+        return [
+            ReadyTool(
+                domain=self.name,
+                name="get",
+                title=self.name,
+                about="",
+                node_name="requestsGet",
+                values={"requestsGetUrl": f"https://{self.name}.example.com"},
+                pii_fields=self._pii_fields,
+            )
+        ]
+
+
+async def test_the_approval_says_that_personal_data_of_a_domain_can_pass_to_another() -> None:
+    bench = Bench(model_ops(), credentials(OPENAI))
+    domains = [FlowiseCapability(), Ready("people", "worker.name"), Ready("tickets")]
+    bench.graph = build_graph(domains, bench.graph.checkpointer)
+    bench.reasoner.plans = [agent_plan()]
+
+    question = await bench.start("An assistant")
+
+    contract = question["data"]["contract"]
+    assert contract["domain_targets"] == ["flowise", "people", "tickets"]
+    (finding,) = [one for one in contract["findings"] if one["code"] == "PII_PASSES"]
+    assert "people (worker.name) can pass to tickets (tickets.example.com)" in finding["message"]
+
+
+async def test_the_value_of_a_personal_field_is_in_the_answer_but_in_no_trace_and_no_event() -> None:
+    bench = Bench(ops(), credentials(OPENAI))
+    bench.reasoner.plans = [plan(pii_fields=["worker.name"])]
+    used = {"tool": "search", "toolInput": {}, "toolOutput": '{"name": "Grace Hopper"}'}
+    await bench.start()
+
+    async def predict(*_: object, **__: object) -> Prediction:
+        return Prediction.model_validate({"text": "It is Grace Hopper.", "usedTools": [used]})
+
+    bench.flowise.predict = predict  # type: ignore[method-assign]
+    review = await bench.answer(action="approve")
+
+    tests = review["data"]["tests"]
+    assert "Grace Hopper" in tests[0]["answer"]
+    trace = await bench.context().blobs.get(tests[0]["trace_sha256"])
+    assert "It is [personal data]." in trace
+    assert "Grace Hopper" not in trace
+    told = [event for event in bench.events if event["type"] == "test"]
+    assert told
+    assert "Grace Hopper" not in str(told)

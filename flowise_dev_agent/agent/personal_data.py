@@ -1,0 +1,132 @@
+"""Personal data that passes between domains: named at the plan, and masked where a session keeps what a flow did."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+from flowise_dev_agent.contracts.verdict import Trace, TracedTool, TraceStep
+from flowise_dev_agent.patch import Finding
+from flowise_dev_agent.reasoning.contracts import ReadyTool
+
+T = TypeVar("T", TraceStep, TracedTool)
+#: Code of a finding on personal data of one domain that can reach another one.
+PII_PASSES: Final = "PII_PASSES"
+MASK: Final = "[personal data]"
+#: Shorter values occur in texts by chance.
+_SHORTEST: Final = 3
+_DEEPEST: Final = 20
+
+
+def passes(tools: Sequence[ReadyTool]) -> list[Finding]:
+    """A warning for each domain whose personal data an agent may hand to the tools of another domain."""
+    found: list[Finding] = []
+    for source in dict.fromkeys(tool.domain for tool in tools):
+        fields = list(dict.fromkeys(name for tool in tools if tool.domain == source for name in tool.pii_fields))
+        others = [tool for tool in tools if tool.domain != source]
+        if not fields or not others:
+            continue
+        hosts = sorted({host for tool in others for host in _hosts(tool.values)})
+        where = ", ".join(dict.fromkeys(tool.domain for tool in others))
+        where += f" ({', '.join(hosts)})" if hosts else ""
+        found.append(
+            Finding(
+                code=PII_PASSES,
+                severity="warning",
+                message=f"Personal data of {source} ({', '.join(fields)}) can pass to {where}: one agent has both.",
+                hint="Approve it only if it may go there; or give the tools to different flows.",
+            )
+        )
+    return found
+
+
+def without_personal_data(trace: Trace, pii_fields: Sequence[str]) -> Trace:
+    """The trace with every value under the name of a field masked, and these values in its texts, too."""
+    names = {field.rpartition(".")[2].casefold() for field in pii_fields} - {""}
+    if not names:
+        return trace
+    content: list[Any] = [trace.state, *(source.metadata for source in trace.sources)]
+    content += [value for one in (*trace.steps, *trace.used_tools) for value in (one.input, one.output)]
+    values = sorted(set(_values(content, names, 0)), key=len, reverse=True)
+
+    def clean(value: Any) -> Any:
+        return _masked(value, names, values, 0)
+
+    return trace.model_copy(
+        update={
+            "turns": [
+                one.model_copy(update={"said": clean(one.said), "answer": clean(one.answer)}) for one in trace.turns
+            ],
+            "steps": [_cleaned(one, clean) for one in trace.steps],
+            "used_tools": [_cleaned(one, clean) for one in trace.used_tools],
+            "sources": [
+                one.model_copy(update={"text": clean(one.text), "metadata": clean(one.metadata)})
+                for one in trace.sources
+            ],
+            "state": clean(trace.state),
+        }
+    )
+
+
+def _cleaned(one: T, clean: Callable[[Any], Any]) -> T:
+    return one.model_copy(update={"input": clean(one.input), "output": clean(one.output), "error": clean(one.error)})
+
+
+def _values(value: Any, names: Set[str], depth: int) -> Iterator[str]:
+    """Texts under the names, also in JSON inside texts."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            if _hides(name, item, names):
+                if isinstance(item, str) and len(item) >= _SHORTEST:
+                    yield item
+            else:
+                yield from _values(item, names, depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _values(item, names, depth + 1)
+    elif isinstance(value, str) and (inner := _json(value)) is not None:
+        yield from _values(inner, names, depth + 1)
+
+
+def _masked(value: Any, names: Set[str], values: Sequence[str], depth: int) -> Any:
+    if depth > _DEEPEST:
+        return MASK
+    if isinstance(value, Mapping):
+        return {
+            name: MASK if _hides(name, item, names) else _masked(item, names, values, depth + 1)
+            for name, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_masked(item, names, values, depth + 1) for item in value]
+    if not isinstance(value, str):
+        return value
+    if (inner := _json(value)) is not None:
+        return json.dumps(_masked(inner, names, values, depth + 1), ensure_ascii=False)
+    for one in values:
+        value = value.replace(one, MASK)
+    return value
+
+
+def _hides(name: Any, value: Any, names: Set[str]) -> bool:
+    return str(name).casefold() in names and value not in (None, "", MASK)
+
+
+def _json(text: str) -> Any:
+    """An object or list that a text is; None for other texts."""
+    if text[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _hosts(value: Any) -> Iterator[str]:
+    if isinstance(value, str) and value.startswith(("http://", "https://")):
+        if host := urlsplit(value).hostname:
+            yield host
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _hosts(item)
