@@ -428,6 +428,7 @@ CHUNKS = flow(
         ("set temperture 0.3 and the chunk overlapp to 40", {"temperature": 0.3, "chunkOverlap": 40}),
         ("temp runter auf 0.1", {"temperature": 0.1}),
         ("chunk size 600", {"chunkSize": 600}),
+        ("look at 8 passages rather than 3", {"topK": 8}),
     ],
 )
 def test_a_number_beside_the_word_of_a_setting_is_set(wish: str, changed: dict[str, Any]) -> None:
@@ -470,6 +471,7 @@ EDITOR = "agentAgentflow_0.agentModelConfig"
         ("loop at most 3 times", {"loopAgentflow_0.maxLoopCount": 3}),
         ("max 3 keer herhalen", {"loopAgentflow_0.maxLoopCount": 3}),
         ("Set the temperature of the second one to 0", {f"{EDITOR}.temperature": 0}),
+        ("the second model should have temperature 0.1, leave the first one alone", {f"{EDITOR}.temperature": 0.1}),
         ("the Editor should use gpt-4o-mini, not the Writer", {f"{EDITOR}.modelName": "gpt-4o-mini"}),
         (
             "the Editor should use Claude, not the Writer",
@@ -493,7 +495,15 @@ def test_a_person_is_asked_in_front_of_the_reply(wish: str) -> None:
         ("agentAgentflow_0", "agentAgentflow", "humanInputAgentflow_0"),
         ("humanInputAgentflow_0", "proceed", "directReplyAgentflow_0"),
     ]
-    assert "approval" in (planned(BOATS, "ask a person before sending the answer").declined or "")
+    for other in ("ask a person before sending the answer", "moet iemand akkoord geven voordat de mail weggaat"):
+        assert "approval" in (planned(BOATS, other).declined or "")
+
+
+def test_a_bare_number_changes_only_in_a_sentence_about_the_same_thing() -> None:
+    prompt = "You sell soup.\nA family gets 3 bowls. Returns within 3 days."
+    assert prompt_after(prompt, planned(prompt, "look at 8 things rather than 3")).startswith(prompt)
+    after = prompt_after(prompt, planned(prompt, "returns are 8 days now, not 3"))
+    assert after == prompt.replace("3 days", "8 days")
 
 
 def test_a_conversation_without_memory_goes_on_as_a_chain_with_its_words() -> None:

@@ -21,7 +21,7 @@ from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.rewording import akin
-from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, default_text, parameters, prompt_field
+from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.wording import held, without_remarks, worded
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, words
@@ -180,7 +180,9 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
         return {place: places[place] for place in named or places if place not in denied}
     ordinals = [match.group() for match in mentions(wish, pattern("inside", "ordinal"))]
     answers = [answer for question, answer in request.clarifications if question.endswith("?")]
-    index = next((n for n, name in enumerate(_ORDINALS) if any(map(words(name).search, [*ordinals, *answers]))), None)
+    # The one that is named first is meant: "the second model, leave the first alone".
+    said = (n for one in [*ordinals, *answers] for n, name in enumerate(_ORDINALS) if words(name).search(one))
+    index = next(said, None)
     models = [place for place, schema in places.items() if schema.category in (_MODELS, "LLMs")]
     if index is None or len(models) < 2:
         return places
@@ -226,7 +228,10 @@ def _read(request: PlanRequest, text: str, world: World) -> tuple[Reading, list[
     places = [match.span() for name in named for match in naming(name).finditer(text)]
     places += [match.span() for looked_for in (words("all_of_them"), pattern("inside", "ordinal"))
                for match in looked_for.finditer(text)]  # fmt: skip
-    places += _former(change, text)
+    # What a setting was: "... instead of 4".
+    ends = {span.end for span in change.spans if not span.task}
+    former = re.finditer(rf"(?i){words('instead_of').pattern}\s[^,.;!?\n]{{1,40}}", text)
+    places += [match.span() for match in former if match.start() in ends or match.start() - 1 in ends]
     nodes = [*world.schemas(request.existing).values(), *world.schemas(request.inside).values()]
     change = _with_settings(change, nodes)
     stored = any(schema.category == "Vector Stores" for schema in nodes)
@@ -234,13 +239,6 @@ def _read(request: PlanRequest, text: str, world: World) -> tuple[Reading, list[
         # It answers from its documents already: a wish that speaks of them says how.
         change = replace(change, spans=tuple(span for span in change.spans if span.names != DOCUMENTS))
     return replace(change, spans=(*change.spans, *(Span(start, end, keep=True) for start, end in places))), remarks
-
-
-def _former(change: Reading, text: str) -> list[tuple[int, int]]:
-    """Where a wish says what a setting was ("... instead of 4")."""
-    ends = {span.end for span in change.spans if not span.task}
-    found = re.compile(rf"{words('instead_of').pattern}\s[^,.;!?\n]{{1,40}}", re.I).finditer(text)
-    return [match.span() for match in found if match.start() in ends or match.start() - 1 in ends]
 
 
 def _with_settings(change: Reading, nodes: Sequence[NodeSchema]) -> Reading:
@@ -268,7 +266,9 @@ def _prompts(
     if change.prompt_text and not change.system_text:
         fields = {place: schema for place, schema in fields.items() if place.endswith(".template")} or fields
     return {
-        place: default_text(schema, "responsePrompt") if place.endswith(".responsePrompt") else ""
+        place: next(str(p.default or "") for p in schema.params if p.name == "responsePrompt")
+        if place.endswith(".responsePrompt")
+        else ""
         for place, schema in fields.items()
     }, _named_places(request, fields, wish)
 
@@ -361,14 +361,17 @@ def _approval(
     """A person's step in front of the one reply: the words that ask for it, connections that come, and that go."""
     asks = next((match for match, kind in signals(change.text) if kind == "approval"), None)
     replies = [id_ for id_, name in request.existing.items() if name == _REPLY]
-    if asks is None or len(replies) != 1 or request.base is None or _HUMAN in request.existing.values():
+    end = _CLAUSE_END.search(f"{change.text}. ", asks.end()) if asks else None
+    # Only in front of the reply: an approval of something else belongs elsewhere.
+    about_reply = asks and end and words("about_language").search(change.text, asks.start(), end.start())
+    if not (asks and end and about_reply and len(replies) == 1 and request.base) or _HUMAN in request.existing.values():
         return None, [], []
-    (human,), end = fresh_ids((_HUMAN,), request.existing), _CLAUSE_END.search(f"{change.text}. ", asks.end())
+    (human,) = fresh_ids((_HUMAN,), request.existing)
     edges = [edge for edge in request.base.edges if edge.target == replies[0]]
     links = [DesignConnection(source=one.source, output=one.output_name, target=human) for one in edges]
     links.append(DesignConnection(source=human, output="proceed", target=replies[0]))
     cuts = [DesignConnection(source=one.source, target=one.target, input=one.input_name) for one in edges]
-    return Span(asks.start(), end.start() if end else asks.end(), frozenset({_HUMAN})), links, cuts
+    return Span(asks.start(), end.start(), frozenset({_HUMAN})), links, cuts
 
 
 def _messages(request: PlanRequest) -> list[str]:

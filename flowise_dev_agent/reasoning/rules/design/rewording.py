@@ -118,14 +118,20 @@ def _former(line: str) -> tuple[str, str]:
 
 def _of_former(wanted: str, former: str, prompt: str) -> Amendment | None:
     """The one place of the value that the line says is to go, with the new one there."""
-    old, number, fresh = values_in(former), _NUMBER.match(former.strip()), _NUMBER.search(wanted)
-    if old:
-        places = [value for value in values_in(prompt) if _plain(value) == _plain(old[0])]
-        mine = [value.text for value in values_in(wanted) if value.kind == old[0].kind]
+    old, mine = (values_in(former) or _numbers(former))[:1], [one.text for one in _numbers(wanted)[:1]]
+    if old and old[0].kind:
+        known, mine = values_in(prompt), [one.text for one in values_in(wanted) if one.kind == old[0].kind]
     else:
-        numbers = re.finditer(rf"(?<![\d.,]){re.escape(number.group())}(?![\d]|[.,]\d)", prompt) if number else ()
-        places, mine = [Value("", *one.span(), one.group()) for one in numbers], [fresh.group()] if fresh else []
+        # A bare number is another one in each sentence: only that of a sentence about the same thing is meant.
+        own = _own_words(wanted)
+        about = [m.span() for m in sentences(prompt) if any(_is_among(word, own) for word in _own_words(m.group()))]
+        known = [one for one in _numbers(prompt) if any(start <= one.start < end for start, end in about)]
+    places = [one for one in known if old and _plain(one) == _plain(old[0])]
     return _changed(prompt, [(places[0], mine[0])]) if len(places) == 1 == len(mine) else None
+
+
+def _numbers(text: str) -> list[Value]:
+    return [Value("", *match.span(), match.group()) for match in _NUMBER.finditer(text)]
 
 
 def _of_values(line: str, prompt: str) -> Amendment | None:
@@ -249,8 +255,7 @@ def _own_words(text: str) -> frozenset[str]:
 
 def _of_rule(line: str, former: str, prompt: str) -> Amendment | None:
     """The sentence that a line contradicts, takes out, or says in another way; of several none is certain."""
-    first, *others = [*sentences(prompt), None]
-    candidates = [*([first] if first and not _ROLE.match(first.group()) else []), *filter(None, others)]
+    candidates = [match for n, match in enumerate(sentences(prompt)) if n or not _ROLE.match(match.group())]
     about = [(_contradicted(line, former, match.group(), prompt), match) for match in candidates]
     most = max((shared for shared, _ in about if shared is not None), default=0)
     chosen = [match for shared, match in about if shared == most]

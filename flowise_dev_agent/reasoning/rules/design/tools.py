@@ -26,7 +26,8 @@ def tool_row(names: Sequence[str], reading: Reading, world: World) -> dict[str, 
 
 def unwanted(text: str, world: World) -> frozenset[str]:
     """Names of the node types that a wish takes back ("without the calculator", "replace SerpAPI by")."""
-    going = [text[match.end() : _end_of_removed(text, match.end())] for match in mentions(text, words("remove"))]
+    ends = pattern("selection", "after_removed")
+    going = [ends.split(text[match.end() : match.end() + 60])[0] for match in mentions(text, words("remove"))]
 
     def removed(looked_for: re.Pattern[str]) -> bool:
         return any(looked_for.search(stretch) for stretch in going)
@@ -44,7 +45,3 @@ def unwanted(text: str, world: World) -> frozenset[str]:
         if len(names) == 1 and mentioned(text, looked_for) and not removed(looked_for):
             found.difference_update(names)
     return frozenset(found | {item.name for stretch in going for item in named_components(stretch, world.store)})
-
-
-def _end_of_removed(text: str, start: int) -> int:
-    return start + len(pattern("selection", "after_removed").split(text[start : start + 60])[0])

@@ -65,11 +65,6 @@ def prompt_field(schema: NodeSchema) -> str | None:
     return next((name for name in found if name != "template" or schema.name == "promptTemplate"), None)
 
 
-def default_text(schema: NodeSchema, field: str) -> str:
-    """What a fresh node has in a text field."""
-    return next((str(param.default or "") for param in schema.params if param.name == field), "")
-
-
 def without_braces(text: str) -> str:
     """The text with other brackets: braces are variables in Flowise's templates."""
     return text.replace("{", "(").replace("}", ")")

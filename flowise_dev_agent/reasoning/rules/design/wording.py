@@ -62,11 +62,10 @@ def without_remarks(text: str, spans: Sequence[Span]) -> tuple[str, list[str]]:
 
 def _is_remark(stretch: str, behind: str, *, opens: bool) -> bool:
     asks, said = re.match(r"[^.!?\n]*[?？]", behind), stretch.strip(" ,;:.!")
-    if said and all(word in wordset("greetings") for word in re.findall(r"\w+", said.casefold())):
-        return True
+    greets = bool(said) and all(word in wordset("greetings") for word in re.findall(r"\w+", said.casefold()))
     reason = not opens and words("because").match(said) and not re.search(r"\d", said)
     wishes = begins_wish(said) or any(words(name).search(said) for name in _WISHES)
-    return bool(words("remark").search(said) or asks or reason) and not wishes
+    return greets or (bool(words("remark").search(said) or asks or reason) and not wishes)
 
 
 def worded(
@@ -168,8 +167,7 @@ def _one_prompt(
     """The only prompt, else the only one that holds what the lines speak about. Raises DeclinedError."""
     if not places:
         raise world.decline("declined_no_prompt")
-    if len(places) > 1:
-        places = [place for place in places if any(amendment(line, texts[place]) for line in lines)] or places
+    places = [place for place in places if any(amendment(line, texts[place]) for line in lines)] or places
     if len(places) > 1:
         ids = [place.partition(".")[0] for place in places]
         raise world.decline("declined_which", nodes=", ".join(request.labels.get(id_) or id_ for id_ in ids))
