@@ -76,33 +76,35 @@ def _entry_problems(path: str, entries: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(entries, list):
         yield path, f"`{path}` must be a list"
         return
+    # The branches of an agentflow node are numbered, not named.
+    named = (str, int) if path == _OUTPUTS else str
     for index, entry in enumerate(entries):
-        # The branches of an agentflow node are numbered, not named.
-        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str | int if path == _OUTPUTS else str):
+        if not isinstance(entry, dict) or not isinstance(entry.get("name"), named):
             yield path, f"`{path}[{index}]` must be an object with a `name`"
             continue
-        where = f"{path}[{index}]"
-        if not isinstance(entry.get("type"), str | None):
-            yield path, f"`{where}.type` must be a text"
+        if (kind := entry.get("type")) is not None and not isinstance(kind, str):
+            yield path, f"`{path}[{index}].type` must be a text"
         for key in ("show", "hide"):
-            if key in entry and not isinstance(entry[key], dict | None):
-                yield path, f"`{where}.{key}` must be an object"
+            if (conditions := entry.get(key)) is not None and not isinstance(conditions, dict):
+                yield path, f"`{path}[{index}].{key}` must be an object"
         if "array" in entry:
-            yield from _entry_problems(f"{where}.array", entry["array"])
+            yield from _entry_problems(f"{path}[{index}].array", entry["array"])
         names = entry.get("credentialNames")
         if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-            yield path, f"`{where}.credentialNames` must be a list of texts"
+            yield path, f"`{path}[{index}].credentialNames` must be a list of texts"
 
 
 def _is_number(value: Any) -> bool:
     """Absent, a number, or a text that JavaScript takes for one."""
+    if value is None or isinstance(value, (int, float)):
+        return True
     if isinstance(value, str):
         try:
             float(value)
         except ValueError:
             return not value
         return True
-    return isinstance(value, int | float | None)
+    return False
 
 
 def _parsed(text: str) -> Any:

@@ -21,6 +21,8 @@ def js_truthy(value: Any) -> bool:
 def is_visible(entry: Conditions, inputs: Values) -> bool:
     """True when every ``show`` condition holds and no ``hide`` condition does."""
     show, hide = entry.get("show") or {}, entry.get("hide") or {}
+    if not show and not hide:
+        return True  # as most entries are
     return all(_matches(_look_up(inputs, path), wanted) for path, wanted in show.items()) and not any(
         _matches(_look_up(inputs, path), wanted) for path, wanted in hide.items()
     )

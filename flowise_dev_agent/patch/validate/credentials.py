@@ -116,7 +116,9 @@ def _secrets_in(schema: NodeSchema | None, inputs: Values, where: str, around: s
 def _holds_named_secret(value: Any) -> bool:
     """A header or similar with a plain-text secret: in a row of key and value, or anywhere in JSON."""
     if isinstance(value, str):
-        return value.lstrip().startswith("{") and _holds_named_secret(_parsed(value))
+        text = value.lstrip()
+        # What begins with two braces is a reference, which is no JSON.
+        return text.startswith("{") and not text.startswith("{{") and _holds_named_secret(_parsed(value))
     if isinstance(value, list):
         return any(_holds_named_secret(item) for item in value)
     if not isinstance(value, dict):
