@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -87,6 +88,24 @@ async def test_streamed_answer_is_the_same_and_comes_in_pieces(engine: Reasoning
     assert (response.usage.input_tokens, response.usage.output_tokens) == (50, 12)
     assert response.stop_reason
     assert standin.requests[0].stream
+
+
+async def test_the_events_of_a_stream_are_read_as_they_come(
+    engine: ReasoningEngine, standin: ModelStandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Models of the SDK would take most of the time of a stream.
+    standin.script("Hello", Reply("Hello to you"))
+    home = sys.modules[type(engine).__module__]
+    read, seen = home.__dict__["_from_stream"], set[type]()
+
+    async def noted(events: AsyncIterator[object]) -> AsyncIterator[object]:
+        async for event in events:
+            seen.add(type(event))
+            yield event
+
+    monkeypatch.setattr(home, "_from_stream", lambda events, on_delta: read(noted(events), on_delta))
+    await engine.complete(HELLO, "s", on_delta=[].append)
+    assert seen == {dict}
 
 
 @pytest.mark.parametrize("streamed", [False, True])

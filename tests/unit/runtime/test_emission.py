@@ -19,6 +19,7 @@ class Log(Events):
         self.stored: list[NewEvent] = []
         self.live: list[StoredEvent] = []
         self.batches = 0
+        self.sends = 0
         self.appended = asyncio.Event()
         self.failures: list[Exception] = []
 
@@ -33,6 +34,7 @@ class Log(Events):
         self.appended.set()
 
     async def send_live(self, events: Sequence[StoredEvent]) -> None:
+        self.sends += 1
         self.live += events
 
 
@@ -109,6 +111,7 @@ async def test_text_is_bundled_per_node_and_long_text_is_cut_to_fit_a_notice() -
         ("patch", 900),
         ("patch", 400),
     ]
+    assert log.sends == 1
     assert log.stored == []
     await events.close()
 
