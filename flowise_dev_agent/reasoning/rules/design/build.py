@@ -46,10 +46,6 @@ class Asked:
     purpose: str = ""
     details: str = ""
 
-    @property
-    def whole(self) -> str:
-        return normalised(f"{self.text}\n{self.details}")
-
 
 def asked(requirement: str, clarifications: Sequence[tuple[str, str]]) -> Asked:
     """A requirement with the answers to its questions, by what was asked."""

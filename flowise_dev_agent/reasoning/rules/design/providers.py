@@ -1,10 +1,10 @@
 """Model providers by the words that people use for them, and the models that they name."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from flowise_dev_agent.patch import Schemas
+from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import BEGINS, ENDS, constants, pattern, rows
 from flowise_dev_agent.reasoning.rules.language.text import Scan, mentions
 
@@ -142,21 +142,20 @@ def provider_of(chat: str) -> Provider | None:
     return _BY_CHAT.get(chat)
 
 
-def default_provider(schemas: Schemas, available: Mapping[str, int], *, with_embeddings: bool) -> Provider:
+def default_provider(world: World, *, with_embeddings: bool) -> Provider:
     """The one to take when none is named: whose credential is there, common ones first, else OpenAI."""
-    found = (p for p in _in_order(with_embeddings=with_embeddings) if _at_hand(schemas, p.chat, available))
+    found = (p for p in _in_order(with_embeddings=with_embeddings) if _at_hand(p.chat, world))
     return next(found, _BY_CHAT["chatOpenAI"])
 
 
-def default_embeddings(schemas: Schemas, available: Mapping[str, int]) -> str:
+def default_embeddings(world: World) -> str:
     """The embeddings node to take when the chat model's provider has none."""
     names = (provider.embeddings or "" for provider in _in_order(with_embeddings=True))
-    return next((name for name in names if _at_hand(schemas, name, available)), "openAIEmbeddings")
+    return next((name for name in names if _at_hand(name, world)), "openAIEmbeddings")
 
 
-def _at_hand(schemas: Schemas, name: str, available: Mapping[str, int]) -> bool:
-    schema = schemas.get(name)
-    return schema is not None and any(available.get(kind) for kind in schema.credential_names)
+def _at_hand(name: str, world: World) -> bool:
+    return name in world.store.schemas and world.at_hand(world.schema(name))
 
 
 def _in_order(*, with_embeddings: bool) -> Iterable[Provider]:

@@ -61,7 +61,7 @@ def select(reading: Reading, world: World) -> list[str]:
 
 
 def provider_for(reading: Reading, world: World, *, knowledge: bool) -> Provider:
-    return reading.provider or default_provider(world.store.schemas, world.available, with_embeddings=knowledge)
+    return reading.provider or default_provider(world, with_embeddings=knowledge)
 
 
 def check_names(reading: Reading, world: World) -> None:
@@ -127,7 +127,7 @@ def documents_of(reading: Reading, provider: Provider, world: World, *, as_tool:
     names = [*(["retrieverTool"] if as_tool else []), store]
     if takes(world.schema(store), "Embeddings"):
         embeddings = reading.embeddings.embeddings if reading.embeddings else provider.embeddings
-        names.append(embeddings or default_embeddings(world.store.schemas, world.available))
+        names.append(embeddings or default_embeddings(world))
     kinds = [loader] if (loader := named.get("Document Loaders")) else list(reading.loaders)
     taking = [name for name in kinds if name in _TAKE_PAGES]
     loaders = [*kinds, *[*taking[:1], "cheerioWebScraper"][:1] * max(0, len(reading.urls) - len(taking))]
@@ -179,7 +179,7 @@ def defaults_of(provider: Provider, world: World) -> dict[str, str]:
         **dict.fromkeys(("BaseMemory", "BaseChatMemory"), "bufferMemory"),
         **dict.fromkeys(("BaseRetriever", "VectorStore", "VectorStoreRetriever"), "memoryVectorStore"),
         **dict.fromkeys(("BasePromptTemplate", "PromptTemplate"), "promptTemplate"),
-        "Embeddings": provider.embeddings or default_embeddings(world.store.schemas, world.available),
+        "Embeddings": provider.embeddings or default_embeddings(world),
         "Document": "plainText",
         "BaseChain": "llmChain",
         "Neo4j": "Neo4j",
