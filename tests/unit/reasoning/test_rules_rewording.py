@@ -175,8 +175,10 @@ def test_what_is_about_another_thing_is_added_and_changes_nothing(wish: str) -> 
 
 
 def test_a_line_that_says_more_than_the_new_value_is_added_too() -> None:
-    wish = "From May the perch costs £15, cash only"
-    assert prompt_after(PARROTS, planned(PARROTS, wish)) == PARROTS.replace("£12", "£15") + f"\n{wish}"
+    for wish in ("From May the perch costs £15, cash only", "A perch is £15 from April"):
+        assert prompt_after(PARROTS, planned(PARROTS, wish)) == PARROTS.replace("£12", "£15") + f"\n{wish}"
+    mail = "Write to stay@gull.example."
+    assert prompt_after(mail, planned(mail, "new email: hello@gull.example")) == "Write to hello@gull.example."
 
 
 ASKED = [
