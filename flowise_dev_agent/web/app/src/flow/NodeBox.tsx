@@ -1,4 +1,4 @@
-import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
+import { type Node, type NodeProps, Position, type ReactFlowState, useStore } from "@xyflow/react";
 import { memo } from "react";
 import type { CanvasNode } from "../api/types";
 import { hasMoreParams, portTop, shownParams, tone } from "./layout";
@@ -9,6 +9,7 @@ export type NodeBoxType = Node<{ node: CanvasNode; mark: Mark; ghost: boolean; s
 
 /** A node as Flowise draws it: title, ports and settings. It is read-only. */
 export const NodeBox = memo(function NodeBox({ data: { node, mark, ghost, steps }, selected }: NodeProps<NodeBoxType>) {
+  const far = useStore(isFar);
   const classes = `fnode ${node.kind} tone-${tone(node)} mark-${mark}${ghost ? " ghost" : ""}${selected ? " chosen" : ""}`;
   if (node.kind === "note")
     return (
@@ -30,7 +31,7 @@ export const NodeBox = memo(function NodeBox({ data: { node, mark, ghost, steps 
       </header>
       <MarkBadge mark={mark} />
       {steps && <span className="ran">{steps.join(", ")}</span>}
-      {node.kind === "node" && (
+      {node.kind === "node" && !far && (
         <ul>
           {node.inputs.map((port) => (
             <li key={port.id}>{port.label}</li>
@@ -48,29 +49,37 @@ export const NodeBox = memo(function NodeBox({ data: { node, mark, ghost, steps 
           ))}
         </ul>
       )}
-      {node.inputs.map((port, index) => (
-        <Handle
-          key={port.id}
-          id={port.id}
-          type="target"
-          position={Position.Left}
-          style={{ top: portTop(node, "inputs", index) }}
-          isConnectable={false}
-        />
-      ))}
-      {node.outputs.map((port, index) => (
-        <Handle
-          key={port.id}
-          id={port.id}
-          type="source"
-          position={Position.Right}
-          style={{ top: portTop(node, "outputs", index) }}
-          isConnectable={false}
-        />
-      ))}
+      {/* Boxes of agentflows are measured by React Flow, with their ports. */}
+      {(!far || node.kind !== "node") && <Ports node={node} />}
     </div>
   );
 });
+
+/** So far away that nothing but the boxes can be told apart: hundreds of nodes are drawn without what is in them. */
+const isFar = (state: ReactFlowState): boolean => state.transform[2] < 0.2;
+
+/**
+ * Where lines begin and end. Nothing can be connected here, so these are not React Flow's own handles, which listen to
+ * the whole canvas each; it finds them by their attributes.
+ */
+function Ports({ node }: { node: CanvasNode }) {
+  const drawn = (side: "inputs" | "outputs", kind: string, place: Position) =>
+    node[side].map((port, index) => (
+      <div
+        key={port.id}
+        className={`react-flow__handle react-flow__handle-${place} ${kind}`}
+        data-handleid={port.id}
+        data-handlepos={place}
+        style={{ top: portTop(node, side, index) }}
+      />
+    ));
+  return (
+    <>
+      {drawn("inputs", "target", Position.Left)}
+      {drawn("outputs", "source", Position.Right)}
+    </>
+  );
+}
 
 /** Two letters in place of Flowise's icon, which is not served here. */
 function initials(label: string): string {

@@ -55,7 +55,7 @@ export function sizeOf(node: CanvasNode): { width: number; height: number } {
   if (node.kind === "agent") {
     const rows = Math.max(1, node.outputs.length);
     return {
-      width: Math.max(AGENT_MIN_WIDTH, 84 + CHARACTER * node.label.length),
+      width: Math.max(AGENT_MIN_WIDTH, Math.round(84 + CHARACTER * node.label.length)),
       height: Math.max(AGENT_HEIGHT, ROW * rows + 2 * PADDING),
     };
   }
