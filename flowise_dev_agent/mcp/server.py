@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from flowise_dev_agent import __version__
 from flowise_dev_agent.errors import AgentError
-from flowise_dev_agent.mcp import artifact_tools, tools
+from flowise_dev_agent.mcp import artifact_tools, tools, version_tools
 from flowise_dev_agent.mcp.host import Host
 from flowise_dev_agent.mcp.results import failed
 
@@ -67,6 +67,8 @@ _TOOLS: Final[tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...]] = (
         ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True),
     ),
     (tools.read_trace, "Show what happened in a test", _READ_ONLY),
+    (version_tools.list_versions, "List versions", _READ_ONLY),
+    (version_tools.compare_versions, "Compare versions", _READ_ONLY),
     (artifact_tools.get_plan, "Show the plan", _READ_ONLY),
     (artifact_tools.get_memory, "Find what is remembered", _READ_ONLY),
     (artifact_tools.get_milestone, "Show the milestones", _READ_ONLY),

@@ -77,6 +77,11 @@ async def start_session(
     test_questions: Annotated[
         list[Question] | None, Field(max_length=10, description="Questions to test the flow with.")
     ] = None,
+    test_trials: Annotated[int, Field(ge=1, le=10, description="How often each question must pass.")] = 1,
+    model: Annotated[Line | None, Field(description="Model for the service's reasoning in this session.")] = None,
+    budget_usd: Annotated[
+        float | None, Field(gt=0, le=10_000, allow_inf_nan=False, description="The most to spend; the service's.")
+    ] = None,
     idempotency_key: Annotated[
         str | None,
         Field(pattern=r"^[\x21-\x7e]{1,255}$", description="A repeated call with it starts no second session."),
@@ -98,6 +103,9 @@ async def start_session(
         "write_mode": write_mode,
         "review_patch": review_patch,
         "test_questions": test_questions,
+        "test_trials": test_trials,
+        "model": model,
+        "budget": None if budget_usd is None else {"usd": budget_usd},
     }
     request = StartSession(**{name: value for name, value in given.items() if value is not None})
     return await _wait_and_report(ctx, await client_of(ctx).start(request, idempotency_key=idempotency_key), wait_secs)

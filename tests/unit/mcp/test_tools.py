@@ -26,7 +26,7 @@ from tests.unit.mcp.conftest import (
 READS = {
     *("get_session", "list_sessions", "list_chatflows", "read_chatflow"),
     *("search_catalogue", "get_node_types", "get_node_details", "list_options"),
-    *("check_flow", "read_trace"),
+    *("check_flow", "read_trace", "list_versions", "compare_versions"),
     *("get_plan", "get_memory", "get_milestone", "get_decision_artifact", "get_node_artifact"),
 }
 
@@ -151,6 +151,24 @@ async def test_node_types_are_listed_shown_and_their_options_read(engine: Engine
     assert text_of(details) == "### chatOpenAI"
     assert options.structured_content["options"][0]["name"] == "gpt-4o"
     assert problem_of(unknown)["hint"] == "Close names: chatOpenAI."
+
+
+async def test_versions_of_a_session_are_listed_and_compared(engine: EngineDouble, asks: UUID) -> None:
+    async with client_of(server_of(engine)) as client:
+        listed = await client.call_tool("list_versions", {"session_id": str(asks)})
+        compared = await client.call_tool("compare_versions", {"session_id": str(asks), "before": "v1.0"})
+    assert [one["label"] for one in listed.structured_content["versions"]] == ["v1.0", "v2.0"]
+    assert "(current)" in text_of(listed)
+    assert compared.structured_content["from_label"] == "v1.0"
+    assert compared.structured_content["text"] in text_of(compared)
+
+
+async def test_a_start_takes_a_model_trials_and_a_budget(engine: EngineDouble) -> None:
+    given = {"requirement": "A bot", "model": "gpt-4o", "test_trials": 3, "budget_usd": 0.5, "wait_secs": 0}
+    async with client_of(server_of(engine)) as client:
+        await client.call_tool("start_session", given)
+    ((request, *_),) = [details for name, details in engine.service.calls if name == "start"]
+    assert (request.model, request.test_trials, request.budget.usd) == ("gpt-4o", 3, 0.5)
 
 
 async def test_p30_an_answer_is_bounded_whatever_the_session_holds(engine: EngineDouble, asks: UUID) -> None:
