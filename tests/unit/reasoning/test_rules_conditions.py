@@ -115,7 +115,7 @@ async def test_a_fixed_answer_takes_no_model(catalogue: NodeStore) -> None:
             "Agentflow: if the message contains 'urgent' a human takes over, else an LLM answers",
             "«if the message contains 'urgent' a human takes over»",
         ),
-        ("Ein Agentflow in einer Schleife", "«in einer Schleife»"),
+        ("Ein Agentflow in einer Schleife", "«Ein Agentflow in einer Schleife»"),
     ],
 )
 async def test_other_conditions_are_declined(wish: str, why: str, catalogue: NodeStore) -> None:

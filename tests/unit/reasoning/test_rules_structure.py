@@ -127,14 +127,26 @@ def test_steps_are_read_in_several_languages(wish: str) -> None:
 @pytest.mark.parametrize(
     "wish",
     [
-        "Fetch https://api.tides.example/today with bearer token abc, then write a text for surfers",
-        "POST the order to https://api.shop.example/orders, then summarise the answer",
         "An agentflow that fetches https://a.example/x and turns it into a poem and mails it to Bob",
         "Für jede Zeile eine Beschreibung schreiben und alle an Slack schicken",
     ],
 )
 def test_a_clause_is_built_in_full_or_not_at_all(wish: str) -> None:
     assert planned(wish)[1].declined
+
+
+def test_a_secret_of_a_request_is_a_variable_of_the_server_and_never_in_the_flow() -> None:
+    _, plan = planned("Fetch https://api.tides.example/today with bearer token abc123, then write a text for surfers")
+    values = {value.param: value.value for value in plan.values}
+    assert values["headers"] == [{"key": "Authorization", "value": "Bearer {{$vars.Authorization}}"}]
+    assert any("{{$vars.Authorization}}" in step for step in plan.steps)
+    assert "abc123" not in str(plan.values)
+
+
+def test_a_request_that_sends_something_has_a_body() -> None:
+    _, plan = planned("POST the order to https://api.shop.example/orders, then summarise the answer")
+    values = {value.param: value.value for value in plan.values}
+    assert (values["method"], values["body"]) == ("POST", '{"message": "{{ question }}"}')
 
 
 BESIDE = ["with a bearer token", "and post it to Slack", "every morning at 7", "and take payments"]
@@ -146,7 +158,7 @@ def test_no_flow_of_steps_is_built_beside_structure_that_was_not_read(wish: str,
     if plan.declined is None:
         told = " ".join(str(value.value) for value in plan.values)
         assert more == "with a bearer token"
-        assert "bearer" in told
+        assert "bearer" in told.casefold()
 
 
 #: What is named and that no node does -> a word of the reason.

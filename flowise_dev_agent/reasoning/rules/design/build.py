@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from flowise_dev_agent.contracts.designs import DesignForm
@@ -14,20 +15,14 @@ from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design.details import Field, Quantities
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of
-from flowise_dev_agent.reasoning.rules.design.providers import (
-    CHATS,
-    MODEL_PARAMS,
-    chat_provider,
-    chat_providers,
-    model_id,
-)
+from flowise_dev_agent.reasoning.rules.design.providers import CHATS, chat_provider, chat_providers, model_id
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read, tool_named
 from flowise_dev_agent.reasoning.rules.design.selection import select, usable
-from flowise_dev_agent.reasoning.rules.design.steps import clauses, design_steps, is_stepwise
+from flowise_dev_agent.reasoning.rules.design.steps import design_steps, is_stepwise
 from flowise_dev_agent.reasoning.rules.design.titles import named_fields
 from flowise_dev_agent.reasoning.rules.design.values import Said, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, mentioned, normalised
 from flowise_dev_agent.reasoning.rules.render import telling
 
@@ -56,10 +51,8 @@ def asked(requirement: str, clarifications: Sequence[tuple[str, str]]) -> Asked:
             found = Asked(plain)
         elif plain.casefold().strip(" .!") in wordset("nothing_more") or words("go_on").fullmatch(plain.strip(" .!")):
             continue
-        elif _is(question, "question_purpose", "question_vague"):
+        elif question in (say(key, code) for key in ("question_purpose", "question_vague") for code in FUNCTION_WORDS):
             found = replace(found, purpose=f"{found.purpose}\n{plain}")
-        elif _is(question, "question_steps") and plain.count(" ") > _FEW_WORDS:
-            found = replace(found, text=f"AgentFlow: {plain}")
         elif question.endswith("?"):
             found = replace(found, details=f"{found.details}\n{plain}")
         else:
@@ -67,18 +60,12 @@ def asked(requirement: str, clarifications: Sequence[tuple[str, str]]) -> Asked:
     return Asked(normalised(found.text), normalised(found.purpose), normalised(found.details))
 
 
-def _is(question: str, *keys: str) -> bool:
-    return any(question == say(key, language) for key in keys for language in FUNCTION_WORDS)
-
-
 def open_question(said: Asked, reading: Reading, language: str, *, described: bool) -> str | None:
     """The one question whose answer settles what the text leaves open; None when nothing is."""
-    models = dict.fromkeys(provider.chat for _, provider in chat_providers(reading.text))
-    if len(models) > 1 and not said.details and not is_stepwise(reading):
-        named = [
-            reading.text[start:].split(maxsplit=1)[0].strip(".,;:!?'’\"") for start, _ in chat_providers(reading.text)
-        ]
-        return say("question_model", language, names=", ".join(dict.fromkeys(named)))
+    named = chat_providers(reading.text)
+    if len({one.chat for _, one in named}) > 1 and not said.details and not is_stepwise(reading):
+        said_so = (reading.text[start:].split(maxsplit=1)[0] for start, _ in named)
+        return say("question_model", language, names=", ".join(dict.fromkeys(s.strip(".,;:!?'’\"") for s in said_so)))
     calls = any("requestsGet" in names for names in reading.tools) or mentioned(reading.text, words("calls_address"))
     if calls and not (reading.address or said.details or described):
         return say("question_address", language)
@@ -92,13 +79,6 @@ def left_open(reading: Reading, *, has_purpose: bool) -> str | None:
     structure = reading.transform or reading.tools or reading.knowledge or reading.structured
     if told and mentioned(reading.text, words("vague")) and plain <= _FEW_WORDS and not structure and not has_purpose:
         return "question_vague"
-    parts = reading.knowledge or reading.tools or reading.agent or reading.requested or reading.prompt_text
-    if (
-        pattern("steps", "a_flow").search(reading.text)
-        and not (parts or reading.chat)
-        and len(clauses(reading.text)) > 2
-    ):
-        return "question_steps"
     asks_for_text = words("not_there").search(reading.text) and not reading.knowledge
     return "question_knowledge" if asks_for_text else None
 
@@ -134,16 +114,15 @@ def _with_files(reading: Reading, loaders: tuple[str, ...]) -> Reading:
 
 
 def _with_answers(reading: Reading, more: Reading) -> Reading:
-    """A reading with that of the answers; of two models that were named the one that was chosen stays."""
-    found = reading.with_more(more)
+    """A reading with what its answers ask for besides; of two models that were named the one that was chosen stays."""
+    either = ("knowledge", "topics", "loaders", "urls", "memory")
+    joined = {name: getattr(reading, name) or getattr(more, name) for name in either}
+    found = replace(reading, tools=tuple(dict.fromkeys([*reading.tools, *more.tools])), **joined)
     if more.provider is None and more.model is None:
         return found
     chosen = more.provider or reading.provider
-    own = {chosen.chat} if chosen else set[str]()
-    spans = tuple(
-        replace(span, denied=span.denied or bool(span.params & MODEL_PARAMS) or bool(span.names & CHATS - own))
-        for span in reading.spans
-    )
+    others = (CHATS - {chosen.chat} if chosen else CHATS) | {"modelName", "model"}
+    spans = tuple(replace(one, denied=one.denied or bool((one.params | one.names) & others)) for one in reading.spans)
     return replace(found, provider=chosen, model=more.model or reading.model, spans=spans)
 
 
@@ -166,14 +145,11 @@ def designed(request: PlanRequest, text: str, reading: Reading, prompt: str, wor
     told = {"prefix", "description", "template"}
     prompts = [f"{v.node_id}.{v.param}" for v in values if v.param in {prompt_field(nodes[v.node_id]), *told}]
     design = Design(
-        goal=telling.short(text),
-        operation=request.intent.operation,
-        flow_name=request.intent.title,
+        goal=telling.short(text), operation=request.intent.operation, flow_name=request.intent.title, values=values,
         nodes=telling.planned(nodes, world, existing={id_ for id_ in ids if taken.get(id_) == ids[id_]}),
-        values=values,
         credential_requirements=required_types(nodes.values(), world.available),
         parts=account.parts(world, prompts=prompts),
-    )
+    )  # fmt: skip
     return telling.told(design, nodes, Said(reading, prompt), world)
 
 
@@ -197,14 +173,8 @@ def spans_of(reading: Reading, nodes: Mapping[str, NodeSchema]) -> list[Span]:
 
 def declined(request: PlanRequest, reason: str, **more: Any) -> Design:
     """A design that says why there is none."""
-    intent = request.intent
-    return Design(
-        goal=telling.short(request.requirement),
-        operation=intent.operation,
-        flow_name=intent.title,
-        declined=reason,
-        **more,
-    )
+    goal, intent = telling.short(request.requirement), request.intent
+    return Design(goal=goal, operation=intent.operation, flow_name=intent.title, declined=reason, **more)
 
 
 def fresh_ids(names: Sequence[str], existing: Mapping[str, object], pattern: Pattern | None = None) -> dict[str, str]:
@@ -214,12 +184,8 @@ def fresh_ids(names: Sequence[str], existing: Mapping[str, object], pattern: Pat
     taken = {*existing, *free}
     for name in names:
         reused = next((id_ for id_, other in free.items() if other == name), None)
-        if reused is not None:
-            del free[reused]
-        number = 0
-        while reused is None and (f"{name}_{number}" in ids or f"{name}_{number}" in taken):
-            number += 1
-        ids[reused or f"{name}_{number}"] = name
+        free.pop(reused or "", None)
+        ids[reused or next(id_ for n in count() if (id_ := f"{name}_{n}") not in {*ids, *taken})] = name
     return ids
 
 
@@ -239,25 +205,16 @@ def design_form(request: PlanRequest, form: DesignForm, world: World) -> Design:
     memory = None if form.memory == "none" or form.kind == "task" else form.memory
     abouts = tuple(source.about for source in form.sources if source.about)
     reading = Reading(
-        text="",
-        language=world.language,
-        provider=provider,
-        model=model,
+        text="", language=world.language, provider=provider, model=model, no_memory=memory is None,
         memory="bufferMemory" if memory == "all" else "bufferWindowMemory" if memory else None,
-        no_memory=memory is None,
-        tools=tuple(tools.values()),
-        chat=form.kind == "chat",
-        knowledge=bool(form.sources),
-        besides=bool(form.tools),
-        topics=abouts if len(abouts) == 1 else (),
+        tools=tuple(tools.values()), chat=form.kind == "chat", knowledge=bool(form.sources), besides=bool(form.tools),
+        topics=abouts if len(abouts) == 1 else (), transform=form.kind == "task", structured=bool(form.fields),
         inline_text="\n\n".join(source.text for source in form.sources if source.text) or None,
         urls=tuple(source.url for source in form.sources if source.kind == "web"),
         loaders=tuple(dict.fromkeys(_LOADERS[source.kind] for source in form.sources if source.kind != "web")),
-        transform=form.kind == "task",
-        structured=bool(form.fields),
         fields=tuple(Field(one.name, one.type, one.description or one.name) for one in form.fields),
         denied_words=tuple(form.refused_words),
         quantities=Quantities(form.temperature, memory_window=memory if isinstance(memory, int) else None),
-    )
+    )  # fmt: skip
     made = designed(request, form.as_text(), reading, form.prompt or "", world)
     return made.model_copy(update={"flow_name": form.name})

@@ -10,28 +10,16 @@ from typing import Any
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, patterns, wordset
-from flowise_dev_agent.reasoning.rules.language.text import (
-    Scan,
-    first_group,
-    is_negated,
-    quoted_spans,
-    squeeze,
-    to_number,
-)
+from flowise_dev_agent.reasoning.rules.language.text import Scan, first_group, is_negated, quoted_spans, to_number
 
 # --- Numbers ----------------------------------------------------------------------------------------------------
 
 #: Field of `Quantities` -> the fields of nodes that it ends up in.
 _NUMBERS = {
-    "temperature": "temperature",
-    "max_tokens": "maxTokens maxTokensToSample maxOutputTokens maxCompletionTokens",
-    "memory_window": "k llmMemoryWindowSize agentMemoryWindowSize",
-    "chunk_size": "chunkSize",
-    "chunk_overlap": "chunkOverlap",
-    "top_k": "topK",
-    "max_iterations": "maxIterations",
-    "pages": "limit",
-}
+    "temperature": "temperature", "max_tokens": "maxTokens maxTokensToSample maxOutputTokens maxCompletionTokens",
+    "memory_window": "k llmMemoryWindowSize agentMemoryWindowSize", "chunk_size": "chunkSize", "top_k": "topK",
+    "chunk_overlap": "chunkOverlap", "max_iterations": "maxIterations", "pages": "limit",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -100,7 +88,7 @@ def _listed(listing: str) -> tuple[Field, ...]:
         # The kind in brackets became a last word of its own.
         typed = next((kind for mark, kind in _MARKED.items() if part.rstrip().endswith(mark)), None)
         part = part.replace(" yesno", "").replace(" asnumber", "")
-        said = _ARTICLE.sub("", squeeze(part).strip(" \"'`“”«»"))
+        said = _ARTICLE.sub("", part.strip(" \"'`“”«»"))
         name = _identifier(said)
         # A long stretch is prose, not the name of a field.
         if name and len(said.split()) <= 5 and name not in wordset("no_fields"):
@@ -123,22 +111,13 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MOST_TOKENS = 6
 
 
-@dataclass(frozen=True)
-class Named:
-    """A node type with the stretch of the text that names it."""
-
-    name: str
-    start: int
-    end: int
+def named_components(text: str, store: NodeStore) -> list[tuple[str, int, int]]:
+    """(node type, start, end) of what the text asks for by title, in whatever spelling ("multi-query retriever",
+    "InMemory Cache"), in order; longest titles first. What is negated or in quotes is left out."""
+    return [found for found in _occurrences(text, store) if not is_negated(text, *found[1:])]
 
 
-def named_components(text: str, store: NodeStore) -> list[Named]:
-    """What the text asks for by title, in whatever spelling ("multi-query retriever", "InMemory Cache"), in order;
-    longest titles first. What is negated or in quotes is left out."""
-    return [found for found in _occurrences(text, store) if not is_negated(text, found.start, found.end)]
-
-
-def _occurrences(text: str, store: NodeStore) -> Iterator[Named]:
+def _occurrences(text: str, store: NodeStore) -> Iterator[tuple[str, int, int]]:
     lexicon, quotes = _lexicon(store), quoted_spans(text)
     tokens = [(*match.span(), _folded(match.group())) for match in _TOKEN.finditer(text)]
     position = 0
@@ -149,7 +128,7 @@ def _occurrences(text: str, store: NodeStore) -> Iterator[Named]:
             # A full stop between two words ends what they could name together.
             if name and not re.search(r"[.;:!?,\n]\s", text[start:end]):
                 if not any(opening < start < closing for opening, closing in quotes):
-                    yield Named(name, start, end)
+                    yield name, start, end
                 position += length
                 break
         else:

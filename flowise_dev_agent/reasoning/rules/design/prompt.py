@@ -1,6 +1,7 @@
 """The person's words as a prompt: a requirement without what was recognised as structure, nothing else changed."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,7 +15,6 @@ _ENDS, _FULL_WIDTH, _BREAKS = frozenset(".!?;\n"), frozenset("。！？"), froze
 _BRACKETS = re.compile(r"\([^()\n]{0,300}\)|\[[^\[\]\n]{0,300}\]|（[^（）\n]{0,300}）")
 #: How a wish addresses the flow before it says how it should behave, and what such a wish begins with.
 _ADDRESS, _BEHAVES, _IF = (pattern("prompt", name) for name in ("address", "behaves", "if"))
-_SET_UP = re.compile(r"^(?:please )?set up ", re.IGNORECASE)
 #: What is known of each letter: nothing, that it was recognised, that it belongs to a task.
 _SEEN, _TASK = 1, 2
 _FEWEST_WORDS, _FEWEST_SIGNS = 4, 8
@@ -55,12 +55,8 @@ def units(text: str, spans: Sequence[Span]) -> list[Unit]:
         ):
             cuts.add(start)
     found: list[Unit] = []
-    position = 0
     for start, end in pairwise(sorted(cuts)):
-        mine: list[tuple[int, int, str]] = []
-        while position < len(tokens) and tokens[position][0] < end:
-            mine.append(tokens[position])
-            position += 1
+        mine = tokens[bisect_left(tokens, (start, 0, "")) : bisect_left(tokens, (end, 0, ""))]
         kinds = [_kind(token, marks) for token in mine]
         cut = _tail(mine, kinds)
         if cut:
@@ -112,66 +108,30 @@ def prompt_of(text: str, spans: Sequence[Span], *, lead: bool = True) -> str:
 
 
 def _sentence(text: str, sentence: Sequence[Unit]) -> str:
-    """What is kept of a sentence: all of it, or its clauses without those of structure alone."""
+    """What is kept of a sentence: its clauses without those of structure alone, and all of it rather than half a
+    bracket or a clause without what it hangs on ("with a calculator and a smile"). "that remembers ... and answers
+    ..." without its first half is "that answers ..."."""
     whole = _tidy(text[sentence[0].start : sentence[-1].end])
-    kept = _kept(text, sentence)
-    if len(kept) == len(sentence) or _brackets_alone(text, kept):
-        return whole
-    said = re.sub(r"^[\s,;:]*", "", _tidy(" ".join(_continued(text, sentence, kept))))
-    if kept and kept[0] is not sentence[0]:
-        said = _without(said, wordset("connectors"))
+    kept: list[str] = []
+    hangs, gone = False, ""
+    for unit, behind in zip(sentence, [*sentence[1:], None], strict=True):
+        said, first = text[unit.start : unit.end].strip(), _first(text, unit)
+        if unit.structure:
+            follows = behind and not behind.structure and _first(text, behind) in wordset("ands")
+            hangs |= bool(follows) and first in wordset("prepositions")
+            gone = first if first in wordset("relatives") else ""
+        else:
+            said = f"{gone} {said.partition(' ')[2]}" if gone and first in wordset("ands") else said
+            kept.append(said.removeprefix(",").strip() if gone else said)
+            gone = ""
+    said = re.sub(r"^[\s,;:]*", "", _tidy(" ".join(kept)))
+    torn = any(said.count(a) != said.count(b) for a, b in ("()", "[]", "（）")) or said[:1] in "([（"
+    if len(kept) == len(sentence) or hangs or torn:
+        return whole if re.search(r"\w", said) else ""
+    said = _without(said, wordset("connectors")) if sentence[0].structure else said
     said = _without(said, wordset("connectors") | wordset("prepositions"), front=False)
     said += whole[-1:] if whole[-1:] in ".!?" and said and said[-1] not in ".!?" else ""
-    if not _says_something(said):
-        return ""
-    # Rather a word of structure in the prompt than half a bracket, or a clause without what it hangs on.
-    whole = (
-        whole
-        if _hangs(text, sentence, kept) or any(said.count(a) != said.count(b) for a, b in ("()", "[]", "（）"))
-        else said
-    )
-    return whole if re.search(r"\w", whole) else ""
-
-
-def _brackets_alone(text: str, kept: Sequence[Unit]) -> bool:
-    said = [one for unit in kept if re.search(r"\w", one := text[unit.start : unit.end])]
-    return bool(said) and all(one[0] in "([（" for one in said)
-
-
-def _kept(text: str, sentence: Sequence[Unit]) -> list[Unit]:
-    """The stretches that stay. Of "with a calculator and a smile" nothing goes: what follows hangs on it."""
-    kept: list[Unit] = []
-    for unit, behind in zip(sentence, [*sentence[1:], None], strict=True):
-        hangs = behind and not behind.structure and _first(text, behind) in wordset("ands")
-        if not unit.structure or (hangs and _first(text, unit) in wordset("prepositions")):
-            kept.append(unit)
-    return kept
-
-
-def _hangs(text: str, sentence: Sequence[Unit], kept: Sequence[Unit]) -> bool:
-    """Whether a stretch behind one that goes is a bracket about it, with more of the sentence behind."""
-    said = [unit for unit in sentence if _first(text, unit)]
-    return any(
-        one not in kept and two in kept and text[two.start] in "([（" and three in kept
-        for one, two, three in zip(said, said[1:], said[2:], strict=False)
-    )
-
-
-def _continued(text: str, sentence: Sequence[Unit], kept: Sequence[Unit]) -> list[str]:
-    """What is kept of a sentence. "that remembers ... and answers ..." without its first half is "that answers ..."."""
-    found: list[str] = []
-    opened = enclosed = ""
-    for unit in sentence:
-        said = text[unit.start : unit.end].strip()
-        first, _, rest = said.partition(" ")
-        if unit not in kept:
-            relative = _first(text, unit) in wordset("relatives")
-            opened, enclosed = (first if relative and said[0] != "," else opened), ("," if relative else "")
-        else:
-            said = said.removeprefix(enclosed).strip() if enclosed else said
-            found.append(f"{opened} {rest}" if opened and first.casefold() in wordset("ands") else said)
-            opened = enclosed = ""
-    return found
+    return said if _says_something(said) else ""
 
 
 def _first(text: str, unit: Unit) -> str:
@@ -188,7 +148,7 @@ def without_opening(text: str) -> str:
     """A sentence without a greeting and without what asks for a flow; empty for a mere greeting."""
     said = pattern("prompt", "asked").sub("", text)
     greeted = _without(said, wordset("greetings"))
-    return _without(_SET_UP.sub("", greeted if greeted != said else said), wordset("leads"))
+    return _without(greeted, wordset("leads"))
 
 
 def _without(text: str, loose: frozenset[str], *, front: bool = True) -> str:

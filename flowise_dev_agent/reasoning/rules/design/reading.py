@@ -2,36 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.reasoning.rules.design.details import (
-    STRUCTURED,
-    Field,
-    Quantities,
-    find_fields,
-    named_components,
-    read_quantities,
-)
-from flowise_dev_agent.reasoning.rules.design.providers import (
-    Provider,
-    chat_provider,
-    chat_providers,
-    embeddings_provider,
-    model_id,
-    note_providers,
-)
+from flowise_dev_agent.reasoning.rules.design import details, providers
 from flowise_dev_agent.reasoning.rules.language.lexicon import NodeTable, pattern, table, words
-from flowise_dev_agent.reasoning.rules.language.text import (
-    Scan,
-    Span,
-    detect_language,
-    first_group,
-    mentioned,
-    normalised,
-    quoted,
-    squeeze,
-)
+from flowise_dev_agent.reasoning.rules.language.text import Scan, Span, detect_language, first_group, mentioned, squeeze
 
 #: Kinds of nodes that a stretch asks for, where no type is named.
 _MEMORY, _DOCUMENTS = ("@Memory",), ("@Document Loaders", "@Vector Stores", "@Retrievers")
@@ -49,7 +25,6 @@ _PROMISE, _DENIED, _NAMED = (pattern("words", name) for name in ("promise", "den
 #: Quotations that follow one another as a list.
 _QUOTE = r"[\"“„«'][^\"“”„«»'\n]{1,60}[\"”“»']"
 _LISTED = re.compile(rf"{_QUOTE}(?:(?:\s?,|\s(?:or|and|oder|und|o|y|ou|et|e)\b)+\s?{_QUOTE})*", re.IGNORECASE)
-_MAX_WORD = 60
 #: Wishes fit into this many characters; what is behind them is not searched for structure.
 _MAX_READ = 6_000
 _MIN_PASTED = 400
@@ -62,8 +37,8 @@ class Reading:
     text: str
     language: str
     spans: tuple[Span, ...] = ()
-    provider: Provider | None = None
-    embeddings: Provider | None = None
+    provider: providers.Provider | None = None
+    embeddings: providers.Provider | None = None
     model: str | None = None
     memory: str | None = None
     no_memory: bool = False
@@ -102,10 +77,10 @@ class Reading:
     sources: bool = False
     transform: bool = False
     structured: bool = False
-    fields: tuple[Field, ...] = ()
+    fields: tuple[details.Field, ...] = ()
     denied_words: tuple[str, ...] = ()
     content_moderation: bool = False
-    quantities: Quantities = field(default_factory=Quantities)
+    quantities: details.Quantities = field(default_factory=details.Quantities)
     #: Node types asked for by name, and names that no node has.
     requested: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
@@ -114,24 +89,9 @@ class Reading:
     @property
     def names_structure(self) -> bool:
         """Whether it says anything about how the flow is made."""
-        return bool(
-            self.provider or self.model or self.memory or self.tools or self.knowledge or self.transform
-            or self.structured or self.denied_words or self.content_moderation or self.requested
-            or self.unknown or self.quantities.any or self.names_part or self.prompt_text
-            or self.system_text
-        )  # fmt: skip
-
-    def with_more(self, other: "Reading") -> "Reading":
-        """The same with what another text asks for besides."""
-        return replace(
-            self,
-            tools=tuple(dict.fromkeys([*self.tools, *other.tools])),
-            knowledge=self.knowledge or other.knowledge,
-            topics=self.topics or other.topics,
-            loaders=self.loaders or other.loaders,
-            urls=self.urls or other.urls,
-            memory=self.memory or other.memory,
-        )
+        named = self.names_part or self.no_memory or self.transform or self.prompt_text or self.system_text
+        asked = any((one.names or one.params) and not (one.denied or one.keep) for one in self.spans)
+        return bool(named or self.unknown or asked)
 
 
 def read(text: str, store: NodeStore | None = None) -> Reading:
@@ -151,9 +111,9 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         # What a prompt says is nobody's wish for a part.
         scan.text = scan.text.replace(first_group(match), "\x00" * len(first_group(match)))
     plain = scan.text
-    quantities = read_quantities(scan)
+    quantities = details.read_quantities(scan)
     task = _has(scan, "transforms", task=True) | _has(scan, "translate", task=True)
-    structured = bool(scan.find(STRUCTURED, task=True))
+    structured = bool(scan.find(details.STRUCTURED, task=True))
     denied_words = _denied_words(scan)
     content = not denied_words and _has(scan, "content_moderation", ["@Moderation"])
     requested, unknown = _named_nodes(scan, store)
@@ -174,55 +134,32 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     knowledge, topics = _knowledge(scan, task=task or structured, inline=inline is not None, page=bool(urls))
     no_memory = bool(words("memory").search(plain)) and not _has(scan, "memory", _MEMORY)
     index = scan.find(pattern("words", "index_name"), params="@address")
-    provider, embeddings, model = chat_provider(plain), embeddings_provider(plain), model_id(plain)
-    note_providers(scan)
+    providers.note_providers(scan)
     scan.find(words("keep"), keep=True)
     return Reading(
-        text=plain,
-        language=detect_language(plain),
-        provider=provider,
-        embeddings=embeddings,
-        model=model,
-        memory=None if no_memory else _memory(scan, quantities, task=task),
-        no_memory=no_memory,
-        tools=tools,
-        agent=mentioned(plain, words("agent")),
-        chat=mentioned(plain, words("chat")),
-        knowledge=knowledge or (bool(loaders) and not task),
-        besides=bool(scan.find(words("besides"), keep=True)),
-        topics=topics,
-        promised=bool(scan.find(_PROMISE, _DOCUMENTS, "@placeholder")),
-        inline_text=inline,
-        urls=urls,
-        model_url=model_url,
+        text=plain, language=detect_language(plain), provider=providers.chat_provider(plain),
+        model=providers.model_id(plain), embeddings=providers.embeddings_provider(plain),
+        memory=None if no_memory else _memory(scan, quantities, task=task), no_memory=no_memory, tools=tools,
+        agent=mentioned(plain, words("agent")), chat=mentioned(plain, words("chat")),
+        knowledge=(knowledge or (bool(loaders) and not task)), topics=topics,
+        besides=bool(scan.find(words("besides"), keep=True)), inline_text=inline, urls=urls, model_url=model_url,
+        promised=bool(scan.find(_PROMISE, _DOCUMENTS, "@placeholder")), path=next(iter(paths), None), loaders=loaders,
         address=next((one for one in addresses if one != model_url and one not in urls), None),
-        path=next(iter(paths), None),
-        loaders=loaders,
-        stored=bool(scan.find(pattern("words", "stored"), task=True)),
-        prompt_text=first_group(prompt[0]).strip() if prompt else None,
-        system_text=first_group(given[0]).strip() if given else None,
-        adds=adds,
-        splits=_has(scan, "split", ["@Text Splitters"]) or quantities.chunk_size is not None,
-        splitter=_first_of(scan, table("splitters")) or Reading.splitter,
-        vector_store=_first_of(scan, table("vector_stores")),
-        index_name=index[0].group(1) if index else None,
-        sources=bool(scan.find(words("sources"), params="returnSourceDocuments")),
-        transform=task,
-        structured=structured,
-        fields=find_fields(plain) if structured else (),
-        denied_words=denied_words,
-        content_moderation=content,
-        quantities=quantities,
-        requested=requested,
-        unknown=unknown,
+        stored=bool(scan.find(pattern("words", "stored"), task=True)), adds=adds,
+        prompt_text=first_group(prompt[0]).strip() if prompt else None, transform=task, structured=structured,
+        system_text=first_group(given[0]).strip() if given else None, denied_words=denied_words,
+        splits=_has(scan, "split", ["@Text Splitters"]) or quantities.chunk_size is not None, quantities=quantities,
+        splitter=_first_of(scan, table("splitters")) or Reading.splitter, content_moderation=content,
+        vector_store=_first_of(scan, table("vector_stores")), index_name=index[0].group(1) if index else None,
+        sources=bool(scan.find(words("sources"), params="returnSourceDocuments")), requested=requested,
+        fields=details.find_fields(plain) if structured else (), unknown=unknown, spans=tuple(scan.spans),
         names_part=mentioned(plain, words("parts")),
-        spans=tuple(scan.spans),
-    )
+    )  # fmt: skip
 
 
 def _is_model(before: str) -> bool:
     """Whether a model is what was named last, and not a store that has an address, too."""
-    model = max((start for start, _ in chat_providers(before)), default=-1)
+    model = max((start for start, _ in providers.chat_providers(before)), default=-1)
     return model >= 0 and not any(one.search(before, model) for one, _ in table("vector_stores"))
 
 
@@ -251,7 +188,7 @@ def _tools(scan: Scan) -> tuple[tuple[str, ...], ...]:
     return tuple(found)
 
 
-def _memory(scan: Scan, quantities: Quantities, *, task: bool) -> str | None:
+def _memory(scan: Scan, quantities: details.Quantities, *, task: bool) -> str | None:
     if named := _first_of(scan, table("named_memory")):
         return named
     memory, window, buffer = (_has(scan, name, _MEMORY) for name in ("memory", "window_memory", "buffer_memory"))
@@ -290,12 +227,11 @@ def _inline_text(text: str) -> str | None:
         return match.group(1).strip()
     # A wish in the first line and a long text under it.
     wish, _, rest = text.strip().partition("\n")
-    about_text = any(one.search(wish[:_MAX_READ]) for one in (_ABOUT, words("rag")))
-    return rest.strip() if len(rest) >= _MIN_PASTED and about_text else None
+    return rest.strip() if len(rest) >= _MIN_PASTED and words("rag").search(wish[:_MAX_READ]) else None
 
 
 def _denied_words(scan: Scan) -> tuple[str, ...]:
-    """The words that a message must not hold, when the text says that such messages are refused."""
+    """The words that a message must not hold, when a sentence says that such messages are refused."""
     for refusal in words("refuse").finditer(scan.text):
         begins = max(scan.text.rfind(mark, 0, refusal.start()) for mark in ".;!?\n") + 1
         ends = re.compile(r"[.;!?\n](?:\s|$)").search(scan.text, refusal.end())
@@ -303,14 +239,11 @@ def _denied_words(scan: Scan) -> tuple[str, ...]:
         # Some languages put the verb last: "Nachrichten mit den Wörtern ... ablehnt".
         for start, end in (behind, (begins, refusal.start())):
             stretch = scan.text[start:end]
-            if not _DENIED.search(stretch):
-                continue
-            listed = _LISTED.search(stretch)
-            found = [word.strip() for word in quoted(listed.group()) if len(word) <= _MAX_WORD] if listed else []
-            last = max((stretch.rfind(word) + len(word) + 1 for word in found), default=0)
-            if found:
+            listed = _LISTED.search(stretch) if _DENIED.search(stretch) else None
+            found = [one[1:-1].strip() for one in re.findall(_QUOTE, listed.group())] if listed else []
+            if listed and found:
                 place = Span(0, 0, frozenset({"@Moderation"}), frozenset({"denyList"}))
-                scan.note(min(start, refusal.start()), max(start + last, refusal.end()), place)
+                scan.note(min(start, refusal.start()), max(start + listed.end(), refusal.end()), place)
                 return tuple(dict.fromkeys(found))
     return ()
 
@@ -328,9 +261,9 @@ def _named_nodes(scan: Scan, store: NodeStore | None) -> tuple[tuple[str, ...], 
         for match in _CAMEL_CASE.finditer(scan.text):
             if match.group() in store.schemas:
                 known += [m.group() for m in scan.find(re.compile(rf"\b{match.group()}\b"), [match.group()])]
-        for named in named_components(scan.text, store):
-            known.append(named.name)
-            scan.note(named.start, named.end, Span(0, 0, frozenset({named.name})))
+        for name, start, end in details.named_components(scan.text, store):
+            known.append(name)
+            scan.note(start, end, Span(0, 0, frozenset({name})))
     return tuple(dict.fromkeys(known)), tuple(dict.fromkeys(unknown))
 
 
@@ -344,4 +277,4 @@ def _lookup(name: str, store: NodeStore) -> str | None:
 def tool_named(name: str, store: NodeStore) -> tuple[str, ...]:
     """The node types that a name means: a type, a title, or words as in a requirement."""
     found = _lookup(name, store)
-    return (found,) if found else next(iter(read(normalised(f"an agent with {name}"), store).tools), ())
+    return (found,) if found else next(iter(read(squeeze(f"an agent with {name}"), store).tools), ())

@@ -1,13 +1,9 @@
-"""Agentflows from a small grammar of sequence and condition. What it cannot parse in full is declined.
-
-A text is a sequence of clauses. Each is one step: answer, sort into named branches, go one way if something holds and
-another otherwise, do something on a named branch, ask a person (always, or on a named branch), call an address, do a
-task for each item, try again until something holds or at most n times, reply with given words.
-"""
+"""Agentflows from the skeleton of a text: kinds of steps, branches, limits and addresses. What a step is told are the
+person's own words; a skeleton that does not fit is asked about or declined."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from flowise_dev_agent.contracts.plan import Design, DesignConnection, Part, PlannedValue, TestCase
@@ -15,364 +11,317 @@ from flowise_dev_agent.patch import AddNode
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import nested_types
 from flowise_dev_agent.reasoning.rules.design.parts import Account
-from flowise_dev_agent.reasoning.rules.design.prompt import behaves, is_empty, prompt_of
-from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
+from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of
+from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARAMS
+from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import provider_for
+from flowise_dev_agent.reasoning.rules.design.skeleton import Skeleton, Step, alike, found, matches, short
 from flowise_dev_agent.reasoning.rules.design.tools import tool_row
-from flowise_dev_agent.reasoning.rules.design.values import Said, parameters, without_braces
+from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, parameters, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER_WORDS, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import capital, mentioned, quoted, signals, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.language.lexicon import words, wordset
+from flowise_dev_agent.reasoning.rules.language.text import capital, mentioned, quoted, signals, squeeze
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import INSIDE
+from flowise_dev_agent.redaction import named_secret
 
-_START, _LLM, _AGENT = "startAgentflow", "llmAgentflow", "agentAgentflow"
-_SORTER, _ITERATION, _HTTP = "conditionAgentAgentflow", "iterationAgentflow", "httpAgentflow"
-_HUMAN, _REPLY, _LOOP = "humanInputAgentflow", "directReplyAgentflow", "loopAgentflow"
+_LLM, _AGENT, _SORTER = "llmAgentflow", "agentAgentflow", "conditionAgentAgentflow"
+_HUMAN, _REPLY = "humanInputAgentflow", "directReplyAgentflow"
 _PREFIXES = {_LLM: "llm", _AGENT: "agent", _SORTER: "conditionAgent"}
-_ANY_MODEL = re.compile(r"(?:llm|agent|model)s?", re.IGNORECASE)
-_WORD = re.compile(r"[^\W\d_][\w'’-]*")
-_LONGEST_LABEL, _LONGEST_TEXT = 40, 2_000
-#: Kinds of signals that make a flow one of steps.
+_ANY_MODEL = re.compile(r"(?:\w{1,4}\s)?(?:llm|agent|model)s?", re.IGNORECASE)
+#: Kinds of steps that come one behind the other; kinds of signals that make a flow one of steps.
+_PLAIN = ("", "who", "check", "says", "call", "task")
 _STEPWISE = frozenset({"team", "approval", "branch", "loop", "sequence"})
-
-#: What the clauses themselves are read for, or what their own reading says.
-_READ_BY_CLAUSE = _STEPWISE | {"call", "service", "setting", "output"}
-
-
-def _is(name: str, text: str) -> re.Match[str] | None:
-    return pattern("steps", name).match(text)
+#: What the skeleton is read for, or what the steps themselves are read for.
+_READ = _STEPWISE | {"call", "service", "output"}
+_SETTINGS = MODEL_PARAMS | MAX_TOKENS | {"temperature"}
 
 
-@dataclass
-class _Flow:
-    """The flow so far. `ends` are the places where the next step goes on: (node id, output)."""
+@dataclass(frozen=True)
+class _End:
+    """Where a path goes on: an output of a node. `value` is the step that the answer so far is of, another one than the
+    node where it is still to be sent, `draft` the model that made it; `apart`: no other path may join it."""
 
-    nodes: list[AddNode] = field(default_factory=list)
-    links: list[DesignConnection] = field(default_factory=list)
-    ends: list[tuple[str, str]] = field(default_factory=list)
-    #: Branch name -> the node that answers on it.
-    branches: dict[str, str] = field(default_factory=dict)
-    #: (condition, what is done then) of cases that are not built yet: another one, or "otherwise", may follow.
-    cases: list[tuple[str, str]] = field(default_factory=list)
-    parts: list[tuple[str, list[str]]] = field(default_factory=list)
+    node: str
+    output: str = ""
+    value: str = ""
+    draft: str = ""
+    apart: bool = False
 
 
 def is_stepwise(reading: Reading) -> bool:
     """Whether the text speaks of steps that a chatflow does not have."""
-    text = reading.text[:_LONGEST_TEXT]
-    if mentioned(text, words("flow")) and any(_is("case", clause) for clause in clauses(text)):
-        return True
+    text = reading.text[:2_000]
     # A node type asked for by name is a part of a chatflow.
     named = reading.requested or reading.prompt_text or reading.system_text
     kinds = {"team"} if named else _STEPWISE
     # A request to an address is a step, where no tool and no chain makes it.
-    if pattern("steps", "a_flow").search(text) and not (reading.chat or reading.knowledge or reading.tools or named):
-        kinds = kinds | {"then"} if pattern("steps", "then_next").search(text) else kinds
     kinds = kinds if named or reading.tools or reading.loaders else kinds | {"call"}
-    return "then" in kinds or any(
-        kind in kinds and (kind != "call" or "://" in match.group()) for match, kind in signals(text)
-    )
+    if any(kind in kinds and (kind != "call" or "://" in match.group()) for match, kind in signals(text)):
+        return True
+    if named or reading.chat or reading.knowledge or not (steps := (made := Skeleton(text)).steps):
+        return False
+    several = len([step for step in steps if step.kind in _PLAIN]) > 1
+    structure = {step.kind for step in steps} & {"fork", "cases", "each", "again", "approve"}
+    in_order = several and not reading.tools and any(border == "then" for _, border in made.clauses)
+    asked = several and matches("method", text)
+    return bool(steps[0].kind == "each" or asked or (found("a_flow", text) and (structure or in_order)))
 
 
 def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World) -> Design:
     """The design of a new agentflow. Raises DeclinedError with what it does not understand."""
     if reading.knowledge and not reading.urls:
-        said_so = next((match.group() for match, kind in signals(reading.text) if kind in _STEPWISE), reading.text[:40])
-        raise DeclinedError(f"«{squeeze(said_so)}»: {world.say('declined_agentflow_documents')}")
-    Account(reading.text, [], {}, []).check(world, _READ_BY_CLAUSE)
-    flow = _Builder(reading, said.details, world).built(request.intent.title)
-    schemas = {op.node_id: world.schema(op.node_name) for op in flow.nodes}
+        raise world.decline("declined_agentflow_documents")
+    builder = _Builder(reading, said.details, world, request.intent.title)
+    # That an answer goes out once a person agrees is what an approval does.
+    checked = reading.text
+    for clause in builder.made.sent:
+        lone = not any(kind == "send" for _, kind in signals(clause))
+        checked = checked.replace(clause, "\x00" * len(clause)) if lone else checked
+    ignored = _READ if "://" in checked else _READ - {"service"}
+    Account(checked, [], {}, []).check(world, ignored | {"setting"})
+    builder.build()
+    schemas = {op.node_id: world.schema(op.node_name) for op in builder.nodes}
     values = [PlannedValue(node_id=op.node_id, param=name, value=value)
-              for op in flow.nodes for name, value in op.params.items()]  # fmt: skip
-    Account(reading.text, reading.spans, schemas, values).check(world, _READ_BY_CLAUSE)
+              for op in builder.nodes for name, value in op.params.items()]  # fmt: skip
+    # Words about documents are words of a step where no document is asked for.
+    spans = [span for span in reading.spans if not span.names & DOCUMENTS]
+    Account(checked, spans, schemas, values).check(world, ignored)
     design = Design(
-        goal=telling.short(said.text),
-        operation=request.intent.operation,
-        flow_name=request.intent.title,
-        flow_kind="AGENTFLOW",
-        nodes=telling.planned(schemas, world, labels={op.node_id: op.label or "" for op in flow.nodes}),
-        values=values,
-        connections=flow.links,
-        credential_requirements=nested_types(flow.nodes, world.store.schemas, world.available),
+        goal=telling.short(said.text), operation=request.intent.operation, flow_name=request.intent.title,
+        flow_kind="AGENTFLOW", values=values, connections=builder.links,
+        nodes=telling.planned(schemas, world, labels={op.node_id: op.label or "" for op in builder.nodes}),
+        steps=[world.say("step_variable", name=name) for name in builder.variables],
+        credential_requirements=nested_types(builder.nodes, world.store.schemas, world.available),
         parts=[Part(id=f"p{n}", quote=quote, state="covered", nodes=nodes)
-               for n, (quote, nodes) in enumerate(flow.parts[:40], 1)],
+               for n, (quote, nodes) in enumerate(builder.parts[:40], 1)],
     )  # fmt: skip
     told = telling.told(design, schemas, Said(reading, prompt_of(reading.text, reading.spans)), world)
-    tests = [TestCase(id=f"t{n}", turns=[f"{name}?"]) for n, name in enumerate([*flow.branches][:10], 1)] or told.tests
+    tests = [TestCase(id=f"t{n}", turns=[f"{name}?"]) for n, name in enumerate(builder.branches[:10], 1)] or told.tests
     criteria = [one.model_copy(update={"tests": [test.id for test in tests]}) for one in told.criteria]
     return told.model_copy(update={"tests": tests, "criteria": criteria})
 
 
 class _Builder:
-    def __init__(self, reading: Reading, answer: str, world: World) -> None:
+    def __init__(self, reading: Reading, answer: str, world: World, title: str) -> None:
         self._reading, self._answer, self._world = reading, answer, world
-        self._stepwise = is_stepwise(reading)
-        self._clauses = clauses(reading.text) if self._stepwise else [squeeze(reading.text)]
+        stepwise = is_stepwise(reading)
+        self.made = Skeleton(reading.text if stepwise else "", answer)
+        self.made.steps += [] if stepwise else [Step("task", squeeze(reading.text))]
+        self._title = "" if stepwise else title
         self._provider = provider_for(reading, world, knowledge=False)
         # A model and its settings that one clause names are for all steps, else each step has its own.
-        named = [one for one in (read(clause, world.store) for clause in self._clauses) if _about_model(one)]
+        named = [one for one in (read(clause, world.store) for clause, _ in self.made.clauses) if _about_model(one)]
         self._shared = reading if len(named) < 2 else replace(Reading("", ""), provider=reading.provider)
-        self._flow = _Flow()
+        self.nodes: list[AddNode] = []
+        self.links: list[DesignConnection] = []
+        self.parts: list[tuple[str, list[str]]] = []
+        self.branches: list[str] = []
+        #: What the person has to create on the server.
+        self.variables: list[str] = []
 
-    def built(self, title: str) -> _Flow:
-        flow = self._flow
-        flow.ends = [(self._add(_START, {}), "")]
-        for clause in self._clauses:
-            before = len(flow.nodes)
-            if self._stepwise:
-                self._clause(clause)
-            else:
-                self._after(self._step(clause, title))
-            flow.parts.append((clause, [node.node_id for node in flow.nodes[before:]] or [flow.nodes[-1].node_id]))
-        self._choose("")
-        # "One LLM that answers" is one step; a team of which nobody is named is none.
-        alone = sum(node.node_name in (_LLM, _AGENT) for node in flow.nodes) < 2
-        if len(flow.nodes) < 2 or (alone and mentioned(self._reading.text, words("team"))):
-            raise self._not_parsed(self._reading.text[:200])
-        return flow
+    def build(self) -> None:
+        self._ask()
+        for end in self._steps(self.made.steps, [_End(self._add("startAgentflow", {}))]):
+            if end.value not in ("", end.node):
+                self._node(_REPLY, {"directReplyMessage": f"{{{{ {end.value} }}}}"}, [end])
+        # A team of which nobody is named is none.
+        alone = sum(node.node_name in (_LLM, _AGENT) for node in self.nodes) < 2
+        if len(self.nodes) < 2 or (alone and mentioned(self._reading.text, words("team"))):
+            raise self._declined(self._reading.text[:200])
 
-    def _not_parsed(self, clause: str) -> DeclinedError:
-        team = mentioned(self._reading.text, words("team")) and len(self._clauses) < 2
+    def _declined(self, clause: str) -> DeclinedError:
+        team = mentioned(self._reading.text, words("team")) and len(self.made.steps) < 2
         return self._world.decline("declined_team" if team else "declined_steps", clause=squeeze(clause))
 
-    def _clause(self, clause: str) -> None:
-        """Add what a clause says. Raises DeclinedError: it is not parsed in full."""
-        cases = self._flow.cases
-        if self._branch_step(clause):
-            return
-        if match := _is("case", clause):
-            cases.append((squeeze(match["when"]), match["do"] or ""))
-            return
-        match = _is("otherwise", clause)
-        if cases and not cases[-1][1] and not match:
-            cases[-1] = (cases[-1][0], clause)
-            return
-        self._choose(clause[match.end() :] if match else "")
-        goes_on = len(self._flow.nodes) > 1 or clause is not self._clauses[-1]
-        if match or (goes_on and not _content(clause, self._flow.branches)):
-            # "... and replies", "a billing agent and a technical agent answer": that is what they do anyway.
-            return
-        if any(kind == "approval" for _, kind in signals(clause)):
-            self._approve(clause)
-        elif match := _is("each", clause) or _is("each_last", clause):
-            self._each(clause, match)
-        elif match := _is("sorts", clause) or _is("decides", clause):
-            self._sort(clause, match[1])
-        elif match := _is("calls", clause):
-            self._call(clause, match["url"].rstrip(".,;"))
-        elif match := _is("again", clause):
-            self._again(clause, match)
+    def _ask(self) -> None:
+        """Raises DeclinedError: a question about what the skeleton leaves open."""
+        steps = self.made.steps
+        forks = [step for step in steps if step.kind == "fork"]
+        branches = (step.text for step in steps if words("branch_words").search(step.text) and not forks)
+        if odd := self.made.odd or next(branches, ""):
+            raise self._world.decline("question_branches", clause=odd)
+        # Of several branches it must be clear whose answers a person approves.
+        unclear = next((step.text for step in steps if step.kind == "approve" and step.of and forks), "")
+        if unclear and not mentioned(self._answer, words("all_of_them")):
+            raise self._world.decline("question_approval", clause=unclear, names=", ".join(forks[0].ways))
+
+    # --- Steps and their order
+
+    def _steps(self, steps: Sequence[Step], ends: list[_End], way: str = "") -> list[_End]:
+        """The ends behind these steps."""
+        for number, step in enumerate(steps):
+            if len(ends) > 1 and any(end.apart for end in ends):
+                # What follows paths of different kinds is made once for each.
+                return [last for end in ends for last in self._steps(steps[number:], [end], way)]
+            if not ends:
+                raise self._declined(step.text)
+            before = len(self.nodes)
+            ends = getattr(self, f"_{step.kind}", self._task)(step, ends, way)
+            self.parts.append((step.text, [node.node_id for node in self.nodes[before:]] or [ends[0].node]))
+        return ends
+
+    def _node(self, name: str, params: dict[str, Any], ends: Sequence[_End], *, draft: bool = False) -> list[_End]:
+        """A new node behind these ends."""
+        return self._after(self._add(name, params), ends, draft=draft)
+
+    def _after(self, node: str, ends: Sequence[_End], *, draft: bool = True) -> list[_End]:
+        self.links += [DesignConnection(source=end.node, output=end.output, target=node) for end in ends]
+        return [_End(node, value=node, draft=node if draft else "", apart=any(end.apart for end in ends))]
+
+    def _task(self, step: Step, ends: list[_End], way: str) -> list[_End]:
+        kinds = {kind for match, kind in signals(step.text) if kind != "team" or match.group().count(" ") > 3}
+        lone = (words("human").search(step.text) or " " not in step.text) and not found("does", step.text)
+        if not self._title and (lone or matches("case", step.text) or kinds & {"branch", "loop", "call", "team"}):
+            # Structure that was not read is no task of a model.
+            raise self._declined(step.text)
+        return self._after(self._step(step.text, way or self._title, agent=bool(way)), ends)
+
+    def _says(self, step: Step, ends: list[_End], _way: str) -> list[_End]:
+        return self._node(_REPLY, {"directReplyMessage": without_braces(quoted(step.text)[0])}, ends)
+
+    def _call(self, step: Step, ends: list[_End], _way: str) -> list[_End]:
+        """A request to an address, with what is said of its headers and its body."""
+        address = matches("call", step.text)
+        url = address["url"].rstrip(".,;") if address else ""
+        if ends[0].output == INSIDE:
+            given = re.search(r"https?://[^\s\"']*\{[^\s\"']*", f"{url} {self._answer}")
+            if given is None:
+                raise self._world.decline("question_item", address=url)
+            url = re.sub(r"\{+[^{}]*\}+", "{{ $iteration }}", given.group())
+        method, header = found("method", step.text), found("header", step.text.replace(url, " "))
+        params: dict[str, Any] = {"method": method.group(1).upper() if method else "GET", "url": url}
+        if header:
+            bearer = "Bearer " * (header["what"].casefold() == "bearer")
+            name = "Authorization" if bearer else header["name"]
+            # A secret is kept by the server, as a variable that the person creates.
+            variable = f"{bearer}{{{{$vars.{re.sub(r'[^A-Za-z0-9]', '_', name)}}}}}"
+            plain = header["value"] and not named_secret(name)
+            params["headers"] = [{"key": name, "value": header["value"] if plain else variable}]
+            self.variables += [] if plain else [variable]
+        if params["method"] in ("POST", "PUT", "PATCH"):
+            body = re.search(r"\{.*\}", step.text)
+            sent = f"{{{{ {ends[0].value} }}}}" if len(ends) == 1 and ends[0].value else self._asked()
+            params |= {"bodyType": "json", "body": body.group() if body else f'{{"message": "{sent}"}}'}
+        return self._node("httpAgentflow", params, ends)
+
+    def _each(self, step: Step, ends: list[_End], _way: str) -> list[_End]:
+        """A model lists the items, and a step inside an iteration does the task with each."""
+        fields = [{"key": "items", "type": "stringArray", "enumValues": "", "jsonSchema": "", "description": step.of}]
+        told = self._world.say("list_items", item=step.of)
+        [listed] = self._after(self._model_node(told, told, llmStructuredOutput=fields), ends)
+        [each] = self._node("iterationAgentflow", {"iterationInput": f"{{{{ {listed.node}.output.items }}}}"}, [listed])
+        if matches("call", step.text):
+            self._call(step, [_End(each.node, INSIDE)], "")
         else:
-            self._after(self._do(clause))
+            self._after(self._step(step.text, user="{{ $iteration }}"), [_End(each.node, INSIDE)])
+        return [replace(each, draft=listed.node)]
 
-    def _do(self, clause: str) -> str:
-        """The node of a simple clause: words that are given, or a task of a model."""
-        if _is("says", clause) and (given := quoted(clause)):
-            return self._add(_REPLY, {"directReplyMessage": without_braces(given[0])})
-        task = bool(pattern("steps", "does").search(clause) or behaves(clause) or _is("who", clause))
-        if not task or _names_structure(clause):
-            raise self._not_parsed(clause)
-        return self._step(clause)
+    # --- Branches, people, repetition
 
-    # --- Branches
+    def _fork(self, step: Step, ends: list[_End], _way: str) -> list[_End]:
+        """A model that chooses among ways, each with its own steps."""
+        other, cases = self._world.say("otherwise"), step.kind == "cases"
+        ways = {**step.ways, **({"": step.ways.get("", [])} if cases else {})}
+        looked_at = " ".join(dict.fromkeys([self._asked(), *(f"{{{{ {end.value} }}}}" for end in ends if end.value)]))
+        fork = self._choice(self._world.say("route"), [name or other for name in ways], looked_at, ends)
+        made: list[_End] = []
+        for number, (name, steps) in enumerate(ways.items()):
+            topic, start = "" if cases else short(name), _End(fork, str(number), apart=True)
+            if not steps or (topic and steps[0].kind == "approve"):
+                told = self._world.say("expert_in", topic=topic) if topic else self._world.say("plain")
+                agent = bool(topic) and not found("model_node", self._reading.text)
+                node = self._model_node(topic, told, self._reading.tools if agent else (), agent=agent)
+                [start] = self._after(node, [start])
+            made += self._steps(steps, [start], topic)
+            self.branches.append(short(name) or other)
+        joined = not ends[0].apart and all(one.kind in _PLAIN for way in ways.values() for one in way)
+        return [replace(end, apart=False) for end in made] if joined else made
 
-    def _fork(self, told: str, names: Sequence[str], looked_at: str = "{{ question }}") -> str:
-        """A model that chooses among scenarios, behind the last step."""
+    _cases = _fork
+
+    def _choice(self, told: str, names: Sequence[str], looked_at: str, ends: Sequence[_End]) -> str:
         params = {"conditionAgentInstructions": told, "conditionAgentInput": looked_at,
                   "conditionAgentScenarios": [{"scenario": name} for name in names]}  # fmt: skip
-        node = self._add(_SORTER, {**self._model(_SORTER, self._shared), **params})
-        self._after(node)
-        return node
+        return self._node(_SORTER, {**self._model(_SORTER, self._shared), **params}, ends)[0].node
 
-    def _choose(self, otherwise: str) -> None:
-        """A way for each case, and one for all other messages."""
-        cases, self._flow.cases = self._flow.cases, []
-        if not cases:
-            return
-        lacking = next((when for when, do in cases if not do), None)
-        if lacking is not None:
-            raise self._not_parsed(next(clause for clause in self._clauses if lacking in squeeze(clause)))
-        fork = self._fork(self._world.say("route"), [*(when for when, _ in cases), self._world.say("otherwise")])
-        plain = self._world.say("plain")
-        last = squeeze(pattern("steps", "then").sub("", otherwise.strip(" ,;:.")))
-        ways = [*(self._do(do) for _, do in cases), self._do(last) if last else self._model_node("", plain)]
-        self._flow.links += [DesignConnection(source=fork, output=str(n), target=way) for n, way in enumerate(ways)]
-        self._flow.ends = [(way, "") for way in ways]
+    def _asked(self) -> str:
+        """The message of the person, which is empty under its usual name behind a person's approval."""
+        behind = any(node.node_name == _HUMAN for node in self.nodes)
+        return "{{ startAgentflow_0.output.question }}" if behind else "{{ question }}"
 
-    def _sort(self, clause: str, rest: str) -> None:
-        """A node that looks at the message, and a branch with its own answer for each kind."""
-        rest = pattern("steps", "answers_each").sub("", rest)
-        each = [squeeze(one["topic"]) for one in pattern("steps", "to_each").finditer(rest)]
-        into = _is("decides", clause) or _is("into", rest)
-        # What is in brackets explains a branch.
-        plain = re.sub(r"\([^()]*\)", lambda one: one[0].replace(",", "\x01"), into["list"]) if into else ""
-        listed = [part.replace("\x01", ",") for part in pattern("steps", "listed").split(plain)] if into else []
-        names = each if len(each) > 1 else [squeeze(pattern("steps", "kinds").sub("", part)) for part in listed]
-        names = [re.sub(r"^(?:either|an?|the)\s", "", name, flags=re.IGNORECASE) for name in names if name]
-        short = [re.sub(r"\s?\(.*", "", name) for name in names]
-        odd = any(len(name.split()) > 4 or pattern("steps", "no_topic").search(name) for name in short)
-        odd = odd or any(" " in name and pattern("steps", "does").match(name) for name in short)
-        if self._flow.branches or len(names) < 2 or odd:
-            raise self._not_parsed(clause)
-        fork = self._fork(self._world.say("route"), names)
-        agent = not pattern("steps", "model_node").search(self._reading.text)
-        tools = self._reading.tools if agent else ()
-        for number, name in enumerate(short):
-            node = self._model_node(name, self._world.say("expert_in", topic=name), tools, agent=agent)
-            self._flow.links.append(DesignConnection(source=fork, output=str(number), target=node))
-            self._flow.branches[name.casefold()] = node
-        self._flow.ends = [(node, "") for node in self._flow.branches.values()]
+    def _approve(self, step: Step, ends: list[_End], _way: str) -> list[_End]:
+        """A person says yes, or the draft is made again with what they say."""
+        made: list[_End] = []
+        for end in ends:
+            said = without_braces(f"{capital(step.text)}. ") if step.of.count(" ") > 1 or not end.draft else ""
+            asked = f"{said}{self._world.say('approval') if end.draft else ''}".strip()
+            params = {"humanInputDescriptionType": "fixed", "humanInputDescription": asked}
+            [human] = self._node(_HUMAN, {**params, "humanInputEnableFeedback": True}, [end])
+            going = replace(end, node=human.node, output="proceed", apart=True)
+            refused = replace(going, output="reject", draft="")
+            if not end.draft and not step.ways.get("yes"):
+                [going] = self._node(_REPLY, {"directReplyMessage": self._world.say("approved")}, [going])
+            made += self._steps(step.ways.get("yes", []), [going])
+            if step.ways.get("no"):
+                made += self._steps(step.ways["no"], [refused])
+            elif end.draft:
+                self._back(end.draft, step.limit, end.value if step.limit else "", refused)
+            else:
+                self._node(_REPLY, {"directReplyMessage": self._world.say("rejected")}, [refused])
+        return made
 
-    def _branch_step(self, clause: str) -> bool:
-        """ "For complaint: apologise": what is done on a branch takes the place of its general instruction."""
-        match = (_is("on_arrow", clause) or _is("on_branch", clause)) if self._flow.branches else None
-        node = self._branch(match["topic"]) if match else None
-        if match is None or node is None:
-            return False
-        do = match["do"]
-        if any(kind == "approval" for _, kind in signals(do)):
-            self._ask([node])
-        elif len(do.split()) < 2 or _names_structure(do):
-            raise self._not_parsed(clause)
-        else:
-            index = next(i for i, one in enumerate(self._flow.nodes) if one.node_id == node)
-            old, own = self._flow.nodes[index], read(do, self._world.store)
-            made = self._model_params(old.node_name, capital(do), own.tools, own)
-            self._flow.nodes[index] = old.model_copy(update={"params": {**old.params, **made}})
-        return True
-
-    def _branch(self, said: str) -> str | None:
-        """The one branch whose name shares a word with what is said."""
-        if self._flow.branches and pattern("steps", "rest").match(said):
-            return [*self._flow.branches.values()][-1]
-        wanted = _stems(said)
-        found = [node for name, node in self._flow.branches.items() if wanted & _stems(name)]
-        return found[0] if len(found) == 1 else None
-
-    # --- People, repetition, addresses
-
-    def _approve(self, clause: str) -> None:
-        """A person looks at the answers so far, or at that of the branch that is named."""
-        match = next(match for match, kind in signals(clause) if kind == "approval")
-        rest = f"{clause[: match.start()]} {clause[match.end() :]}"
-        odd = [word for word in _content(rest, ()) if word not in wordset("approving")]
-        branch = self._branch(" ".join(odd))
-        if branch and any(word not in wordset("approving") for word in _content(rest, self._flow.branches)):
-            raise self._not_parsed(clause)
-        branch = branch or self._branch(self._answer)
-        if odd and not branch and not mentioned(self._answer, words("all_of_them")):
-            if self._flow.branches:
-                raise self._world.decline("question_approval", clause=clause, names=", ".join(self._flow.branches))
-            raise self._not_parsed(clause)
-        self._ask([branch] if branch else [end for end, _ in self._flow.ends])
-
-    def _ask(self, drafts: list[str]) -> None:
-        """A person says yes, or the step is done again with what they say."""
-        by_id = {node.node_id: node for node in self._flow.nodes}
-        params = {"humanInputDescriptionType": "fixed", "humanInputDescription": self._world.say("approval"),
-                  "humanInputEnableFeedback": True}  # fmt: skip
-        for id_ in drafts:
-            if by_id[id_].node_name not in (_LLM, _AGENT):
-                raise self._world.decline("declined_nothing_to_approve")
-            human = self._add(_HUMAN, params)
-            again = self._add(_LOOP, {"loopBackToNode": f"{id_}-{by_id[id_].label}"})
-            self._flow.links.append(DesignConnection(source=id_, target=human))
-            reply = self._two_ways(human, id_, again, ("proceed", "reject"))
-            self._flow.ends = [end for end in self._flow.ends if end[0] != id_] + [(reply, "")]
-
-    def _two_ways(self, source: str, answer: str, again: str, outputs: tuple[str, str]) -> str:
-        """One way to the answer, the other back; the node that replies."""
-        reply = self._add(_REPLY, {"directReplyMessage": f"{{{{ {answer} }}}}"})
-        self._flow.links += [DesignConnection(source=source, output=outputs[0], target=reply),
-                             DesignConnection(source=source, output=outputs[1], target=again)]  # fmt: skip
-        return reply
-
-    def _again(self, clause: str, match: re.Match[str]) -> None:
+    def _again(self, step: Step, ends: list[_End], _way: str) -> list[_End]:
         """Back to the last step until a model finds that the condition holds, a limited number of times."""
-        last = [node for node in self._flow.nodes if node.node_id in {id_ for id_, _ in self._flow.ends}]
-        said = (match["n"] or "5").casefold()
-        if len(last) != 1 or last[0].node_name not in (_LLM, _AGENT) or not (said.isdigit() or said in NUMBER_WORDS):
-            raise self._not_parsed(clause)
-        id_, until = last[0].node_id, squeeze(match["until"])
-        scenarios = [until, self._world.say("not_yet")]
-        check = self._fork(self._world.say("check", until=until), scenarios, f"{{{{ {id_} }}}}")
-        params = {"loopBackToNode": f"{id_}-{last[0].label}", "maxLoopCount": round(to_number(said)),
-                  "fallbackMessage": f"{{{{ {id_} }}}}"}  # fmt: skip
-        self._flow.ends = [(self._two_ways(check, id_, self._add(_LOOP, params), ("0", "1")), "")]
+        end = ends[0]
+        if len(ends) > 1 or not end.draft or not step.of:
+            raise self._declined(step.text)
+        told, names = self._world.say("check", until=step.of), [step.of, self._world.say("not_yet")]
+        check = self._choice(told, names, f"{{{{ {end.value} }}}}", ends)
+        self._back(end.draft, step.limit, end.value, _End(check, "1"))
+        return [replace(end, node=check, output="0", apart=True)]
 
-    def _each(self, clause: str, match: re.Match[str]) -> None:
-        """A model lists the items, and a step inside an iteration does the task with each."""
-        item, do = squeeze(match["item"]), match["do"]
-        if len(do.split()) < 2 or not pattern("steps", "does").search(do) or _names_structure(do):
-            raise self._not_parsed(clause)
-        fields = [{"key": "items", "type": "stringArray", "enumValues": "", "jsonSchema": "", "description": item}]
-        told = self._world.say("list_items", item=item)
-        source = self._model_node(told, told, llmStructuredOutput=fields)
-        self._after(source)
-        each = self._add(_ITERATION, {"iterationInput": f"{{{{ {source}.output.items }}}}"})
-        self._after(each)
-        inner = self._step(do, user="{{ $iteration }}")
-        self._flow.links.append(DesignConnection(source=each, output=INSIDE, target=inner))
-
-    def _call(self, clause: str, url: str) -> None:
-        """A request to an address. What else the clause asks for (a token, a body) is not parsed."""
-        method = pattern("steps", "method").search(clause)
-        verb = method.group(1).upper() if method else "GET"
-        rest = pattern("steps", "calling").sub("", clause)
-        odd = any(pattern("steps", name).search(rest) for name in ("secret", "does"))
-        if odd or verb != "GET" or any(kind not in ("call", "service") for _, kind in signals(clause)):
-            raise self._not_parsed(clause)
-        self._after(self._add(_HTTP, {"method": verb, "url": url}))
+    def _back(self, draft: str, limit: int | None, value: str, end: _End) -> None:
+        label = next(node.label for node in self.nodes if node.node_id == draft)
+        counted = {"maxLoopCount": limit or 5, "fallbackMessage": f"{{{{ {value} }}}}"} if value else {}
+        self._node("loopAgentflow", {"loopBackToNode": f"{draft}-{label}", **counted}, [end])
 
     # --- Steps of a model
 
-    def _after(self, node: str) -> None:
-        self._flow.links += [DesignConnection(source=end, output=out, target=node) for end, out in self._flow.ends]
-        self._flow.ends = [(node, "")]
-
-    def _step(self, clause: str, title: str = "", *, user: str = "") -> str:
+    def _step(self, clause: str, title: str = "", *, user: str = "", agent: bool = False) -> str:
         """One call of a model, told in the words of the clause."""
-        own = read(clause, self._world.store)
-        who = _is("who", clause)
+        own, who = read(clause, self._world.store), matches("who", clause)
         task = clause[who.end() :] if who else clause
         label = title or (squeeze(who["who"]) if who and not _ANY_MODEL.fullmatch(who["who"]) else task)
-        prompt = prompt_of(own.text, own.spans, lead=False) or capital(task)
-        plain = any(pattern("steps", "model_node").search(text) for text in (clause, self._reading.text))
-        tools = self._reading.tools if len(self._clauses) == 1 else own.tools
-        agent = bool(tools) or (bool(own.agent or who) and not plain and not user)
+        tools = self._reading.tools if len(self.made.steps) == 1 else own.tools
+        # A model, a tool and a value are beside the words of the step; everything else is in them.
+        mine = CHATS.union(*tools)
+        spans = [span for span in read(task, self._world.store).spans
+                 if not span.task and (span.names & mine or span.params & _SETTINGS)]  # fmt: skip
+        prompt = prompt_of(task, spans, lead=False) or capital(task)
+        if title and spans and all(is_empty(one) or alike(one, title) for one in re.findall(r"\w{3,}", prompt)):
+            prompt = self._world.say("expert_in", topic=title)
+        # Who speaks of a model means no agent.
+        plain = user or found("model_node", own.text + self._reading.text)
+        agent = bool(tools) or (bool(own.agent or who or agent) and not plain)
         return self._model_node(label, prompt, tools, own if _about_model(own) else None, agent=agent, user=user)
 
     def _model_node(
         self, label: str, prompt: str, tools: tuple[tuple[str, ...], ...] = (), reading: Reading | None = None, *,
         agent: bool = False, user: str = "", **more: Any,
     ) -> str:  # fmt: skip
-        name = _AGENT if agent else _LLM
-        params = self._model_params(name, prompt, tools, reading or self._shared)
-        if user:
-            prefix = _PREFIXES[name]
-            params[f"{prefix}Messages"] = [*params[f"{prefix}Messages"], {"role": "user", "content": user}]
-            params[f"{prefix}EnableMemory"] = False
-        if name == _LLM and self._reading.fields and not more:
-            more["llmStructuredOutput"] = [
-                {"key": f.name, "type": f.kind, "enumValues": "", "jsonSchema": "", "description": f.description}
-                for f in self._reading.fields
-            ]
-        return self._add(name, {**params, **more}, _label(label))
-
-    def _model_params(
-        self, name: str, prompt: str, tools: tuple[tuple[str, ...], ...], reading: Reading
-    ) -> dict[str, Any]:
-        prefix, window = _PREFIXES[name], self._reading.quantities.memory_window
-        system = [{"role": "system", "content": without_braces(prompt)}]
-        params: dict[str, Any] = {**self._model(name, reading), f"{prefix}Messages": system}
-        if self._reading.no_memory:
+        name, window = _AGENT if agent else _LLM, self._reading.quantities.memory_window
+        prefix, told = _PREFIXES[name], f"{self.made.context}\n{prompt}".strip()
+        messages = [{"role": "system", "content": without_braces(told)}]
+        messages += [{"role": "user", "content": user}] if user else []
+        params: dict[str, Any] = {**self._model(name, reading or self._shared), f"{prefix}Messages": messages}
+        if self._reading.no_memory or user:
             params[f"{prefix}EnableMemory"] = False
         elif window:
             params |= {f"{prefix}MemoryType": "windowSize", f"{prefix}MemoryWindowSize": window}
         if tools:
             params["agentTools"] = [tool_row(names, self._reading, self._world) for names in tools]
-        return params
+        return self._add(name, {**params, **more}, _label(label))
 
     def _model(self, name: str, reading: Reading) -> dict[str, Any]:
         prefix, chat = _PREFIXES[name], (reading.provider or self._provider).chat
@@ -381,47 +330,19 @@ class _Builder:
 
     def _add(self, name: str, params: dict[str, Any], label: str = "") -> str:
         wanted = label or self._world.schema(name).label
-        taken = {node.label for node in self._flow.nodes}
+        taken = {node.label for node in self.nodes}
         unique = next(text for n in range(len(taken) + 1) if (text := f"{wanted} {n}" if n else wanted) not in taken)
-        node_id = f"{name}_{sum(node.node_name == name for node in self._flow.nodes)}"
-        self._flow.nodes.append(AddNode(node_name=name, node_id=node_id, label=unique, params=params))
+        node_id = f"{name}_{sum(node.node_name == name for node in self.nodes)}"
+        self.nodes.append(AddNode(node_name=name, node_id=node_id, label=unique, params=params))
         return node_id
 
 
-def clauses(text: str) -> list[str]:
-    """The clauses of a text without what introduces them."""
-    first, *others = [part for part in pattern("steps", "next").split(text) if part] or [""]
-    rest = squeeze(first)
-    while " " in rest and rest.split(" ", 1)[0].strip(" ,:").casefold() in wordset("leads"):
-        rest = rest.split(" ", 1)[1]
-    lead = _is("lead", rest)
-    clauses = [rest[lead.end() :] if lead else rest, *others]
-    found = [pattern("steps", "opening").sub("", clause.strip(" ,.;:!\x00")) for clause in clauses]
-    return [clause for clause in found if re.search(r"\w", clause) and not pattern("steps", "flow_alone").match(clause)]
-
-
 def _about_model(reading: Reading) -> bool:
-    return bool(reading.provider or reading.model or reading.quantities.temperature is not None)
-
-
-def _names_structure(clause: str) -> bool:
-    # "A second agent checks it" is one step, "one writes and another checks" is two.
-    return any(kind != "team" or match.group().count(" ") > 3 for match, kind in signals(clause))
-
-
-def _content(clause: str, branches: Sequence[str] | dict[str, str]) -> list[str]:
-    """The words of a clause that say more than that the branches answer."""
-    said = [word.casefold() for word in _WORD.findall(clause)]
-    stems = set[str]().union(*map(_stems, branches))
-    return [word for word in said if not (is_empty(word) or word in wordset("replying") or _stems(word) & stems)]
-
-
-def _stems(said: str) -> set[str]:
-    return {word.removesuffix("s") for word in re.findall(r"\w{3,}", said.casefold())}
+    return bool(reading.provider or reading.model or reading.quantities.any)
 
 
 def _label(text: str) -> str:
     chosen = text.split()[:5]
     while len(chosen) > 1 and chosen[-1].lower() in wordset("loose_ends"):
         chosen.pop()
-    return capital(" ".join(chosen)[:_LONGEST_LABEL].strip(" ,.;:")) or "Answer"
+    return capital(" ".join(chosen)[:40].strip(" ,.;:")) or "Answer"

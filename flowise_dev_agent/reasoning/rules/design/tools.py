@@ -44,4 +44,4 @@ def unwanted(text: str, world: World) -> frozenset[str]:
     for looked_for, names in table("tools"):
         if len(names) == 1 and mentioned(text, looked_for) and not removed(looked_for):
             found.difference_update(names)
-    return frozenset(found | {item.name for stretch in going for item in named_components(stretch, world.store)})
+    return frozenset(found | {item[0] for stretch in going for item in named_components(stretch, world.store)})
