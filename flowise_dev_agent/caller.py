@@ -2,9 +2,9 @@
 it writes."""
 
 from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeVar
 
 from flowise_dev_agent.errors import ScopeMissingError
@@ -67,8 +67,8 @@ class RequestIds:
 
 
 NO_REQUEST: Final = RequestIds()
-#: What the service does by itself: recovery, retention, commands with the database's own address.
-SERVICE: Final = Caller("service", ALL_SCOPES)
+#: What the service does by itself. It acts for no owner until `serving` says for whom.
+SERVICE: Final = Caller("service", ALL_SCOPES, owner="")
 _caller: ContextVar[Caller] = ContextVar("caller", default=SERVICE)
 _request: ContextVar[RequestIds] = ContextVar("request", default=NO_REQUEST)
 
@@ -88,6 +88,11 @@ def acting_for(caller: Caller) -> Generator[None]:
     """Do what is in the block, and in the tasks that it starts, for this caller."""
     with _set(_caller, caller):
         yield
+
+
+def serving(owner: str) -> AbstractContextManager[None]:
+    """Do what is in the block as the service itself, for this owner."""
+    return acting_for(replace(SERVICE, owner=owner))
 
 
 @contextmanager

@@ -24,7 +24,7 @@ import operator
 import os
 import signal
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Annotated, Any, TypedDict
@@ -35,6 +35,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime as GraphRuntime
 from langgraph.types import interrupt
 
+from flowise_dev_agent.caller import SERVICE, acting_for
 from flowise_dev_agent.contracts.events import CostData, DecisionData, NodeEvent, TokenData
 from flowise_dev_agent.contracts.interrupts import ClarificationData, ClarificationInterrupt, Interrupt
 from flowise_dev_agent.contracts.plan import PlanContract
@@ -305,7 +306,11 @@ async def running_engine(
     world = World(dsn)
     await world.prepare()
     database = Database(dsn, min_size=1, max_size=8, connect_timeout=2)
-    async with Runtime.assemble(database, dsn, make_agent(world), worker=worker, timings=timings, **options) as engine:
+    async with AsyncExitStack() as stack:
+        # As in a process of its own: what the engine does by itself is nobody's.
+        with acting_for(SERVICE):
+            opened = Runtime.assemble(database, dsn, make_agent(world), worker=worker, timings=timings, **options)
+            engine = await stack.enter_async_context(opened)
         yield engine
 
 

@@ -1,6 +1,7 @@
 """Keys of people and programs, by their hashes."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
@@ -12,7 +13,7 @@ from psycopg.rows import class_row
 from flowise_dev_agent.caller import Scope
 from flowise_dev_agent.errors import KeyConflictError, KeyNotFoundError
 from flowise_dev_agent.persistence.audit import Fact, record
-from flowise_dev_agent.persistence.database import Database
+from flowise_dev_agent.persistence.database import Connection, Database, across_owners
 
 _ACTIVE: Final = "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())"
 _COLUMNS: Final = (
@@ -69,7 +70,7 @@ class ApiKeys:
     async def find(self, sha256: str) -> KeyHolder | None:
         """Whom the key with this hash opens for; None when it does not open. Notes the use, once a minute."""
         async with (
-            self._database.connection() as connection,
+            self._connection() as connection,
             connection.cursor(row_factory=class_row(KeyHolder)) as cursor,
         ):
             await cursor.execute(_FIND, {"hash": sha256})
@@ -78,7 +79,7 @@ class ApiKeys:
     async def page(self, *, limit: int) -> list[KeyRow]:
         """Keys, newest first."""
         async with (
-            self._database.connection() as connection,
+            self._connection() as connection,
             connection.cursor(row_factory=class_row(KeyRow)) as cursor,
         ):
             await cursor.execute(f"SELECT {_COLUMNS} FROM api_keys ORDER BY created_at DESC, id LIMIT %s", (limit,))
@@ -122,12 +123,14 @@ class ApiKeys:
 
     async def add_owner(self, owner: str, *, name: str | None = None, kind: Literal["team", "person"] = "team") -> None:
         """Add an owner, unless there is one of this id."""
-        async with self._database.connection() as connection:
+        async with self._connection() as connection:
             await connection.execute(_ADD_OWNER, (owner, name or owner, kind))
 
     async def has_owner(self, owner: str) -> bool:
         """Whether there is an owner of this id."""
-        return await self._database.fetch_one("SELECT 1 FROM owners WHERE id = %s", (owner,)) is not None
+        async with self._connection() as connection:
+            found = await connection.execute("SELECT 1 FROM owners WHERE id = %s", (owner,))
+        return found.rowcount > 0
 
     async def rotate(self, key_id: UUID, sha256: str, *, keep_old_secs: int) -> KeyRow:
         """Replace a key's hash; the old one opens for `keep_old_secs` more."""
@@ -155,7 +158,8 @@ class ApiKeys:
 
     async def _change(self, statement: str, params: dict[str, object], fact: Fact) -> KeyRow | None:
         async with (
-            self._database.transaction() as connection,
+            self._connection() as connection,
+            connection.transaction(),
             connection.cursor(row_factory=class_row(KeyRow)) as cursor,
         ):
             await cursor.execute(statement, params)  # pyright: ignore[reportArgumentType]
@@ -164,8 +168,17 @@ class ApiKeys:
                 await record(connection, fact)
         return row
 
+    @asynccontextmanager
+    async def _connection(self) -> AsyncGenerator[Connection]:
+        """A key opens before it is known for which owner, and whoever manages keys manages all."""
+        with across_owners():
+            async with self._database.connection() as connection:
+                yield connection
+
     async def _assert_exists(self, key_id: UUID) -> None:
-        if await self._database.fetch_one("SELECT 1 FROM api_keys WHERE id = %s", (key_id,)) is None:
+        async with self._connection() as connection:
+            found = await connection.execute("SELECT 1 FROM api_keys WHERE id = %s", (key_id,))
+        if found.rowcount == 0:
             raise _not_found(key_id)
 
 

@@ -14,7 +14,7 @@ from flowise_dev_agent.contracts.audit import AuditEntry, AuditFinding, AuditRep
 from flowise_dev_agent.persistence.database import Connection, Database, jsonb
 from flowise_dev_agent.sanitize import clean_text
 
-#: The chain of what belongs to no session.
+#: The chain of what belongs to no session of the default owner; others have one of their own.
 SERVICE_CHAIN: Final = UUID(int=0)
 _MAX_WORDS: Final = 40_000
 _MAX_FINDINGS: Final = 100
@@ -22,8 +22,8 @@ _BATCH: Final = 500
 
 _FIELDS: Final = tuple(AuditEntry.model_fields)
 _COLUMNS: Final[LiteralString] = (
-    "owner, chain, seq, ts, actor, key_id, door, action, session_id, instance_id, chatflow_id, version, words_sha256,"
-    " before_sha256, after_sha256, request_id, prev_hash, hash"
+    "audit_log.owner, chain, seq, ts, actor, key_id, door, action, session_id, instance_id, chatflow_id, version,"
+    " words_sha256, before_sha256, after_sha256, request_id, prev_hash, hash"
 )
 _ADD: Final[LiteralString] = (
     "SELECT audit_add(%(caller)s, %(action)s, %(session_id)s, %(instance_id)s, %(chatflow_id)s, %(version)s, %(words)s,"

@@ -3,19 +3,22 @@
 import asyncio
 import select
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 from uuid import UUID
 
 import psycopg
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, AsyncTransaction
+from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow, dict_row
+from psycopg.sql import SQL, Identifier, Literal
 from psycopg.types.json import Jsonb
 from psycopg_pool import AsyncConnectionPool, PoolClosed
 
+from flowise_dev_agent.caller import current_caller, serving
 from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.persistence.lease import LEASE_LOST_STATE
 from flowise_dev_agent.sanitize import clean_json
@@ -46,6 +49,15 @@ _SERVER_LIMITS: Final = " ".join(
 )
 
 
+#: Each transaction acts as one of these (`roles.sql`): for the caller's owner, or for the service among all owners.
+APP_ROLE: Final = "fda_app"
+SYSTEM_ROLE: Final = "fda_system"
+_ACT: Final = "SELECT set_config('role', %s, true), set_config('app.owner', %s, true)"
+# The same where more follows: these take no snapshot, so the transaction may still set its isolation level.
+_SET_ROLE: Final = SQL("SET LOCAL ROLE {}")
+_SET_OWNER: Final = SQL("SET LOCAL app.owner = {}")
+
+
 def jsonb(value: Any) -> Jsonb:
     """`value`, cleaned, as a jsonb parameter."""
     return Jsonb(clean_json(value))
@@ -65,6 +77,119 @@ def patient(seconds: float) -> Generator[None]:
         yield
     finally:
         _patience.reset(token)
+
+
+_across_owners: ContextVar[bool] = ContextVar("across_owners", default=False)
+
+
+@contextmanager
+def across_owners() -> Generator[None]:
+    """Have the statements of the block see the rows of all owners: for finding work and removing what is old."""
+    token = _across_owners.set(True)
+    try:
+        yield
+    finally:
+        _across_owners.reset(token)
+
+
+@contextmanager
+def for_owner(owner: str) -> Generator[None]:
+    """Within `across_owners`: have the statements of the block see one owner's rows only, as the service itself."""
+    token = _across_owners.set(False)
+    try:
+        with serving(owner):
+            yield
+    finally:
+        _across_owners.reset(token)
+
+
+def _acts_as() -> tuple[str, str]:
+    """Role and owner of what is done here. They end with a transaction, so that a pooler may sit in between."""
+    return (SYSTEM_ROLE, "") if _across_owners.get() else (APP_ROLE, current_caller().owner)
+
+
+class _Pipeline(AsyncPipeline):
+    """Without psycopg's flush request after its Sync: that may come when a pooler has given the server's connection to
+    somebody else, and would then keep another one occupied."""
+
+    def _exit_gen(self) -> PQGen[None]:
+        try:
+            self._enqueue_sync()
+            yield from self._communicate_gen()
+        finally:
+            yield from self._fetch_gen(flush=False)
+
+
+class _Connection(AsyncConnection[DictRow]):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.cursor_factory = _Cursor
+        #: In a transaction that began with it.
+        self.says_for_whom = False
+
+    @property
+    def in_pipeline(self) -> bool:
+        return self._pipeline is not None
+
+    @asynccontextmanager
+    async def pipeline(self) -> AsyncGenerator[AsyncPipeline]:
+        """As the base class, see `_Pipeline`."""
+        if self._pipeline is None:
+            self._pipeline = _Pipeline(self)
+        async with super().pipeline() as pipeline:
+            yield pipeline
+
+    @asynccontextmanager
+    async def transaction(
+        self, savepoint_name: str | None = None, force_rollback: bool = False
+    ) -> AsyncGenerator[AsyncTransaction]:
+        """As the base class; the outer one says in its first round trip for whom it acts."""
+        if self.says_for_whom:
+            async with super().transaction(savepoint_name, force_rollback) as inner:
+                yield inner
+            return
+        if self._pipeline is not None:  # what ran there is not part of this
+            await self._pipeline.sync()
+        async with AsyncExitStack() as stack:
+            async with self.pipeline():
+                outer = await stack.enter_async_context(AsyncTransaction(self, savepoint_name, force_rollback))
+                role, owner = _acts_as()
+                cursor = AsyncCursor(self)
+                await cursor.execute(_SET_ROLE.format(Identifier(role)), prepare=False)
+                await cursor.execute(_SET_OWNER.format(Literal(owner)), prepare=False)
+            self.says_for_whom = True
+            stack.callback(setattr, self, "says_for_whom", False)
+            yield outer
+
+
+class _Cursor(AsyncCursor[DictRow]):
+    """Says in the same round trip for whom a statement acts, unless its transaction has said so."""
+
+    async def execute(self, query: Any, params: Any = None, **options: Any) -> Self:
+        connection = self._own_connection()
+        if connection.says_for_whom:
+            return await super().execute(query, params, **options)
+        if connection.in_pipeline:
+            await AsyncCursor(connection).execute(_ACT, _acts_as())
+            return await super().execute(query, params, **options)
+        async with connection.pipeline():
+            await AsyncCursor(connection).execute(_ACT, _acts_as())
+            await super().execute(query, params, **options)
+        return self
+
+    async def executemany(self, query: Any, params_seq: Any, *, returning: bool = False) -> None:
+        connection = self._own_connection()
+        if connection.says_for_whom:
+            await super().executemany(query, params_seq, returning=returning)
+        elif connection.in_pipeline:
+            await AsyncCursor(connection).execute(_ACT, _acts_as())
+            await super().executemany(query, params_seq, returning=returning)
+        else:
+            async with connection.transaction():
+                await super().executemany(query, params_seq, returning=returning)
+
+    def _own_connection(self) -> "_Connection":
+        return cast("_Connection", self.connection)
 
 
 class _Pool(AsyncConnectionPool[Connection]):
@@ -126,6 +251,9 @@ async def listening_connection(dsn: str) -> Connection:
 class Database:
     """A pool of autocommit connections with dict rows. Use as an async context manager, or `open` and `close`.
 
+    Every statement sees the rows of the current caller's owner, or of all within `across_owners`, whatever the rights
+    of the role that it connects as.
+
     Behind a transaction pooler (`pooler`) nothing is prepared, since the next statement may go to another server
     connection, and the server's own limits are the pooler's matter, which refuses them at connect.
     """
@@ -136,7 +264,7 @@ class Database:
         self._connect_timeout = connect_timeout
         self.pool: AsyncConnectionPool[Connection] = _Pool(
             dsn,
-            connection_class=Connection,
+            connection_class=_Connection,
             kwargs={
                 "autocommit": True,
                 "prepare_threshold": None if pooler else 0,

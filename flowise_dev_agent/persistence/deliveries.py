@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID, uuid4
 
-from psycopg.rows import class_row
+from psycopg.rows import DictRow, class_row
 
 from flowise_dev_agent.errors import DeliveryNotFoundError
-from flowise_dev_agent.persistence.database import Connection, Database
+from flowise_dev_agent.persistence.database import Connection, Database, across_owners
 from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionRow
 
@@ -82,6 +82,7 @@ class Attempt:
 
     id: UUID
     job_id: int
+    owner: str
     number: int
     body: str
     endpoint: Endpoint
@@ -207,21 +208,25 @@ class Deliveries:
 
         The attempt counts from here on: a delivery that takes its worker down is not tried for ever.
         """
-        row = await self._database.fetch_one(
+        with across_owners():
+            row = await self._claimed(delivery_id, job_id)
+        if row is None or row["status"] != "pending":
+            return None
+        endpoint = Endpoint(row["url"], row["secret"], row["disabled_at"])
+        return Attempt(delivery_id, job_id, row["owner"], row["attempts"], row["body"], endpoint)
+
+    async def _claimed(self, delivery_id: UUID, job_id: int) -> DictRow | None:
+        return await self._database.fetch_one(
             "UPDATE webhook_deliveries AS delivery SET"
             " attempts = attempts + (endpoint.disabled_at IS NULL)::int, next_attempt_at = NULL,"
             " updated_at = now(),"
             " status = CASE WHEN endpoint.disabled_at IS NULL THEN 'pending' ELSE 'disabled' END"
             " FROM webhook_endpoints AS endpoint WHERE delivery.id = %s AND delivery.job_id = %s"
             " AND delivery.status = 'pending' AND endpoint.session_id = delivery.session_id"
-            " RETURNING delivery.status, delivery.attempts, delivery.body,"
+            " RETURNING delivery.status, delivery.owner, delivery.attempts, delivery.body,"
             " endpoint.url, endpoint.secret, endpoint.disabled_at",
             (delivery_id, job_id),
         )
-        if row is None or row["status"] != "pending":
-            return None
-        endpoint = Endpoint(row["url"], row["secret"], row["disabled_at"])
-        return Attempt(delivery_id, job_id, row["attempts"], row["body"], endpoint)
 
     async def conclude(self, attempt: Attempt, result: Result, *, retry_in: float | None) -> None:
         """Store the result of an attempt; the next one follows after `retry_in` seconds, None for never."""
@@ -262,6 +267,10 @@ class Deliveries:
 
     async def take_back_lost(self, seconds: float) -> int:
         """Give a new job to deliveries whose job's worker has been silent for `seconds`, or whose job is gone."""
+        with across_owners():
+            return await self._take_back_all(seconds)
+
+    async def _take_back_all(self, seconds: float) -> int:
         taken = 0
         for job in await self._queue.stalled_deliveries(seconds):
             taken += await self._take_back(UUID(str(job.task_kwargs["delivery_id"])), job.id)

@@ -10,19 +10,20 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from flowise_dev_agent.persistence.audit import Fact, record
-from flowise_dev_agent.persistence.database import Database, jsonb
+from flowise_dev_agent.persistence.database import Database, across_owners, jsonb
 from flowise_dev_agent.persistence.queue import Queue
 
 #: Finished ones that are kept per instance.
 _KEPT: Final = 100
 _COLUMNS: Final = (
-    "id, instance_id, chatflow_id, flow_data, draft, request, status, attempt, trials, error, created_at, updated_at"
+    "id, owner, instance_id, chatflow_id, flow_data, draft, request, status, attempt, trials, error, created_at,"
+    " updated_at"
 )
 #: A late call may still make the draft, so it is looked for even when it was removed.
 _LEAVE: Final = (
-    "INSERT INTO leftovers (tag, session_id, instance_id, names, texts)"
-    " SELECT draft ->> 'tag', id, instance_id, ARRAY[draft ->> 'name'], ARRAY[draft ->> 'sha256'] FROM flow_tests"
-    " WHERE id = %s AND draft IS NOT NULL AND status = 'running' ON CONFLICT DO NOTHING"
+    "INSERT INTO leftovers (owner, tag, session_id, instance_id, names, texts)"
+    " SELECT owner, draft ->> 'tag', id, instance_id, ARRAY[draft ->> 'name'], ARRAY[draft ->> 'sha256']"
+    " FROM flow_tests WHERE id = %s AND draft IS NOT NULL AND status = 'running' ON CONFLICT DO NOTHING"
 )
 
 
@@ -31,6 +32,7 @@ class FlowTestRow:
     """One test as stored. Either `chatflow_id` or, until it is over, `flow_data` says what is tested."""
 
     id: UUID
+    owner: str
     instance_id: str
     chatflow_id: str | None
     flow_data: str | None = field(repr=False)
@@ -113,11 +115,12 @@ class FlowTests:
 
     async def claim(self, test_id: UUID, job_id: int) -> FlowTestRow | None:
         """Begin the attempt; None when the job is not the test's or it is over."""
-        row = await self._database.fetch_one(
-            "UPDATE flow_tests SET status = 'running', attempt = attempt + 1, updated_at = now()"
-            f" WHERE id = %s AND job_id = %s AND status = 'queued' RETURNING {_COLUMNS}",
-            (test_id, job_id),
-        )
+        with across_owners():
+            row = await self._database.fetch_one(
+                "UPDATE flow_tests SET status = 'running', attempt = attempt + 1, updated_at = now()"
+                f" WHERE id = %s AND job_id = %s AND status = 'queued' RETURNING {_COLUMNS}",
+                (test_id, job_id),
+            )
         return FlowTestRow(**row) if row else None
 
     async def conclude(
@@ -153,6 +156,10 @@ class FlowTests:
 
     async def give_up_lost(self, seconds: float, *, error: Mapping[str, Any]) -> int:
         """Fail the tests whose worker has been silent for `seconds`: a flow may act, so that none is held twice."""
+        with across_owners():
+            return await self._give_up_all(seconds, error)
+
+    async def _give_up_all(self, seconds: float, error: Mapping[str, Any]) -> int:
         given_up = 0
         for job in await self._queue.stalled_flow_tests(seconds):
             given_up += await self._give_up(UUID(str(job.task_kwargs["test_id"])), error)

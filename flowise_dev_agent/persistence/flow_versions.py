@@ -182,7 +182,7 @@ class Versions:
             else:
                 await connection.execute(
                     "INSERT INTO version_bookmarks (chatflow_id, version, note) VALUES (%s, %s, %s)"
-                    " ON CONFLICT (chatflow_id, version) DO UPDATE SET note = EXCLUDED.note",
+                    " ON CONFLICT (owner, chatflow_id, version) DO UPDATE SET note = EXCLUDED.note",
                     (chatflow_id, version, note),
                 )
 

@@ -228,7 +228,7 @@ class InstanceFlows:
     async def learn(self) -> None:
         """Have Postgres look at what the rows are like, once there are many more: it does so by itself much later."""
         async with self._database.connection() as connection:
-            await connection.execute("VACUUM (ANALYZE) instance_flows")
+            await connection.execute("SELECT learn_flows()")
 
     async def forget_other_server(self) -> None:
         """Remove what is known of a server that the instance was before."""

@@ -7,8 +7,9 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
+from flowise_dev_agent.caller import serving
 from flowise_dev_agent.persistence.audit import Fact, record
-from flowise_dev_agent.persistence.database import Connection, Database
+from flowise_dev_agent.persistence.database import Connection, Database, across_owners
 
 #: A call with an unknown outcome may have its effect for so long.
 _LATE_HOURS: Final = 24
@@ -20,8 +21,8 @@ _MAY_HAVE_LANDED: Final = "(made.status <> 'failed' OR made.result ? 'chatflow_i
 _IS_DRAFT: Final = "made.tag LIKE 'fda:%%:draft'"
 # Names and texts that the session announced: what else is found under the tag is a person's.
 _NOTE: Final = """
-    INSERT INTO leftovers (tag, session_id, instance_id, names, texts)
-    SELECT found.tag, sessions.id, sessions.instance_id,
+    INSERT INTO leftovers (owner, tag, session_id, instance_id, names, texts)
+    SELECT sessions.owner, found.tag, sessions.id, sessions.instance_id,
         (SELECT array_agg(DISTINCT COALESCE(intent.name, '')) FROM write_intents AS intent
          WHERE intent.session_id = sessions.id AND intent.op = 'create' AND intent.tag = found.tag),
         (SELECT array_agg(DISTINCT intent.payload_sha256) FROM write_intents AS intent
@@ -78,7 +79,7 @@ _TAKE: Final = f"""
             SELECT 1 FROM write_intents AS known WHERE known.session_id = made.session_id AND known.op = 'create'
             AND known.tag = made.tag AND known.status = 'done')
         ORDER BY made.tried_at NULLS FIRST LIMIT %(limit)s)
-    RETURNING tag, session_id, instance_id, names, texts, COALESCE((
+    RETURNING tag, owner, session_id, instance_id, names, texts, COALESCE((
         SELECT array_agg(known.result ->> 'chatflow_id') FROM write_intents AS known
         WHERE known.session_id = leftovers.session_id AND known.op = 'create' AND known.tag = leftovers.tag
         AND known.status = 'done' AND NOT ({_IS_DRAFT.replace("made.", "leftovers.")})), '{{}}') AS keep
@@ -90,6 +91,7 @@ class Leftover:
     """Chatflows that may be there: with `tag`, one of `names` and one of `texts` (SHA-256), but none of `keep`."""
 
     tag: str
+    owner: str
     session_id: UUID
     instance_id: str
     names: list[str]
@@ -106,6 +108,10 @@ class Leftovers:
     async def collect(self, *, grace_secs: float, failed_days: float) -> None:
         """Note what is to be looked for: of sessions at rest for `grace_secs`, drafts and flows without a known id of
         failed ones after `failed_days` (0: never)."""
+        with across_owners():
+            await self._collect(grace_secs, failed_days)
+
+    async def _collect(self, grace_secs: float, failed_days: float) -> None:
         async with self._database.transaction() as connection:
             await connection.execute(_COLLECT_ENDED, {"grace": grace_secs, "failed_days": failed_days})
             await connection.execute(_COLLECT_TWINS, {"grace": grace_secs, "late": _LATE_HOURS})
@@ -115,6 +121,10 @@ class Leftovers:
 
     async def take(self, limit: int) -> list[Leftover]:
         """What to look for now."""
+        with across_owners():
+            return await self._take(limit)
+
+    async def _take(self, limit: int) -> list[Leftover]:
         async with (
             self._database.connection() as connection,
             connection.cursor(row_factory=class_row(Leftover)) as cursor,
@@ -124,17 +134,19 @@ class Leftovers:
 
     async def removed(self, item: Leftover, chatflow_id: str) -> None:
         """Record in the ledger that one was deleted."""
-        async with self._database.transaction() as connection:
-            fact = Fact("write.delete", item.session_id, instance_id=item.instance_id, chatflow_id=chatflow_id)
-            await record(connection, fact)
+        with serving(item.owner):
+            async with self._database.transaction() as connection:
+                fact = Fact("write.delete", item.session_id, instance_id=item.instance_id, chatflow_id=chatflow_id)
+                await record(connection, fact)
 
     async def settle(self, checked: Collection[str]) -> None:
         """Forget the tags that were checked once no late call can bring anything under them."""
-        async with self._database.connection() as connection:
-            await connection.execute(
-                "DELETE FROM leftovers WHERE tag = ANY(%s) AND noted_at < now() - make_interval(hours => %s)",
-                (list(checked), _LATE_HOURS),
-            )
+        with across_owners():
+            async with self._database.connection() as connection:
+                await connection.execute(
+                    "DELETE FROM leftovers WHERE tag = ANY(%s) AND noted_at < now() - make_interval(hours => %s)",
+                    (list(checked), _LATE_HOURS),
+                )
 
 
 async def abandon(connection: Connection, session_id: UUID) -> None:

@@ -14,7 +14,7 @@ from psycopg import AsyncConnection
 from psycopg_pool import AsyncConnectionPool
 
 from flowise_dev_agent.errors import DatabaseUnavailableError
-from flowise_dev_agent.persistence.database import KEEPALIVE, Connection, check_connection, server_options
+from flowise_dev_agent.persistence.database import KEEPALIVE, SYSTEM_ROLE, Connection, check_connection, server_options
 
 RUN_TASK: Final = "run"
 RUN_QUEUE: Final = "runs"
@@ -56,7 +56,7 @@ class Queue:
             reconnect_timeout=3.0,
             pool_factory=_pool,
             configure=_autocommit,
-            kwargs={"connect_timeout": 5, **KEEPALIVE, "options": server_options(dsn)},
+            kwargs={"connect_timeout": 5, **KEEPALIVE, "options": f"{server_options(dsn)} -c role={SYSTEM_ROLE}"},
             name="flowise-dev-agent-queue",
         )
         self.app = App(connector=connector)

@@ -8,7 +8,7 @@ from typing import Final
 import psycopg
 
 from flowise_dev_agent.errors import DatabaseUnavailableError
-from flowise_dev_agent.persistence.database import Connection, Database
+from flowise_dev_agent.persistence.database import Connection, Database, across_owners
 from flowise_dev_agent.persistence.schema import pending
 
 _QUEUE: Final = """
@@ -68,11 +68,12 @@ async def read_database_health(database: Database, *, silent: float) -> Database
     A killed one leaves its row behind, until another one takes it away. Raises DatabaseUnavailableError.
     """
     started = time.monotonic()
-    async with database.connection() as connection:
-        missing = await pending(connection)
-        if not missing:
-            await _write(connection)
-        row = await (await connection.execute(_QUEUE, {"silent": silent})).fetchone() or {}
+    with across_owners():
+        async with database.connection() as connection:
+            missing = await pending(connection)
+            if not missing:
+                await _write(connection)
+            row = await (await connection.execute(_QUEUE, {"silent": silent})).fetchone() or {}
     return DatabaseHealth(
         latency_ms=round((time.monotonic() - started) * 1000, 1),
         pending_migrations=missing,
@@ -84,7 +85,8 @@ async def read_database_health(database: Database, *, silent: float) -> Database
 async def is_busy(database: Database) -> bool:
     """Whether anything is being done or waits, on any worker, so that it could be lost. Raises
     DatabaseUnavailableError."""
-    row = await database.fetch_one(_BUSY)
+    with across_owners():
+        row = await database.fetch_one(_BUSY)
     return bool(row and row["busy"])
 
 
@@ -100,10 +102,11 @@ async def _write(connection: Connection) -> None:
 
 async def read_queue_stats(database: Database, *, silent: float) -> QueueStats:
     """What metrics need: three queries over indexes; `silent` as above. Raises DatabaseUnavailableError."""
-    async with database.connection() as connection:
-        sessions = await (await connection.execute(_SESSIONS)).fetchall()
-        runs = await (await connection.execute(_QUEUE, {"silent": silent})).fetchone() or {}
-        deliveries = await (await connection.execute(_DELIVERIES)).fetchone() or {}
+    with across_owners():
+        async with database.connection() as connection:
+            sessions = await (await connection.execute(_SESSIONS)).fetchall()
+            runs = await (await connection.execute(_QUEUE, {"silent": silent})).fetchone() or {}
+            deliveries = await (await connection.execute(_DELIVERIES)).fetchone() or {}
     return QueueStats(
         sessions={row["status"]: row["n"] for row in sessions},
         runs=Backlog(runs["queued"], runs["oldest_secs"]),

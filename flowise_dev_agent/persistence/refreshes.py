@@ -8,12 +8,12 @@ from uuid import UUID, uuid4
 
 from psycopg.rows import class_row
 
-from flowise_dev_agent.persistence.database import Database, jsonb
+from flowise_dev_agent.persistence.database import Database, across_owners, jsonb
 from flowise_dev_agent.persistence.queue import Queue
 
 #: Finished ones that are kept per instance.
 _KEPT: Final = 10
-_COLUMNS: Final = "id, instance_id, status, attempt, step, steps_done, result, error, created_at, updated_at"
+_COLUMNS: Final = "id, owner, instance_id, status, attempt, step, steps_done, result, error, created_at, updated_at"
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class RefreshRow:
     """One refresh as stored. `result` holds what each finished step found."""
 
     id: UUID
+    owner: str
     instance_id: str
     status: str
     attempt: int
@@ -47,7 +48,8 @@ class Refreshes:
         ):
             await cursor.execute(
                 "INSERT INTO knowledge_refreshes (id, instance_id) VALUES (%s, %s)"
-                f" ON CONFLICT (instance_id) WHERE status IN ('queued', 'running') DO NOTHING RETURNING {_COLUMNS}",
+                " ON CONFLICT (owner, instance_id) WHERE status IN ('queued', 'running') DO NOTHING"
+                f" RETURNING {_COLUMNS}",
                 (uuid4(), instance_id),
             )
             row = await cursor.fetchone()
@@ -80,11 +82,12 @@ class Refreshes:
 
     async def claim(self, refresh_id: UUID, job_id: int) -> RefreshRow | None:
         """Begin an attempt; None when the job is not the refresh's or it is over. What was done stays done."""
-        row = await self._database.fetch_one(
-            "UPDATE knowledge_refreshes SET status = 'running', attempt = attempt + 1, updated_at = now()"
-            f" WHERE id = %s AND job_id = %s AND status IN ('queued', 'running') RETURNING {_COLUMNS}",
-            (refresh_id, job_id),
-        )
+        with across_owners():
+            row = await self._database.fetch_one(
+                "UPDATE knowledge_refreshes SET status = 'running', attempt = attempt + 1, updated_at = now()"
+                f" WHERE id = %s AND job_id = %s AND status IN ('queued', 'running') RETURNING {_COLUMNS}",
+                (refresh_id, job_id),
+            )
         return RefreshRow(**row) if row else None
 
     async def progress(
@@ -110,6 +113,10 @@ class Refreshes:
 
     async def take_back_lost(self, seconds: float, *, attempts: int, error: Mapping[str, Any]) -> int:
         """Give a new job to refreshes whose worker has been silent for `seconds`; after `attempts` they fail."""
+        with across_owners():
+            return await self._take_back_all(seconds, attempts, error)
+
+    async def _take_back_all(self, seconds: float, attempts: int, error: Mapping[str, Any]) -> int:
         taken = 0
         for job in await self._queue.stalled_refreshes(seconds):
             taken += await self._take_back(UUID(str(job.task_kwargs["refresh_id"])), job.id, attempts, error)

@@ -11,7 +11,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.postgres.base import PRUNE_DELETE_THREADS_SQL
 
 from flowise_dev_agent.errors import SessionNotFoundError
-from flowise_dev_agent.persistence.database import Connection, Database, translated_errors
+from flowise_dev_agent.persistence.database import Connection, Database, across_owners, for_owner, translated_errors
 from flowise_dev_agent.persistence.sessions import Sessions
 from flowise_dev_agent.settings import RetentionSettings
 
@@ -19,7 +19,7 @@ _BATCH: Final = 100
 _MAX_BATCHES: Final = 50
 
 _OLD: Final = "updated_at < now() - make_interval(secs => %(days)s::float8 * 86400)"
-_OLD_SESSIONS: Final = f"SELECT id FROM sessions WHERE status IN ('completed', 'failed', 'cancelled') AND {_OLD}"
+_OLD_SESSIONS: Final = f"SELECT id, owner FROM sessions WHERE status IN ('completed', 'failed', 'cancelled') AND {_OLD}"
 #: Failed ones are left out below: they can be retried, which needs all of it.
 _OVER: Final = f"SELECT id FROM sessions WHERE status IN ('completed', 'cancelled') AND {_OLD}"
 
@@ -86,6 +86,10 @@ class Retention:
 
         Raises DatabaseUnavailableError; what was removed until then stays removed.
         """
+        with across_owners():
+            return await self._pass()
+
+    async def _pass(self) -> dict[str, int]:
         ages = self._settings
         events, artifacts, files = ages.events_days, ages.artifacts_days, ages.attachments_days
         return {
@@ -139,7 +143,8 @@ class Retention:
         )
         for row in rows:
             try:
-                await self._sessions.delete(row["id"], if_ended=True)
+                with for_owner(row["owner"]):
+                    await self._sessions.delete(row["id"], if_ended=True)
             except SessionNotFoundError:
                 continue
         return len(rows)

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from flowise_dev_agent.caller import NO_REQUEST, SERVICE, Caller, RequestIds, from_stored
 from flowise_dev_agent.errors import LeaseLostError
-from flowise_dev_agent.persistence.database import Connection, Database, OnRest, jsonb
+from flowise_dev_agent.persistence.database import Connection, Database, OnRest, across_owners, jsonb
 from flowise_dev_agent.persistence.events import (
     INSERT_ITEMS,
     ITEMS,
@@ -33,7 +33,7 @@ _CHECKPOINT: Final = (
 )
 # A run that no worker claimed has taken none down.
 _SELECT_LOST: Final = (
-    "SELECT id, session_id, job_id, attempt,"
+    "SELECT id, session_id, owner, job_id, attempt,"
     f" COALESCE(status = 'running' AND epoch > lost_epoch AND lost_at = {_CHECKPOINT}, false) AS stuck,"
     " status = 'running' AND epoch > COALESCE(lost_epoch, 0) AS claimed,"
     " lost_epoch IS NOT NULL AS lost_before"
@@ -75,6 +75,7 @@ class Lost:
 
     id: UUID
     session_id: UUID
+    owner: str
     job_id: int | None
     attempt: int
     stuck: bool = False
@@ -117,10 +118,11 @@ _CLAIM: Final = f"""
     WITH claimed AS (
         UPDATE runs SET epoch = epoch + 1, status = 'running', updated_at = now()
         WHERE id = %(run)s AND job_id = %(job)s AND status IN ('queued', 'running')
-        RETURNING session_id, kind, epoch, attempt, interrupt_id, answer, caller
+        RETURNING session_id, kind, epoch, attempt, interrupt_id, answer, caller, owner
     )
     SELECT claimed.kind AS run_kind, claimed.epoch AS run_epoch, claimed.attempt AS run_attempt,
            claimed.interrupt_id AS run_interrupt_id, claimed.answer AS run_answer, claimed.caller AS run_caller,
+           claimed.owner AS run_owner,
            EXISTS (SELECT 1 FROM webhook_endpoints AS endpoint WHERE endpoint.session_id = claimed.session_id)
                AS run_has_webhook, session.*
     FROM claimed JOIN (SELECT {SESSION_COLUMNS} FROM sessions) AS session ON session.id = claimed.session_id
@@ -192,12 +194,13 @@ class Runs:
 
     async def claim(self, run_id: UUID, job_id: int) -> Claim | None:
         """Become the owner of the run; None when the job is not the run's current one or the run is over."""
-        row = await self._database.fetch_one(_CLAIM, {"run": run_id, "job": job_id})
+        with across_owners():
+            row = await self._database.fetch_one(_CLAIM, {"run": run_id, "job": job_id})
         if row is None:
             return None
         run = {
             name: row.pop(f"run_{name}")
-            for name in ("kind", "epoch", "attempt", "interrupt_id", "answer", "has_webhook", "caller")
+            for name in ("kind", "epoch", "attempt", "interrupt_id", "answer", "has_webhook", "caller", "owner")
         }
         caller, request = from_stored(run["caller"])
         return Claim(
@@ -208,7 +211,7 @@ class Runs:
             interrupt_id=run["interrupt_id"],
             answer=run["answer"],
             has_webhook=run["has_webhook"],
-            caller=caller,
+            caller=replace(caller, owner=run["owner"]),
             request=request,
         )
 
@@ -287,20 +290,21 @@ class Runs:
         """
         found: list[Lost] = []
         for job in await self._queue.stalled_runs(seconds):
-            row = await self._database.fetch_one(
-                f"{_SELECT_LOST} AND id = %s AND job_id = %s", (UUID(str(job.task_kwargs["run_id"])), job.id)
-            )
+            with across_owners():
+                row = await self._database.fetch_one(
+                    f"{_SELECT_LOST} AND id = %s AND job_id = %s", (UUID(str(job.task_kwargs["run_id"])), job.id)
+                )
             if row is None:
                 await self._queue.finish_as_failed(job)
             else:
                 found.append(Lost(**row, job=job))
         found = [replace(lost, excused=any(other.may_excuse(lost) for other in found)) for lost in found]
-        rows = await self._database.fetch_all(
-            f"{_SELECT_LOST} AND updated_at < now() - make_interval(secs => %s) AND NOT EXISTS"
-            " (SELECT 1 FROM procrastinate_jobs AS job WHERE job.id = runs.job_id AND job.status IN ('todo', 'doing'))"
-            " LIMIT 100",
-            (seconds,),
-        )
+        with across_owners():
+            rows = await self._database.fetch_all(
+                f"{_SELECT_LOST} AND updated_at < now() - make_interval(secs => %s) AND NOT EXISTS (SELECT 1 FROM"
+                " procrastinate_jobs AS job WHERE job.id = runs.job_id AND job.status IN ('todo', 'doing')) LIMIT 100",
+                (seconds,),
+            )
         return [*found, *(Lost(**row) for row in rows)]
 
     async def take_back(self, lost: Lost, *, isolated: bool = False) -> bool:

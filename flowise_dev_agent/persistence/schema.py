@@ -1,6 +1,7 @@
 """One step that brings a database up to date: the saver's tables, the queue's schema, our own numbered SQL files."""
 
 import asyncio
+import hashlib
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -9,45 +10,79 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final, LiteralString, cast
 
+import psycopg
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from procrastinate.schema import SchemaManager
+from psycopg.errors import InsufficientPrivilege
 from psycopg.rows import dict_row
 
-from flowise_dev_agent.errors import DatabaseUnavailableError
+from flowise_dev_agent.errors import ConfigurationError, DatabaseUnavailableError
 from flowise_dev_agent.persistence.database import Connection, translated_errors
 
 #: An arbitrary number, the same for every replica.
 _LOCK_KEY: Final = 7_046_029_254_386_353_131
 _RETRY_SECS: Final = 0.1
+_READABLE: Final = "SELECT COALESCE(has_table_privilege(to_regclass('schema_migrations'), 'SELECT'), false) AS known"
 
 
 async def migrate(dsn: str, *, deadline_secs: float = 60.0) -> None:
-    """Apply what is missing. Safe to run by many processes at once and on an up-to-date database (about 20 ms).
+    """Apply what is missing. Safe to run by many processes at once and on an up-to-date database (about 20 ms), where
+    it needs no rights but those of the service.
 
-    Raises DatabaseUnavailableError when the server cannot be reached or another process keeps the lock too long.
+    Raises DatabaseUnavailableError when the server cannot be reached or another process keeps the lock too long, and
+    ConfigurationError when the login may not change the tables.
     """
     with translated_errors():
-        async with (
-            asyncio.timeout(deadline_secs + 30),
-            _connection(dsn) as connection,
-            _lock(connection, deadline_secs),
-        ):
-            await connection.execute(
-                "CREATE TABLE IF NOT EXISTS schema_migrations"
-                " (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())"
-            )
-            rows = await (await connection.execute("SELECT name FROM schema_migrations")).fetchall()
-            applied = {str(row["name"]) for row in rows}
-            await AsyncPostgresSaver(connection).setup()
-            await _migrate_queue(connection, applied)
-            for name, statements in _own_migrations():
-                if name not in applied:
-                    await _apply(connection, statements, [name])
+        try:
+            async with asyncio.timeout(deadline_secs + 30), _connection(dsn) as connection:
+                if not await _is_current(connection):
+                    await _migrate(connection, deadline_secs)
+        except InsufficientPrivilege as error:
+            raise ConfigurationError(
+                f"The database's login may not make or change the tables: {error.diag.message_primary}.",
+                hint="Run `flowise-dev-agent migrate` once with a login that owns the tables and may make roles"
+                " (CREATEROLE); see docs/operations.md.",
+            ) from error
+
+
+async def _is_current(connection: Connection) -> bool:
+    row = await (await connection.execute(_READABLE)).fetchone()
+    if not (row and row["known"]):
+        return False
+    rows = await (await connection.execute("SELECT name FROM schema_migrations")).fetchall()
+    needed = {*_queue_migrations(), *(name for name, _ in _own_migrations()), _grants()[0]}
+    if not needed <= {row["name"] for row in rows}:
+        return False
+    row = await (await connection.execute("SELECT max(v) AS version FROM checkpoint_migrations")).fetchone()
+    return row is not None and row["version"] == len(AsyncPostgresSaver.MIGRATIONS) - 1
+
+
+async def _migrate(connection: Connection, deadline_secs: float) -> None:
+    async with _lock(connection, deadline_secs):
+        await connection.execute(
+            "CREATE TABLE IF NOT EXISTS schema_migrations"
+            " (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())"
+        )
+        rows = await (await connection.execute("SELECT name FROM schema_migrations")).fetchall()
+        applied = {str(row["name"]) for row in rows}
+        async with connection.transaction():
+            await connection.execute(cast(LiteralString, _script("roles.sql")))
+        await AsyncPostgresSaver(connection).setup()
+        await _migrate_queue(connection, applied)
+        for name, statements in _own_migrations():
+            if name not in applied:
+                await _apply(connection, statements, [name])
+        name, statements = _grants()
+        if name not in applied:
+            await _apply(connection, statements, [name])
 
 
 async def pending(connection: Connection) -> list[str]:
     """Names of our own migrations that this database lacks; for readiness checks."""
-    row = await (await connection.execute("SELECT to_regclass('schema_migrations') IS NOT NULL AS known")).fetchone()
+    try:
+        row = await (await connection.execute(_READABLE)).fetchone()
+    except psycopg.DataError:  # the roles are not there yet
+        row = None
     known = bool(row and row["known"])
     rows = await (await connection.execute("SELECT name FROM schema_migrations")).fetchall() if known else []
     applied = {str(row["name"]) for row in rows}
@@ -85,7 +120,7 @@ async def _lock(connection: Connection, deadline_secs: float) -> AsyncGenerator[
 
 async def _migrate_queue(connection: Connection, applied: set[str]) -> None:
     """procrastinate keeps no record of its own migrations, so they are recorded in ours, under `procrastinate/`."""
-    scripts = {f"procrastinate/{name}": text for name, text in _scripts(Path(SchemaManager.get_migrations_path()))}
+    scripts = _queue_migrations()
     if not any(name in applied for name in scripts):
         await _apply(connection, SchemaManager.get_schema(), list(scripts))
         return
@@ -94,8 +129,23 @@ async def _migrate_queue(connection: Connection, applied: set[str]) -> None:
             await _apply(connection, statements, [name])
 
 
+def _queue_migrations() -> dict[str, str]:
+    return {f"procrastinate/{name}": text for name, text in _scripts(Path(SchemaManager.get_migrations_path()))}
+
+
 def _own_migrations() -> list[tuple[str, str]]:
     return _scripts(files("flowise_dev_agent.persistence") / "migrations")
+
+
+def _grants() -> tuple[str, str]:
+    """What the roles may do, under a name that is another one after each change of the tables or of the rights."""
+    text = _script("grants.sql")
+    of = " ".join([*_queue_migrations(), *(name for name, _ in _own_migrations()), text])
+    return f"grants/{hashlib.sha256(of.encode()).hexdigest()[:16]}", text
+
+
+def _script(name: str) -> str:
+    return (files("flowise_dev_agent.persistence") / name).read_text(encoding="utf-8")
 
 
 def _scripts(folder: Traversable) -> list[tuple[str, str]]:

@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, LiteralString
 
-from psycopg.rows import class_row
-
 from flowise_dev_agent.persistence.audit import Fact, record
-from flowise_dev_agent.persistence.database import Database
+from flowise_dev_agent.persistence.database import Database, across_owners
 
 _FIND: Final[LiteralString] = (
     "SELECT subject, name, groups FROM sign_ins WHERE token_sha256 = %s AND expires_at > now()"
@@ -36,23 +34,22 @@ class SignIns:
 
     async def find(self, sha256: str) -> SignInRow | None:
         """Who is signed in under this hash; None when nobody is, or not any more."""
-        async with (
-            self._database.connection() as connection,
-            connection.cursor(row_factory=class_row(SignInRow)) as cursor,
-        ):
-            await cursor.execute(_FIND, (sha256,))
-            return await cursor.fetchone()
+        with across_owners():
+            row = await self._database.fetch_one(_FIND, (sha256,))
+        return None if row is None else SignInRow(**row)
 
     async def add(self, sha256: str, *, subject: str, name: str, groups: Sequence[str], seconds: int) -> None:
         """Keep a sign-in for some time; those that have ended are removed."""
         values = {"hash": sha256, "subject": subject, "name": name, "groups": list(groups), "seconds": seconds}
-        async with self._database.transaction() as connection:
-            await connection.execute(_ADD, values)
-            await record(connection, Fact("sign_in", words=", ".join(groups) or None))
+        with across_owners():
+            async with self._database.transaction() as connection:
+                await connection.execute(_ADD, values)
+                await record(connection, Fact("sign_in", words=", ".join(groups) or None))
 
     async def end(self, sha256: str) -> None:
         """End a sign-in."""
-        async with self._database.transaction() as connection:
-            ended = await connection.execute("DELETE FROM sign_ins WHERE token_sha256 = %s", (sha256,))
-            if ended.rowcount:
-                await record(connection, Fact("sign_out"))
+        with across_owners():
+            async with self._database.transaction() as connection:
+                ended = await connection.execute("DELETE FROM sign_ins WHERE token_sha256 = %s", (sha256,))
+                if ended.rowcount:
+                    await record(connection, Fact("sign_out"))

@@ -16,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 from uuid import UUID, uuid4
 
+from flowise_dev_agent.caller import DEFAULT_OWNER, serving
 from flowise_dev_agent.devkit.stack import DevStack
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
@@ -114,7 +115,11 @@ def main() -> None:
     writes = int(sys.argv[1]) if len(sys.argv) > 1 else 300
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    with tempfile.TemporaryDirectory(prefix="fda-bench-") as folder, DevStack(Path(folder), flowise_port=port) as stack:
+    with (
+        tempfile.TemporaryDirectory(prefix="fda-bench-") as folder,
+        DevStack(Path(folder), flowise_port=port) as stack,
+        serving(DEFAULT_OWNER),
+    ):
         asyncio.run(measure(stack, writes))
 
 

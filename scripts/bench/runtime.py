@@ -29,6 +29,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg_pool import AsyncConnectionPool
 from runtime_agent import STEPS, build_agent, build_graph
 
+from flowise_dev_agent.caller import DEFAULT_OWNER, serving
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
 from flowise_dev_agent.persistence import Database, NewEvent
@@ -329,4 +330,5 @@ async def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1:]))
+    with serving(DEFAULT_OWNER):
+        asyncio.run(main(sys.argv[1:]))

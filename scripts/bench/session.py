@@ -31,10 +31,13 @@ from typing import Any
 import httpx2
 import psycopg
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from psycopg.rows import dict_row
+from psycopg_pool import AsyncConnectionPool
 from runtime import plain_cpu, resident_mb
 
+from flowise_dev_agent.caller import DEFAULT_OWNER, serving
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
-from flowise_dev_agent.persistence import Database
+from flowise_dev_agent.persistence.database import Connection
 
 _ROOT = Path(__file__).resolve().parents[2]
 _HERE = Path(__file__).resolve().parent
@@ -83,9 +86,11 @@ class Bench:
 
     async def unit(self) -> None:
         """Measure Y."""
-        async with Database(self.database()) as database:
-            await AsyncPostgresSaver(database.pool).setup()
-            self.y = (await plain_cpu(database.pool, 30))[1]
+        kwargs: dict[str, Any] = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+        pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(self.database(), kwargs=kwargs, open=False)
+        async with pool:
+            await AsyncPostgresSaver(pool).setup()
+            self.y = (await plain_cpu(pool, 30))[1]
 
     def ratio(self, seconds: float) -> str:
         """Milliseconds and Y."""
@@ -479,4 +484,5 @@ if __name__ == "__main__":
     parser.add_argument("rows", nargs="*", metavar="ROW")
     parser.add_argument("--sessions", type=int, default=20)
     given = parser.parse_args()
-    asyncio.run(main(given.rows, given.sessions))
+    with serving(DEFAULT_OWNER):
+        asyncio.run(main(given.rows, given.sessions))

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from flowise_dev_agent.caller import serving
 from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, FlowiseTimeoutError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
@@ -135,7 +136,8 @@ class Refresher:
             try:
                 row = await self._refreshes.claim(refresh_id, job_id)
                 if row is not None:
-                    await self._steps(row, job_id)
+                    with serving(row.owner):
+                        await self._steps(row, job_id)
             except DatabaseUnavailableError:
                 logger.warning("The database does not answer; the refresh continues when it does.")
 

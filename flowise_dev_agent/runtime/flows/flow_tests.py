@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Final
 from uuid import UUID, uuid4
 
+from flowise_dev_agent.caller import serving
 from flowise_dev_agent.contracts.flow_tests import (
     FlowTestView,
     FlowValidation,
@@ -141,7 +142,8 @@ class FlowTester:
             try:
                 row = await self._tests.claim(test_id, job_id)
                 if row is not None:
-                    await self._hold(row, job_id)
+                    with serving(row.owner):
+                        await self._hold(row, job_id)
             except DatabaseUnavailableError:
                 logger.warning("The database does not answer; the test will be given up.")
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from procrastinate.exceptions import ConnectorException
 
+from flowise_dev_agent.caller import serving
 from flowise_dev_agent.contracts.problem import Failure
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.persistence import Runs
@@ -76,7 +77,8 @@ class Recovery:
             if not ours:
                 return 0
             for lost in await self._runs.lost(self._timings.stalled):
-                taken += await self._recover(lost)
+                with serving(lost.owner):
+                    taken += await self._recover(lost)
         return taken
 
     async def _recover(self, lost: Lost) -> bool:

@@ -19,9 +19,10 @@ from uuid import UUID
 
 import psycopg
 
+from flowise_dev_agent.caller import SERVICE, acting_for, current_caller
 from flowise_dev_agent.errors import DatabaseUnavailableError, SessionNotFoundError
 from flowise_dev_agent.persistence import Events, StoredEvent
-from flowise_dev_agent.persistence.database import listening_connection
+from flowise_dev_agent.persistence.database import across_owners, listening_connection
 from flowise_dev_agent.persistence.events import LIVE_CHANNEL
 from flowise_dev_agent.persistence.notices import EVENTS_CHANNEL
 from flowise_dev_agent.runtime.runs.tasks import end_tasks
@@ -39,6 +40,8 @@ class _Hub:
 
     def __init__(self, session_id: UUID) -> None:
         self.session_id = session_id
+        #: A reader that may see the session; the shared read acts for it.
+        self.caller = SERVICE
         self.readers = 0
         self.ring: deque[StoredEvent] = deque(maxlen=_RING)
         #: Number of items ever put into the ring; item i is at `ring[i - (count - len(ring))]`.
@@ -180,6 +183,7 @@ class Feed:
         if hub.session_id not in heads:
             raise SessionNotFoundError(f"There is no session {hub.session_id}.")
         head, status = heads[hub.session_id]
+        hub.caller = current_caller()
         if hub.last_seq is None:
             hub.last_seq = head
         return status in _FINAL_ROW_STATUSES
@@ -223,7 +227,8 @@ class Feed:
         while hub.dirty and hub.last_seq is not None:
             hub.dirty = False
             try:
-                batch = await self._events.read(hub.session_id, after=hub.last_seq, limit=_BATCH)
+                with acting_for(hub.caller):
+                    batch = await self._events.read(hub.session_id, after=hub.last_seq, limit=_BATCH)
             except DatabaseUnavailableError:
                 break  # the poll or the reconnect marks the hub again
             for event in batch:
@@ -280,7 +285,8 @@ class Feed:
             if not self._hubs:
                 continue
             try:
-                heads = await self._events.heads(list(self._hubs))
+                with across_owners():
+                    heads = await self._events.heads(list(self._hubs))
             except DatabaseUnavailableError:
                 continue
             for hub in list(self._hubs.values()):

@@ -7,6 +7,7 @@ under the same id. Receivers drop repeated ids.
 import logging
 from uuid import UUID
 
+from flowise_dev_agent.caller import serving
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.observability.metrics import DELIVERIES
@@ -52,7 +53,8 @@ class DeliveryWorker:
             return
         result = await self._sender.send(attempt)
         retry_in = self._config.pause_after(attempt.number, result.retry_after)
-        await self._deliveries.conclude(attempt, result, retry_in=retry_in)
+        with serving(attempt.owner):
+            await self._deliveries.conclude(attempt, result, retry_in=retry_in)
         over = result.gone or retry_in is None
         DELIVERIES.labels("delivered" if result.delivered else "given_up" if over else "failed").inc()
         if result.delivered:

@@ -14,7 +14,9 @@ from pydantic import SecretStr
 from flowise_dev_agent.api import create_app
 from flowise_dev_agent.client.asgi import StreamingASGITransport
 from flowise_dev_agent.persistence import Database
+from flowise_dev_agent.persistence.database import across_owners
 from flowise_dev_agent.settings import ServerSettings, load_settings
+from tests.fixtures.database import superuser
 from tests.runtime_world import running_engine
 
 SHARED = "the-shared-key"
@@ -71,7 +73,8 @@ async def test_a_key_opens_under_its_name_until_it_is_revoked(keys: Keys, databa
     assert await keys.who(made["key"]) == 401
     (listed,) = (await keys.client(SHARED).get("/keys")).json()["keys"]
     assert (listed["active"], listed["revoked_at"] is None) == (False, False)
-    rows = await database.fetch_all("SELECT api_keys::text AS row FROM api_keys")
+    with across_owners():
+        rows = await database.fetch_all("SELECT api_keys::text AS row FROM api_keys")
     assert made["key"] not in rows[0]["row"]
 
 
@@ -79,7 +82,7 @@ async def test_a_key_ends_when_it_expires(keys: Keys, database: Database) -> Non
     soon = (datetime.now(UTC) + timedelta(minutes=1)).isoformat()
     made = await keys.make("guest", "read", expires_at=soon)
     assert await keys.who(made["key"]) == "guest"
-    async with database.connection() as connection:
+    async with superuser(database) as connection:
         await connection.execute("UPDATE api_keys SET expires_at = now() - interval '1 s'")
     assert await keys.who(made["key"]) == 401
     past = {"name": "late", "scopes": ["read"], "expires_at": "2020-01-01T00:00:00Z"}
@@ -132,13 +135,14 @@ async def test_last_use_is_written_at_most_once_a_minute(keys: Keys, database: D
     made = await keys.make("busy", "read")
 
     async def version() -> Any:
-        return await database.fetch_one("SELECT xmin::text AS xmin, last_used_at FROM api_keys")
+        with across_owners():
+            return await database.fetch_one("SELECT xmin::text AS xmin, last_used_at FROM api_keys")
 
     await keys.who(made["key"])
     first = await version()
     await asyncio.gather(*(keys.who(made["key"]) for _ in range(20)))
     assert await version() == first
-    async with database.connection() as connection:
+    async with superuser(database) as connection:
         await connection.execute("UPDATE api_keys SET last_used_at = now() - interval '61 s'")
     aged = await version()
     await keys.who(made["key"])

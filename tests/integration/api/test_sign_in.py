@@ -15,7 +15,9 @@ from pydantic.networks import HttpUrl
 from flowise_dev_agent.api import create_app
 from flowise_dev_agent.client.asgi import StreamingASGITransport
 from flowise_dev_agent.persistence import Database
+from flowise_dev_agent.persistence.database import across_owners
 from flowise_dev_agent.settings import ServerSettings, SignInSettings, load_settings
+from tests.fixtures.database import superuser
 from tests.fixtures.oidc import CLIENT, SECRET, OidcProvider
 from tests.runtime_world import running_engine
 
@@ -98,7 +100,8 @@ async def test_a_person_signs_in_and_does_what_their_groups_may(app: FastAPI, da
     rows = (await person.get("/audit")).json()["rows"]
     assert {(row["actor"], row["key_id"], row["door"]) for row in rows} == {("ada@example.org", "oidc:u1", "page")}
     assert {"sign_in", "start"} <= {row["action"] for row in rows}
-    kept = await database.fetch_all("SELECT sign_ins::text AS row FROM sign_ins")
+    with across_owners():
+        kept = await database.fetch_all("SELECT sign_ins::text AS row FROM sign_ins")
     assert person.cookies[COOKIE] not in kept[0]["row"]
 
 
@@ -138,11 +141,12 @@ async def test_signing_out_ends_the_cookie_here_and_leads_to_the_provider(app: F
 async def test_a_sign_in_ends_by_itself(app: FastAPI, database: Database) -> None:
     person = browser(app, **OWN)
     await come_back(person)
-    async with database.connection() as connection:
+    async with superuser(database) as connection:
         await connection.execute("UPDATE sign_ins SET expires_at = now()")
     assert await who(person) == 401
     await come_back(browser(app))
-    assert len(await database.fetch_all("SELECT 1 FROM sign_ins")) == 1
+    with across_owners():
+        assert len(await database.fetch_all("SELECT 1 FROM sign_ins")) == 1
 
 
 async def test_a_group_names_the_owner_and_settings_of_today_hold_for_old_sign_ins(

@@ -7,6 +7,7 @@ import pytest
 
 from flowise_dev_agent.errors import DatabaseUnavailableError, InvalidInputError, LeaseLostError
 from flowise_dev_agent.persistence import Blobs, Database, Events, Lease, NewEvent
+from tests.fixtures.database import superuser
 from tests.integration.persistence.test_saver import add_run
 
 
@@ -62,20 +63,30 @@ async def test_a_blob_is_stored_byte_for_byte_under_its_hash_and_goes_with_its_s
         await blobs.get(sha256)
 
 
+async def terminate(database: Database, pid: int | None = None) -> None:
+    """Cut this connection or all to the database; returns once the backends are gone."""
+    async with superuser(database) as connection:
+        await connection.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid() AND COALESCE(pid = %s, true)",
+            (pid,),
+        )
+
+
 async def test_p42_a_cut_connection_is_unavailable_and_the_next_call_works(database: Database) -> None:
-    with pytest.raises(DatabaseUnavailableError):
+    async def cut() -> None:
         async with database.connection() as connection:
-            await connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+            await terminate(database, connection.info.backend_pid)
+            await connection.execute("SELECT 1")
+
+    with pytest.raises(DatabaseUnavailableError):
+        await cut()
     assert await database.fetch_one("SELECT 1 AS one") == {"one": 1}
 
 
 async def test_p42_idle_connections_that_were_cut_are_replaced_unnoticed(database: Database, database_dsn: str) -> None:
     async with Database(database_dsn, min_size=3, max_size=3) as pool:
-        await database.fetch_all(
-            # Returns once the backends are gone.
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
+        await terminate(database)
         results = await asyncio.gather(*(pool.fetch_one("SELECT 1 AS one") for _ in range(9)))
     assert results == [{"one": 1}] * 9
 

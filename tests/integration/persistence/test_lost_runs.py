@@ -115,7 +115,7 @@ async def test_a_lost_run_that_was_settled_meanwhile_is_neither_queued_nor_faile
     database: Database, runs: Runs
 ) -> None:
     session_id, lease = await add_run(database)
-    lost = Lost(id=lease.run_id, session_id=session_id, job_id=None, attempt=0)
+    lost = Lost(id=lease.run_id, session_id=session_id, owner="default", job_id=None, attempt=0)
     async with database.connection() as connection:
         await connection.execute("UPDATE runs SET status = 'done'")
         await connection.execute("UPDATE sessions SET status = 'completed'")

@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from flowise_dev_agent.api import create_app
+from flowise_dev_agent.caller import serving
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database, NewPattern, Patterns, migrate
 from flowise_dev_agent.persistence import pattern_rows as module
@@ -44,7 +45,8 @@ async def test_search_finds_by_shared_words_and_ranks_them(database: Database) -
     patterns = Patterns(database)
     one = await patterns.save(new("bicycle customer shop support"))
     other = await patterns.save(new("customer french translation"))
-    await patterns.save(new("customer support", owner="else"))
+    with serving("else"):
+        await patterns.save(new("customer support", owner="else"))
     await patterns.save(new("customer support", instance_id="else"))
     found = await patterns.matching("default", "default", ["support", "customer", "bicycle"])
     assert [row.id for row in found] == [one, other]

@@ -22,6 +22,7 @@ from flowise_dev_agent.persistence import (
 )
 from flowise_dev_agent.persistence.events import NewArtifact
 from flowise_dev_agent.settings import RetentionSettings
+from tests.fixtures.database import superuser
 from tests.integration.persistence.test_saver import add_run
 
 KEEP = {"RETENTION_THREADS_DAYS": 0, "RETENTION_EVENTS_DAYS": 0, "RETENTION_ARTIFACTS_DAYS": 0}
@@ -73,17 +74,21 @@ async def session_with_everything(
 async def traces(database: Database, session_id: uuid.UUID) -> dict[str, int]:
     """Rows of every table in the database that mention the session or one of its runs, but for the ledger, which
     outlives them."""
-    runs = await database.fetch_all("SELECT id FROM runs WHERE session_id = %s", (session_id,))
-    ids = [str(session_id), *(str(row["id"]) for row in runs)]
-    tables = await database.fetch_all("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1")
-    tables = [table for table in tables if not table["tablename"].startswith("audit_")]
-    found: dict[str, int] = {}
-    for table in tables:
-        query = sql.SQL("SELECT count(*) AS n FROM {} AS t WHERE t::text LIKE ANY(%s)")
-        row = await database.fetch_one(query.format(sql.Identifier(table["tablename"])), ([f"%{one}%" for one in ids],))
-        if row and row["n"]:
-            found[table["tablename"]] = row["n"]
-    return found
+    async with superuser(database) as connection:
+
+        async def rows(query: Any, *params: Any) -> list[Any]:
+            return await (await connection.execute(query, params)).fetchall()
+
+        runs = await rows("SELECT id FROM runs WHERE session_id = %s", session_id)
+        ids = [str(session_id), *(str(row["id"]) for row in runs)]
+        found: dict[str, int] = {}
+        for table in await rows("SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"):
+            if not table["name"].startswith("audit_"):
+                query = sql.SQL("SELECT count(*) AS n FROM {} AS t WHERE t::text LIKE ANY(%s)")
+                (row,) = await rows(query.format(sql.Identifier(table["name"])), [f"%{one}%" for one in ids])
+                if row["n"]:
+                    found[table["name"]] = row["n"]
+        return found
 
 
 def retention(database: Database, sessions: Sessions, **days: Any) -> Retention:
@@ -115,7 +120,7 @@ async def test_p47_a_delete_that_fails_at_its_last_step_has_removed_nothing(
 ) -> None:
     session_id, _ = await session_with_everything(database)
     before = await traces(database, session_id)
-    async with database.connection() as connection:
+    async with superuser(database) as connection:
         await connection.execute(
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
             " $$ BEGIN RAISE EXCEPTION USING ERRCODE = '57P01'; END $$"

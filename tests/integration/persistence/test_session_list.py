@@ -8,12 +8,13 @@ import pytest
 
 from flowise_dev_agent.persistence import Database, Queue, SessionFilter, Sessions
 from flowise_dev_agent.persistence.read_model import page_query, sums_query
+from tests.fixtures.database import superuser
 
 MANY = 10_000
 FILL = """
-    INSERT INTO sessions (id, name, requirement, request, instance_id, status, chatflow_id, totals, interrupt,
+    INSERT INTO sessions (owner, id, name, requirement, request, instance_id, status, chatflow_id, totals, interrupt,
                           interrupt_id, created_at)
-    SELECT gen_random_uuid(), 'Session ' || n,
+    SELECT 'default', gen_random_uuid(), 'Session ' || n,
            'Build a support chatbot for shop number' || n || ' with memory and returns of ' || md5((n %% 300)::text)
                || repeat(' text', 80),
            '{}', CASE n %% 50 WHEN 0 THEN 'rare' ELSE 'default' END,
@@ -29,7 +30,7 @@ FILL = """
 
 @pytest.fixture
 async def many(database: Database, database_dsn: str) -> Sessions:
-    async with database.connection() as connection:
+    async with superuser(database) as connection:
         # With an asynchronous commit the vacuum could not mark the pages as seen by all.
         await connection.execute("SET synchronous_commit = on")
         await connection.execute(FILL, {"many": MANY})
@@ -53,15 +54,16 @@ async def plan(database: Database, query: LiteralString, params: Mapping[str, An
     return scans
 
 
+#: With the index that each walks; none for words: all sessions of the owner are looked through, by their kept words.
 FILTERS = {
     "all": (SessionFilter(), "sessions_newest", MANY),
     "waiting": (SessionFilter(statuses=["waiting"]), "sessions_by_status", MANY // 200),
     "in progress": (SessionFilter(statuses=["queued", "running"]), "sessions_by_status", MANY // 100),
     "instance": (SessionFilter(instance_id="rare"), "sessions_by_instance", MANY // 50),
     "chatflow": (SessionFilter(chatflow_id="flow-33"), "sessions_by_chatflow", 34),
-    "text": (SessionFilter(text="Number4711 SUPP"), "sessions_words", 1),
-    "text that all have": (SessionFilter(text="support shop"), "sessions_newest", MANY),
-    "text, no hit": (SessionFilter(text="zebra's"), "sessions_words", 0),
+    "text": (SessionFilter(text="Number4711 SUPP"), "", 1),
+    "text that all have": (SessionFilter(text="support shop"), "", MANY),
+    "text, no hit": (SessionFilter(text="zebra's"), "", 0),
 }
 
 
@@ -69,7 +71,8 @@ async def test_p46_every_filter_walks_an_index_and_finds_what_it_should(many: Se
     for name, (which, index, count) in FILTERS.items():
         query, params = page_query(which, limit=21)
         # Few sessions of a state may also be sorted.
-        assert await plan(database, query, params) in ([index], ["sessions_costs"][: which.statuses is not None]), name
+        indexes = ([index], ["sessions_costs"][: which.statuses is not None])
+        assert not index or await plan(database, query, params) in indexes, name
         page = await many.page(which, limit=21)
         assert len(page) == min(21, count), name
         assert [row.created_at for row in page] == sorted((row.created_at for row in page), reverse=True), name
@@ -104,5 +107,5 @@ async def test_p46_pages_and_sums_of_10_000_sessions_take_milliseconds(many: Ses
             await many.page(which, limit=21)
             await many.sums(which)
             taken.append(time.perf_counter() - began)
-        # Measured 2 to 6 ms; the ceiling leaves room for a machine that does something else as well.
-        assert min(taken) < 0.05, (name, taken)
+        # Measured 2 to 6 ms, for words 25 to 50; the ceiling leaves room for a machine that does something else, too.
+        assert min(taken) < (0.5 if which.text else 0.05), (name, taken)

@@ -17,10 +17,12 @@ KEY = "costs"
 #: Of a CREATE with acceptance: the create, its read-back, which is what is tested, three tests, and at the acceptance a
 #: look and the change. The lists of node types and credentials are kept.
 FLOWISE_CALLS = 7
-#: Of the same session by the rules. Events and notices are not among them: how many go together depends on time. Nor
-#: is what the worker asks for its jobs and looks after now and then.
+#: Of the same session by the rules; each is a round trip, in which it says for whom it acts, too. Events and notices
+#: are not among them: how many go together depends on time. Nor is what the worker asks for its jobs and looks after
+#: now and then.
 STATEMENTS = 56
 _TIMED = (
+    *("SELECT set_config('role'", "SET LOCAL"),
     *("pg_notify", "UPDATE sessions SET event_seq", "SELECT EXISTS", "advisory", "lost_epoch"),
     *(
         "procrastinate_update_heartbeat",

@@ -30,7 +30,7 @@ async def test_the_certificate_must_be_the_hosts(host: str, delivered: bool) -> 
     with running_receiver(tls=server) as receiver:
         endpoint = Endpoint(receiver.url(host=host, scheme="https"), None, None)
         async with WebhookClient(policy, [SECRET], tls=trusted) as sender:
-            result = await sender.send(Attempt(uuid4(), 1, 1, "{}", endpoint))
+            result = await sender.send(Attempt(uuid4(), 1, "default", 1, "{}", endpoint))
         assert result.delivered is delivered
         assert len(receiver.received) == delivered
         if delivered:

@@ -1,0 +1,36 @@
+-- What the roles may do. Applied after every migration, so that new tables are covered.
+--
+-- fda_app does what people and runs ask for: everything but keys, in the rows of one owner. fda_system finds work and
+-- removes what is old, for all owners: it takes no part in sessions.
+
+DO $$
+DECLARE
+    v_schema text := current_schema();
+    v_table text;
+BEGIN
+    EXECUTE format('GRANT USAGE ON SCHEMA %I TO fda_app, fda_system', v_schema);
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %I TO fda_app', v_schema);
+    EXECUTE format('GRANT USAGE ON ALL SEQUENCES IN SCHEMA %I TO fda_app, fda_system', v_schema);
+    FOR v_table IN SELECT tablename FROM pg_tables WHERE schemaname = v_schema AND tablename LIKE 'procrastinate\_%' LOOP
+        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I.%I TO fda_system', v_schema, v_table);
+    END LOOP;
+END
+$$;
+
+REVOKE ALL ON api_keys, owners, sign_ins FROM fda_app;
+REVOKE INSERT, UPDATE, DELETE ON schema_migrations, checkpoint_migrations FROM fda_app;
+
+GRANT SELECT ON schema_migrations TO fda_system;
+GRANT SELECT, INSERT, UPDATE ON api_keys, owners, probe TO fda_system;
+GRANT SELECT, INSERT, DELETE ON sign_ins TO fda_system;
+-- Finding and claiming work; UPDATE of one column of a session is what locking its row takes.
+GRANT SELECT, UPDATE ON runs, webhook_deliveries, knowledge_refreshes, flow_tests, write_intents TO fda_system;
+GRANT SELECT, UPDATE (updated_at) ON sessions TO fda_system;
+GRANT SELECT ON webhook_endpoints TO fda_system;
+-- Removing what is old.
+GRANT SELECT, DELETE ON session_events, blobs, attachments, node_artifacts TO fda_system;
+GRANT SELECT, UPDATE, DELETE ON checkpoints, checkpoint_blobs, checkpoint_writes TO fda_system;
+GRANT SELECT, INSERT, UPDATE, DELETE ON leftovers TO fda_system;
+-- Recording that in the ledger.
+GRANT SELECT, INSERT, UPDATE ON audit_heads TO fda_system;
+GRANT SELECT, INSERT ON audit_log, audit_words TO fda_system;
