@@ -171,7 +171,7 @@ class _Builder:
 
     def _task(self, step: Step, ends: list[_End], way: str) -> list[_End]:
         kinds = {kind for match, kind in signals(step.text) if kind != "team" or match.group().count(" ") > 3}
-        lone = (words("human").search(step.text) or " " not in step.text) and not found("does", step.text)
+        lone = (words("human").search(step.text) or not (way or " " in step.text)) and not found("does", step.text)
         if not self._title and (lone or matches("case", step.text) or kinds & {"branch", "loop", "call", "team"}):
             # Structure that was not read is no task of a model.
             raise self._declined(step.text)
