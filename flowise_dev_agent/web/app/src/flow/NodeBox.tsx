@@ -49,8 +49,8 @@ export const NodeBox = memo(function NodeBox({ data: { node, mark, ghost, steps 
           ))}
         </ul>
       )}
-      {/* Boxes of agentflows are measured by React Flow, with their ports. */}
-      {(!far || node.kind !== "node") && <Ports node={node} />}
+      {/* React Flow measures them: without them a node has no lines. */}
+      <Ports node={node} />
     </div>
   );
 });
