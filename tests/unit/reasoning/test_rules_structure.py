@@ -99,6 +99,13 @@ def test_a_number_of_pages_is_a_limit_of_the_reader() -> None:
     assert {value.param: value.value for value in plan.values}["limit"] == 20
 
 
+def test_a_number_of_results_is_a_setting_and_no_sentence_of_the_prompt() -> None:
+    _, plan = planned("RAG bot over our employee handbook, return top 6, chunk size 800")
+    values = {value.param: value.value for value in plan.values}
+    assert values["topK"] == 6
+    assert "top 6" not in str(values).casefold()
+
+
 #: Flows of steps in six languages -> how many nodes of each type they have.
 STEPS = {
     "Clasifica los mensajes en averías, facturas y otros; para averías pide la dirección, y un jefe aprueba las "
