@@ -410,3 +410,16 @@ async def test_a_correction_that_is_not_understood_leaves_the_plan_and_is_told_a
     assert (after.declined, after.nodes, after.values) == (None, before.nodes, before.values)
     assert [part.quote for part in after.not_done] == ["no, attach the frobnicator to the flow"]
     assert "not understood" in after.not_done[0].reason
+
+
+@pytest.mark.parametrize(
+    "wish", ["Remove the vector store", "Remove the moderation", "Entferne die Embeddings", "Remove Claude."]
+)
+async def test_what_should_go_and_is_not_there_is_never_put_in(wish: str, catalogue: NodeStore) -> None:
+    session = Session(AGENT, catalogue)
+    await session.plan()
+    await session.write()
+    session.requirement, session.contract = wish, None
+    contract = await session.plan()
+    assert (contract.nodes, contract.removals) == ([], [])
+    assert contract.declined

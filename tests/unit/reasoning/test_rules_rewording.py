@@ -174,6 +174,13 @@ def test_what_is_about_another_thing_is_added_and_changes_nothing(wish: str) -> 
     assert after == f"{PARROTS}\n{wish[0].upper()}{wish[1:]}"
 
 
+def test_another_number_to_call_takes_the_place_of_none() -> None:
+    prompt = f"{PARROTS}\nIn emergencies call the vet on 01736 555 099."
+    after = prompt_after(prompt, planned(prompt, "End each answer with: Call 01736 555 011"))
+    assert after.startswith(f"{prompt}\n")
+    assert "Call 01736 555 011" in after
+
+
 def test_a_line_that_says_more_than_the_new_value_is_added_too() -> None:
     for wish in ("From May the perch costs £15, cash only", "A perch is £15 from April"):
         assert prompt_after(PARROTS, planned(PARROTS, wish)) == PARROTS.replace("£12", "£15") + f"\n{wish}"

@@ -17,6 +17,7 @@ STRUCTURE = {
     "Der Bot soll Kunden anrufen": "anrufen",
     "Un bot para la tienda que cobre con tarjeta": "cobrar",
     "Un assistant qui donne des réponses garanties 100 % exactes": "promesse",
+    "Ein Assistent, der am Telefon mit Kunden spricht": "anrufen",
     "Um assistente para a horta que telefone para os clientes": "telefonar",
 }
 #: Facts and ways to behave with words of structure in them.
@@ -244,3 +245,15 @@ def test_a_vague_wish_that_stays_vague_is_not_built_from_its_vague_words() -> No
 )  # fmt: skip
 def test_the_name_of_a_flow_ends_at_a_whole_word(wish: str, name: str) -> None:
     assert planned(wish)[0].title == name
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "An agentflow: an LLM reads the amount from the claim. Over 3000 pounds a person must approve, below it is paid.",
+        "Ein AgentFlow: ein LLM liest die Menge. Über 40 Stück muss ein Mensch freigeben, darunter geht sie durch.",
+        "A flow that calls https://api.example.com/level , reads the level, otherwise says that all is well",
+    ],
+)
+def test_p83_a_condition_that_was_not_read_is_no_task_of_a_step(wish: str) -> None:
+    assert planned(wish)[1].declined

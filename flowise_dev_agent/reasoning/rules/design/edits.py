@@ -16,7 +16,7 @@ from flowise_dev_agent.reasoning.rules.design.selection import (
     takes,
     tools_of,
 )
-from flowise_dev_agent.reasoning.rules.design.tools import unwanted
+from flowise_dev_agent.reasoning.rules.design.tools import only_removes, unwanted
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import words
 from flowise_dev_agent.reasoning.wiring import (
@@ -50,6 +50,8 @@ def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: fr
     check_names(change, world)
     present = {schema.name for schema in existing.values()}
     wanted = [name for name in _wanted(change, existing, world, dropped) if name not in present]
+    if wanted and not dropped & present and only_removes(change.text):
+        raise world.decline("declined_absent")
     dropped -= set(wanted)
     replaced: dict[str, str] = {}
     added: list[str] = []

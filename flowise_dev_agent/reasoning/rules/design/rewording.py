@@ -24,6 +24,7 @@ _TOPICS = tuple(f"about_{name}" for name in ("price", "phone", "hours", "place",
 _GENERIC = (*_TOPICS, "about_language", "languages", "now", "addition", "forbids", "allows", "begins_at", "ends_at")
 #: Of these a prompt says one thing only.
 _ONE_OF = frozenset({"about_apology", "about_address", "about_length", "about_place"})
+_CONTACTS = frozenset({"mail", "address", "phone"})
 _JOINT = re.compile(rf"[,;]?\s(?:{'|'.join(sorted(wordset('ands')))})\s|[,;]\s")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]{3,}|[\u30a0-\u30ff\u3400-\u9fff]{2,}")
@@ -144,7 +145,7 @@ def _of_values(line: str, prompt: str) -> Amendment | None:
     unclear = [one for one in known if one.values[0].kind in kinds]
     foreign = [word for word in _own_words(line) if not _is_among(word, _own_words(prompt))]
     for group in _groups(line, whole=True):
-        rivals = _rivals(group, known, foreign)
+        rivals = _rivals(group, known, foreign, is_new=words("now").search(line) is not None)
         fitting = _paired(line, group, rivals[0]) if len(rivals) == 1 else []
         unclear += rivals[:1] if not fitting else []
         pairs += fitting
@@ -184,7 +185,7 @@ def _groups(text: str, *, whole: bool = False) -> list[Group]:
     return found
 
 
-def _rivals(group: Group, known: Sequence[Group], foreign: Sequence[str]) -> list[Group]:
+def _rivals(group: Group, known: Sequence[Group], foreign: Sequence[str], *, is_new: bool) -> list[Group]:
     """The values of a prompt that those of a line can be meant for; none where they belong to something new."""
     kind = group.values[0].kind
     rivals = [one for one in known if one.values[0].kind == kind or akin(one.values[0].kind, kind)]
@@ -196,7 +197,10 @@ def _rivals(group: Group, known: Sequence[Group], foreign: Sequence[str]) -> lis
     partly = [one for one in rivals if any(_is_among(word, group.owner) for word in one.owner)]
     # What is named once may be left out behind: "a class for adults is £9, for children £5".
     beside = [one for one in rivals if one not in partly and one.place in [other.place for other in partly]]
-    return [] if foreign else [*partly, *beside] if group.owner else rivals
+    if group.owner:
+        return [] if foreign else [*partly, *beside]
+    # A number to call, without a word that it is a new one, is not that of something else.
+    return [one for one in rivals if is_new or kind not in _CONTACTS or not one.owner] if not foreign else []
 
 
 def _paired(line: str, group: Group, chosen: Group) -> list[tuple[Value, str]]:

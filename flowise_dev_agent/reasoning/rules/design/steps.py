@@ -34,6 +34,8 @@ _PLAIN = ("", "who", "check", "says", "call", "task")
 _STEPWISE = frozenset({"team", "approval", "branch", "loop", "sequence"})
 #: What the skeleton is read for, or what the steps themselves are read for.
 _READ = _STEPWISE | {"call", "service", "output"}
+#: Words of an item of a list; a longer one holds what is to be done with it.
+_LONGEST_ITEM = 5
 _SETTINGS = MODEL_PARAMS | MAX_TOKENS | {"temperature"}
 
 
@@ -102,6 +104,12 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
     return told.model_copy(update={"tests": tests, "criteria": criteria})
 
 
+def _is_unread(step: Step) -> bool:
+    """Whether a step still holds a condition, or an item that is none: such a flow would do something else."""
+    cut = step.kind == "each" and (len(step.of.split()) > _LONGEST_ITEM or " " not in step.text)
+    return cut or (step.kind not in ("fork", "cases", "call") and found("unread", step.text) is not None)
+
+
 class _Builder:
     def __init__(self, reading: Reading, answer: str, world: World, title: str) -> None:
         self._reading, self._answer, self._world = reading, answer, world
@@ -154,7 +162,7 @@ class _Builder:
             if len(ends) > 1 and any(end.apart for end in ends):
                 # What follows paths of different kinds is made once for each.
                 return [last for end in ends for last in self._steps(steps[number:], [end], way)]
-            if not ends:
+            if not ends or (not self._title and _is_unread(step)):
                 raise self._declined(step.text)
             before = len(self.nodes)
             ends = getattr(self, f"_{step.kind}", self._task)(step, ends, way)

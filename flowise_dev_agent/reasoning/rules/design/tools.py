@@ -24,6 +24,12 @@ def tool_row(names: Sequence[str], reading: Reading, world: World) -> dict[str, 
     return {_SELECTED: schema.name, f"{_SELECTED}Config": config}
 
 
+def only_removes(text: str) -> bool:
+    """Whether a wish ends with what it takes out: nothing is said to be added or to take its place."""
+    text, more = text.rstrip(" .!"), pattern("selection", "after_removed")
+    return any(not more.search(text, match.end()) for match in mentions(text, words("remove")))
+
+
 def unwanted(text: str, world: World) -> frozenset[str]:
     """Names of the node types that a wish takes back ("without the calculator", "replace SerpAPI by")."""
     ends = pattern("selection", "after_removed")
