@@ -221,6 +221,8 @@ async def _read(http: httpx2.AsyncClient, session_id: str, chatflow_id: str) -> 
     view = await ok(await http.get(f"/sessions/{session_id}"))
     shas = [test["trace_sha256"] for test in (view["result"] or {}).get("tests", []) if test["trace_sha256"]]
     values = {"session_id": session_id, "chatflow_id": chatflow_id, "label": "v1.0", "name": "chatOpenAI"}
+    values |= {"plan_id": session_id, "milestone_id": session_id, "flowchart_id": session_id, "memory_id": "1"}
+    values |= {"flowchart_node_id": "plan_v2", "artifact_id": str(uuid4())}
     values |= {"sha256": shas[0] if shas else "0" * 64, "test_id": str(uuid4()), "attachment_id": str(uuid4())}
     query = {"session_id": session_id, "query": "Merry", "before": f"{session_id}:v1.0", "after": "live"}
     told: dict[str, str] = {}

@@ -219,7 +219,6 @@ BY_MODEL = [
     ),
 ]
 
-CALCULATOR = {"agentSelectedTool": "calculator", "agentSelectedToolConfig": {"agentSelectedTool": "calculator"}}
 BY_RULES = [
     Edit(
         "Conversation Chain",
@@ -259,21 +258,6 @@ BY_RULES = [
             ("agentAgentflow_0", "inputs.agentModelConfig.modelName"): "gpt-4o",
             ("agentAgentflow_0", "inputs.agentModelConfig.temperature"): 0.2,
         },
-    ),
-    Edit(
-        "Simple RAG",
-        "Give the agent a calculator",
-        values={("agentAgentflow_0", "inputs.agentTools"): [CALCULATOR]},
-    ),
-    Edit(
-        "Agents Handoff",
-        "Give the Sales Agent a calculator, keep the rest",
-        values={("agentAgentflow_1", "inputs.agentTools.1"): CALCULATOR},
-    ),
-    Edit(
-        "Human In The Loop",
-        "Take the current date and time away from the agent",
-        values={("agentAgentflow_0", "inputs.agentTools.1"): GONE},
     ),
 ]
 

@@ -42,9 +42,12 @@ async def test_p71_what_a_model_writes_is_told_in_sentences_and_drawn_while_it_w
     screen: Screen, standin: ModelStandIn
 ) -> None:
     page = screen.page
-    gate = Event()
-    script(standin, ANSWERS, gates={"plan": gate})
+    watched, gate = Event(), Event()
+    script(standin, ANSWERS, gates={"classify": watched, "plan": gate})
     await screen.start(SUPPORT)
+    # What is written before the page looks is not sent again.
+    await expect(page.locator(".now")).to_contain_text("…", timeout=WORK_MS)
+    watched.set()
     # The nodes are there before the plan is finished, and nobody reads JSON.
     nodes = page.locator(".fnode.ghost")
     await expect(nodes).to_have_count(3, timeout=WORK_MS)

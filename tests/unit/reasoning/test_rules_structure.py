@@ -250,7 +250,7 @@ def test_the_name_of_a_flow_ends_at_a_whole_word(wish: str, name: str) -> None:
 @pytest.mark.parametrize(
     "wish",
     [
-        "An agentflow: an LLM reads the amount from the claim. Over 3000 pounds a person must approve, below it is paid.",
+        "An agentflow: an LLM reads the amount. Over 3000 pounds a person must approve, below it is paid.",
         "Ein AgentFlow: ein LLM liest die Menge. Über 40 Stück muss ein Mensch freigeben, darunter geht sie durch.",
         "A flow that calls https://api.example.com/level , reads the level, otherwise says that all is well",
     ],

@@ -12,7 +12,7 @@ from flowise_dev_agent.persistence.runs import Lost
 def lost(number: int, *, worker: int | None = 7, isolated: bool = False, claimed: bool = True) -> Lost:
     lock = f"lock-{number}" if isolated else None
     job = Job(id=number, queue="runs", lock=lock, queueing_lock=None, task_name="run", worker_id=worker)
-    return Lost(UUID(int=number), UUID(int=100 + number), number, 1, claimed=claimed, job=job)
+    return Lost(UUID(int=number), UUID(int=100 + number), "default", number, 1, claimed=claimed, job=job)
 
 
 ONE, OTHER = lost(1), lost(2)

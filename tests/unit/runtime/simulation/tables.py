@@ -183,7 +183,7 @@ class Tables:
         if not (gone or stalled):
             return None
         stuck = run.status == "running" and run.epoch > run.lost_epoch and run.lost_at == self.checkpoint()
-        return Lost(run.id, self.session.id, run.job_id, run.attempt, stuck, job=cast(Any, job))
+        return Lost(run.id, self.session.id, "default", run.job_id, run.attempt, stuck, job=cast(Any, job))
 
     async def take_back(self, lost: Lost, *, isolated: bool = False) -> bool:
         del isolated
