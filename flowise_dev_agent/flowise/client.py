@@ -3,14 +3,13 @@
 import json
 from collections.abc import AsyncIterator, Mapping
 from itertools import count
-from typing import Any, Self, TypeVar, cast
-from urllib.parse import quote
+from typing import Any, Self, cast
 
-import httpx2
-from pydantic import JsonValue, SecretStr, TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter
 
 from flowise_dev_agent.contracts.base import JsonMapping, JsonObject
-from flowise_dev_agent.errors import FlowiseUnexpectedResponseError
+from flowise_dev_agent.flowise.calls import segment
+from flowise_dev_agent.flowise.document_stores import DocumentStoreCalls
 from flowise_dev_agent.flowise.models import (
     Chatflow,
     ChatflowCreate,
@@ -25,44 +24,19 @@ from flowise_dev_agent.flowise.models import (
     ToolRow,
 )
 from flowise_dev_agent.flowise.responses import read_json
-from flowise_dev_agent.flowise.transport import OnCall, Transport
 from flowise_dev_agent.patch import Inputs, NodeType, OptionEntry, Values
 
-_T = TypeVar("_T")
 _SCAN_PAGE = 50
-_ROWS: TypeAdapter[list[Any]] = TypeAdapter(list[dict[str, Any]])
 _CREDENTIALS = TypeAdapter(list[Credential])
 _CREDENTIAL_TYPES = TypeAdapter(list[CredentialType])
 
 
-class FlowiseClient:
+class FlowiseClient(DocumentStoreCalls):
     """One Flowise server. Share one object per server: it pools connections.
 
     Timeouts are seconds for a whole call; `prediction_timeout` is for `predict`. Reads are tried up to three times,
     writes and predictions once. `on_call` receives the method and route of every request sent ("GET /chatflows/:id").
     """
-
-    def __init__(
-        self,
-        endpoint: str,
-        api_key: SecretStr | None,
-        *,
-        timeout: float = 15,
-        connect_timeout: float = 5,
-        prediction_timeout: float = 60,
-        on_call: OnCall | None = None,
-        transport: httpx2.AsyncBaseTransport | None = None,
-    ) -> None:
-        self._timeout = timeout
-        self._prediction_timeout = prediction_timeout
-        self._transport = Transport(
-            endpoint, api_key, connect_timeout=connect_timeout, on_call=on_call, transport=transport
-        )
-
-    @property
-    def endpoint(self) -> str:
-        """Base address of the server, without a slash at the end."""
-        return self._transport.endpoint
 
     async def aclose(self) -> None:
         """Close the pooled connections."""
@@ -112,7 +86,7 @@ class FlowiseClient:
 
     async def get_chatflow(self, chatflow_id: str) -> Chatflow:
         """One chatflow; FlowiseNotFoundError when there is none, FlowiseRejectedError when the id is not a UUID."""
-        path = f"/chatflows/{_segment(chatflow_id)}"
+        path = f"/chatflows/{segment(chatflow_id)}"
         return self._parse(Chatflow, await self._get(path, route="/chatflows/:id"), f"GET {path}")
 
     async def create_chatflow(self, chatflow: ChatflowCreate) -> Chatflow:
@@ -124,13 +98,13 @@ class FlowiseClient:
     async def update_chatflow(self, chatflow_id: str, **fields: Any) -> Chatflow:
         """Change the given columns (names of `ChatflowUpdate`) and return the whole row. Sent once."""
         body = ChatflowUpdate(**fields).model_dump(by_alias=True, exclude_unset=True)
-        path = f"/chatflows/{_segment(chatflow_id)}"
+        path = f"/chatflows/{segment(chatflow_id)}"
         answer = await self._transport.call("PUT", path, total_secs=self._timeout, route="/chatflows/:id", body=body)
         return self._parse(Chatflow, answer, f"PUT {path}")
 
     async def delete_chatflow(self, chatflow_id: str) -> None:
         """Delete a chatflow; FlowiseNotFoundError when there is none. Sent once."""
-        path = f"/chatflows/{_segment(chatflow_id)}"
+        path = f"/chatflows/{segment(chatflow_id)}"
         await self._transport.call("DELETE", path, total_secs=self._timeout, route="/chatflows/:id")
 
     # --- predictions --------------------------------------------------------------------------------------------
@@ -161,7 +135,7 @@ class FlowiseClient:
             body["uploads"] = [
                 {"type": "file:full", "name": name, "mime": "text/plain", "data": text} for name, text in files.items()
             ]
-        return await self._ask(f"/prediction/{_segment(chatflow_id)}", "/prediction/:id", body, human, timeout)
+        return await self._ask(f"/prediction/{segment(chatflow_id)}", "/prediction/:id", body, human, timeout)
 
     async def call_webhook(
         self,
@@ -173,7 +147,7 @@ class FlowiseClient:
         human: HumanAnswer | None = None,
     ) -> Prediction:
         """Start a flow by its webhook (POST, JSON), or go on with it after a person's decision. See `predict`."""
-        path, body = f"/webhook/{_segment(chatflow_id)}", {**payload, "chatId": session_id}
+        path, body = f"/webhook/{segment(chatflow_id)}", {**payload, "chatId": session_id}
         return await self._ask(path, "/webhook/:id", body, human, None, query)
 
     async def executed_steps(self, chatflow_id: str, session_id: str) -> list[JsonObject]:
@@ -212,7 +186,7 @@ class FlowiseClient:
         """Forget the conversation of this session: the stored messages and the flow's own memory of it."""
         await self._transport.call(
             "DELETE",
-            f"/chatmessage/{_segment(chatflow_id)}",
+            f"/chatmessage/{segment(chatflow_id)}",
             total_secs=self._timeout,
             route="/chatmessage/:id",
             params={"sessionId": session_id},
@@ -232,7 +206,7 @@ class FlowiseClient:
 
     async def get_node(self, name: str) -> NodeType:
         """The raw schema of one node type; FlowiseNotFoundError when there is none of this name (case matters)."""
-        path = f"/nodes/{_segment(name)}"
+        path = f"/nodes/{segment(name)}"
         body = await self._get(path, route="/nodes/:name")
         if not isinstance(body, dict):
             raise self._odd(f"GET {path}", "no node")
@@ -250,7 +224,7 @@ class FlowiseClient:
         body: Inputs = {"loadMethod": method, "inputs": dict(inputs or {})}
         if credential_id:
             body["credential"] = credential_id
-        path = f"/node-load-method/{_segment(name)}"
+        path = f"/node-load-method/{segment(name)}"
         answer = await self._transport.call(
             "POST", path, total_secs=self._timeout, route="/node-load-method/:name", body=body
         )
@@ -270,7 +244,7 @@ class FlowiseClient:
 
     async def get_credential_type(self, name: str) -> CredentialType:
         """A credential type with its fields; FlowiseNotFoundError for an unknown name."""
-        path = f"/components-credentials/{_segment(name)}"
+        path = f"/components-credentials/{segment(name)}"
         return self._parse(CredentialType, await self._get(path, route="/components-credentials/:name"), f"GET {path}")
 
     async def list_credential_types(self) -> list[CredentialType]:
@@ -295,30 +269,3 @@ class FlowiseClient:
     async def list_variables(self) -> list[JsonObject]:
         """The variables, raw."""
         return self._rows(await self._get("/variables"), "GET /variables")
-
-    # ------------------------------------------------------------------------------------------------------------
-
-    async def _get(self, path: str, *, params: Mapping[str, str | int] | None = None, route: str | None = None) -> Any:
-        return await self._transport.call("GET", path, total_secs=self._timeout, route=route, params=params)
-
-    def _rows(self, body: Any, call: str) -> list[Any]:
-        return self._parse(_ROWS, body, call)
-
-    def _parse(self, kind: type[_T] | TypeAdapter[_T], body: Any, call: str) -> _T:
-        adapter = kind if isinstance(kind, TypeAdapter) else TypeAdapter(kind)
-        try:
-            return adapter.validate_python(body)
-        except ValidationError as error:
-            where = ", ".join(sorted({".".join(str(part) for part in item["loc"]) for item in error.errors()})[:5])
-            raise self._odd(call, f"an unexpected shape (at: {where or 'the top'})") from None
-
-    def _odd(self, call: str, what: str) -> FlowiseUnexpectedResponseError:
-        return FlowiseUnexpectedResponseError(
-            f"Flowise at {self.endpoint} answered {call} with {what}.",
-            hint="Check that FLOWISE_API_ENDPOINT is the address of a Flowise server (3.1 or later).",
-            details={"call": call},
-        )
-
-
-def _segment(text: str) -> str:
-    return quote(text, safe="")

@@ -26,7 +26,7 @@ _MESSAGE_CHARS = 2000
 # Escapes that JSON can carry and Postgres cannot: NUL, and half of a surrogate pair.
 _UNSTORABLE_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_MISSING = re.compile(r"\b(?:Chatflow|Node) \S+ not found", re.IGNORECASE)
+_MISSING = re.compile(r"\b(?:Chatflow|Node|Document store|Document loader) \S+ not found", re.IGNORECASE)
 # A flow that is protected by a key of its own, reported by a prediction with HTTP 500.
 _PROTECTED_FLOW = re.compile(r"\bUnauthorized$")
 

@@ -1,0 +1,242 @@
+"""Flowise's document stores: texts in pieces that flows answer from (Flowise 3.1.4, measured).
+
+A store has loaders, each of one source. `save_loader` announces one, `process_loader` reads and splits it; then the
+store is `SYNC`, and a flow can read the pieces (node `documentStore`). `insert` embeds them and writes them to the
+store's vector store; then it is `UPSERTED`, and a flow can search it (node `documentStoreVS`).
+
+Pitfalls: after a failed insert a store stays `UPSERTING` for ever. An insert that is repeated, and a refresh, write
+every piece once more unless the store has a record manager, and only then can its vectors be removed: deleting the
+store leaves them. Of several stores with one table or collection each answers from the pieces of all. The in-memory
+vector store is accepted and keeps nothing.
+"""
+
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
+from pydantic.alias_generators import to_camel
+
+from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.flowise.calls import FlowiseCalls, segment
+
+_WIRE: Final = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore")
+_STORE: Final = "/document-store/store"
+_PREVIEWED: Final = 3
+
+StoreStatus = Literal["EMPTY", "SYNC", "SYNCING", "STALE", "NEW", "UPSERTING", "UPSERTED"]
+
+
+class Component(BaseModel):
+    """A node that a store uses: its type and the values of its fields, its credential's id among them."""
+
+    name: str
+    config: JsonObject = Field(default_factory=dict, repr=False)
+
+
+class StoreLoader(BaseModel):
+    """One source of a store. `status` is `SYNC` once it is read; `source` names its file or address."""
+
+    model_config = _WIRE
+
+    id: str
+    loader_id: str
+    loader_name: str | None = None
+    loader_config: JsonObject = Field(default_factory=dict, repr=False)
+    splitter_id: str | None = None
+    total_chunks: int = 0
+    total_chars: int = 0
+    status: str = ""
+    source: str = "None"
+
+    @field_validator("loader_config", mode="before")
+    @classmethod
+    def _none_is_empty(cls, value: Any) -> Any:
+        return value or {}
+
+
+class DocumentStore(BaseModel):
+    """A document store. `where_used` holds ids of flows, or their names too when one store is read."""
+
+    model_config = _WIRE
+
+    id: str
+    name: str
+    description: str | None = None
+    status: str = "EMPTY"
+    loaders: list[StoreLoader] = Field(default_factory=list[StoreLoader])
+    where_used: list[str | JsonObject] = Field(default_factory=list[str | JsonObject])
+    vector_store_config: Component | None = None
+    embedding_config: Component | None = None
+    record_manager_config: Component | None = None
+    total_chunks: int = 0
+    total_chars: int = 0
+    created_date: str = ""
+    updated_date: str = ""
+
+
+class StoreRow(BaseModel):
+    """A store as writes answer with it: lists are JSON texts there, so only these columns are read."""
+
+    model_config = _WIRE
+
+    id: str
+    name: str
+    description: str | None = None
+    created_date: str = ""
+
+
+class LoaderSpec(BaseModel):
+    """A loader to be: the node types of loader and splitter with the values of their fields.
+
+    A file is a data URL that ends with `,filename:<name>`. `id` is the caller's to choose.
+    """
+
+    model_config = _WIRE | ConfigDict(extra="forbid")
+
+    id: str
+    loader_id: str
+    loader_name: str
+    loader_config: JsonObject = Field(repr=False)
+    splitter_id: str = ""
+    splitter_name: str = ""
+    splitter_config: JsonObject = Field(default_factory=dict)
+
+    def body(self, store_id: str) -> JsonObject:
+        """What the loader routes take."""
+        return {**self.model_dump(by_alias=True), "storeId": store_id}
+
+
+class VectorSpec(BaseModel):
+    """What a store is embedded with and written to; without a record manager nothing can be removed later."""
+
+    embedding: Component
+    vector_store: Component
+    record_manager: Component | None = None
+
+    def body(self, store_id: str) -> JsonObject:
+        """What the vector store routes take."""
+        manager = self.record_manager
+        return {
+            "storeId": store_id,
+            "embeddingName": self.embedding.name,
+            "embeddingConfig": self.embedding.config,
+            "vectorStoreName": self.vector_store.name,
+            "vectorStoreConfig": self.vector_store.config,
+            "recordManagerName": manager.name if manager else "",
+            "recordManagerConfig": manager.config if manager else {},
+        }
+
+
+class FoundDocument(BaseModel):
+    """A piece that a search found."""
+
+    model_config = _WIRE
+
+    page_content: str
+    metadata: JsonObject = Field(default_factory=dict)
+
+
+_STORES: Final = TypeAdapter(list[DocumentStore])
+_FOUND: Final = TypeAdapter(list[FoundDocument])
+
+
+class DocumentStoreCalls(FlowiseCalls):
+    """The calls for document stores; the API key needs `documentStores:*`."""
+
+    async def list_document_stores(self) -> list[DocumentStore]:
+        """All stores, last updated first."""
+        return self._parse(_STORES, await self._get(_STORE), f"GET {_STORE}")
+
+    async def get_document_store(self, store_id: str) -> DocumentStore:
+        """One store. FlowiseNotFoundError when there is none; FlowiseServerError for an id that is not a UUID."""
+        path = f"{_STORE}/{segment(store_id)}"
+        return self._parse(DocumentStore, await self._get(path, route=f"{_STORE}/:id"), f"GET {path}")
+
+    async def create_document_store(self, name: str, description: str) -> StoreRow:
+        """Create an empty store. Sent once. Names need not be unique, and an id of the client's is ignored."""
+        answer = await self._post(_STORE, {"name": name, "description": description})
+        return self._parse(StoreRow, answer, f"POST {_STORE}")
+
+    async def describe_document_store(self, store_id: str, description: str) -> None:
+        """Change the description. Sent once."""
+        await self._transport.call(
+            "PUT",
+            f"{_STORE}/{segment(store_id)}",
+            total_secs=self._timeout,
+            route=f"{_STORE}/:id",
+            body={"description": description},
+        )
+
+    async def delete_document_store(self, store_id: str) -> None:
+        """Delete a store with its pieces and files, also while flows use it; vectors stay in the vector store.
+
+        FlowiseNotFoundError when there is none. Sent once.
+        """
+        await self._transport.call(
+            "DELETE", f"{_STORE}/{segment(store_id)}", total_secs=self._timeout, route=f"{_STORE}/:id"
+        )
+
+    async def preview_chunks(self, loader: LoaderSpec, *, timeout: float) -> int:  # noqa: ASYNC109 - of one call
+        """Read and split a source without keeping anything: the number of pieces.
+
+        FlowiseServerError with the reader's words when it cannot be read.
+        """
+        path = "/document-store/loader/preview"
+        body: JsonObject = {**loader.body(""), "previewChunkCount": _PREVIEWED}
+        answer = await self._post(path, body, total_secs=timeout)
+        total = answer.get("totalChunks") if isinstance(answer, dict) else None
+        if not isinstance(total, int):
+            raise self._odd(f"POST {path}", "no number of chunks")
+        return total
+
+    async def save_loader(self, store_id: str, loader: LoaderSpec) -> None:
+        """Announce a source, or replace the one with this id: safe to repeat. Nothing is read yet."""
+        await self._post("/document-store/loader/save", loader.body(store_id))
+
+    async def process_loader(self, store_id: str, loader: LoaderSpec, *, timeout: float) -> int:  # noqa: ASYNC109
+        """Read and split an announced source; pieces of an earlier time are replaced: safe to repeat.
+
+        Returns the number of pieces. Within `timeout` seconds; after that it may still be going on.
+        """
+        route = "/document-store/loader/process"
+        path = f"{route}/{segment(loader.id)}"
+        answer = await self._post(path, loader.body(store_id), route=f"{route}/:id", total_secs=timeout)
+        count = answer.get("count") if isinstance(answer, dict) else None
+        if not isinstance(count, int):
+            raise self._odd(f"POST {path}", "no number of chunks")
+        return count
+
+    async def insert_vectors(self, store_id: str, vectors: VectorSpec, *, timeout: float) -> int:  # noqa: ASYNC109
+        """Keep the configuration, embed all pieces and write them to the vector store: how many were added.
+
+        Not safe to repeat, see the module.
+        """
+        path = "/document-store/vectorstore/insert"
+        return self._added(await self._post(path, vectors.body(store_id), total_secs=timeout), f"POST {path}")
+
+    async def refresh_document_store(self, store_id: str, *, timeout: float) -> int:  # noqa: ASYNC109
+        """Read all sources again and write their pieces to the vector store once more: how many were added."""
+        path = f"/document-store/refresh/{segment(store_id)}"
+        answer = await self._post(path, {}, route="/document-store/refresh/:id", total_secs=timeout)
+        return sum(self._added(item, f"POST {path}") for item in self._rows(answer, f"POST {path}"))
+
+    async def query_document_store(self, store_id: str, query: str) -> list[FoundDocument]:
+        """The pieces that are nearest to a text, as a flow would find them."""
+        path = "/document-store/vectorstore/query"
+        answer = await self._post(path, {"storeId": store_id, "query": query}, total_secs=self._prediction_timeout)
+        return self._parse(_FOUND, answer.get("docs") if isinstance(answer, dict) else None, f"POST {path}")
+
+    async def upsert_vectors(self, chatflow_id: str, node_id: str, *, timeout: float) -> int:  # noqa: ASYNC109
+        """Run what feeds a vector store node of a chatflow and write it there: how many pieces were added.
+
+        Not safe to repeat, as `insert_vectors`.
+        """
+        path = f"/vector/upsert/{segment(chatflow_id)}"
+        answer = await self._post(path, {"stopNodeId": node_id}, route="/vector/upsert/:id", total_secs=timeout)
+        return self._added(answer, f"POST {path}")
+
+    def _added(self, answer: Any, call: str) -> int:
+        """How many pieces a write added; with a record manager those that were there already are skipped."""
+        if not isinstance(answer, dict):
+            raise self._odd(call, "no result")
+        counts = [answer.get(name) for name in ("numAdded", "numUpdated", "numSkipped")]
+        return sum(count for count in counts if isinstance(count, int))
