@@ -6,9 +6,10 @@ import random
 import signal
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 from uuid import UUID
 
 from pydantic import SecretStr
@@ -34,7 +35,7 @@ _READY_SECS = 240
 #: For tests that kill, freeze or stop what a session needs: what takes production seconds is noticed within one.
 QUICK = Timings(heartbeat=0.2, stalled=1.2, recovery=0.2, drain=1.0, poll=0.5, backoff=0.2, backoff_max=1.0)
 #: Every variable of the settings, so that a developer's own environment cannot reach the service under test.
-_OWN_VARIABLES = frozenset(
+OWN_VARIABLES = frozenset(
     str(field.alias)
     for group in (
         DatabaseSettings,
@@ -76,8 +77,8 @@ class ServiceProcess:
         self._command = command or ("serve",)
         self._folder = folder
         self._timings = timings or Timings()
-        self.port = _free_port()
-        inherited = {name: value for name, value in os.environ.items() if name not in _OWN_VARIABLES}
+        self.port = free_port()
+        inherited = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
         self._environment = {
             **inherited,
             "REASONING_ENGINE": "deterministic",
@@ -110,23 +111,8 @@ class ServiceProcess:
         """Return once it answers."""
         assert self._process is not None
         key = self._environment.get("AGENT_API_KEY")
-        async with (
-            AgentClient(self.url, SecretStr(key) if key else None) as client,
-            asyncio.timeout(_READY_SECS),
-        ):
-            while True:
-                assert self._process.running, self.log()
-                try:
-                    await client.list(limit=1)
-                except ServiceUnreachableError:
-                    await asyncio.sleep(0.05)
-                except ServiceError as error:
-                    # It is there, and its database does not answer yet.
-                    if error.status != 503:
-                        raise
-                    await asyncio.sleep(0.05)
-                else:
-                    return
+        async with AgentClient(self.url, SecretStr(key) if key else None) as client:
+            await until_it_answers(client, self._process, self.log)
 
     async def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Send a signal and wait for the end; the exit code."""
@@ -161,6 +147,31 @@ class ServiceProcess:
         return (self._folder / "service.log").read_text()
 
 
+class _Process(Protocol):
+    """What a test started."""
+
+    @property
+    def running(self) -> bool: ...
+
+
+async def until_it_answers(client: AgentClient, process: _Process, log: Callable[[], str]) -> None:
+    """Return once the service of a process answers."""
+    async with asyncio.timeout(_READY_SECS):
+        while True:
+            assert process.running, log()
+            try:
+                await client.list(limit=1)
+            except ServiceUnreachableError:
+                await asyncio.sleep(0.05)
+            except ServiceError as error:
+                # It is there, and its database does not answer yet.
+                if error.status != 503:
+                    raise
+                await asyncio.sleep(0.05)
+            else:
+                return
+
+
 async def until_settled(client: AgentClient, session_id: UUID, patience: float = 120) -> SessionView:
     """The session at its next question or its end."""
     view = await client.wait(session_id, patience)
@@ -173,7 +184,7 @@ async def all_events(client: AgentClient, session_id: UUID) -> list[SessionEvent
     return [event async for event in client.events(session_id) if event.seq]
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """A port below those of outgoing connections, so that nobody takes it before the service does."""
     while True:
         port = random.randrange(20_000, 32_000)  # noqa: S311 - no secret

@@ -1,0 +1,115 @@
+"""Every command of the README and of the pages in docs/, run as it is written, on a real Flowise."""
+
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from flowise_dev_agent.client import AgentClient
+from flowise_dev_agent.devkit.flowise import FlowiseAccess
+from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.flowise.models import ChatflowCreate
+from tests.e2e.documented import Command, Reader, Staying, commands, fences
+from tests.e2e.service import OWN_VARIABLES, free_port, until_it_answers
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+#: Why a fence of a page is not run here.
+NOT_RUN = {
+    "demo": "installs and starts all of a stack: test_demo.py runs what it does",
+    "docker": "needs Docker; test_compose.py reads the file",
+    "checkout": "runs the tests that this one is among, or the checks of the sources",
+    "approve": "each line is for another moment: test_approval_from_ci.py runs them",
+    "desktop": "configures a program of somebody else",
+}
+#: Run in this order, by one reader: the later ones go on with the flow that the README has built.
+FOLLOWED = [ROOT / "README.md", ROOT / "docs" / "api.md", ROOT / "docs" / "ci.md"]
+OPS = [{"op_type": "SetParam", "node_id": "chatOpenAI_0", "param_name": "temperature", "value": 0.3}]
+TESTS = [{"turns": ["My name is Ada.", "What is my name?"], "expect": {"excludes": ["Bob"]}}]
+
+
+def test_every_fence_of_commands_is_run_or_says_why_not() -> None:
+    found = [(page, reason) for page in PAGES for reason, language, _ in fences(page) if language in {"", "bash"}]
+    left_out = {reason for _, reason in found if reason}
+    assert left_out == set(NOT_RUN)
+    assert {page for page, reason in found if reason is None} == set(FOLLOWED)
+
+
+@pytest.fixture
+async def reader(database_dsn: str, flowise: FlowiseAccess, built_page: Path, tmp_path: Path) -> AsyncIterator[Reader]:
+    """Somebody in a fresh copy of the repository, with an account on a Flowise."""
+    for name in ("Makefile", "scripts", "flowise_dev_agent", "schemas", "requirements.lock", "pyproject.toml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / ".env.example").write_bytes((ROOT / ".env.example").read_bytes())
+    environment = tmp_path / ".venv"
+    environment.mkdir()
+    for name in ("bin", "lib", "pyvenv.cfg"):
+        (environment / name).symlink_to(Path(sys.prefix) / name)
+    (environment / ".ready").touch()
+    port = free_port()
+    servers = [
+        {"id": name, "endpoint": flowise.endpoint, "api_key": flowise.api_key.get_secret_value()}
+        for name in ("dev", "prod")
+    ]
+    inherited = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES | {"MAKEFLAGS"}}
+    reader = Reader(
+        tmp_path,
+        inherited | {"PATH": f"{environment / 'bin'}:{os.environ['PATH']}", "COLUMNS": "120"},
+        here={"localhost:8000": f"127.0.0.1:{port}"},
+    )
+    # What the comments beside the commands tell to set; a busy machine gets more time.
+    (tmp_path / "own").write_text(
+        f"FLOWISE_INSTANCES='{json.dumps(servers)}'\nPOSTGRES_DSN={database_dsn}\nAGENT_API_PORT={port}\n"
+        "AGENT_WAIT_SECS=200\nREASONING_ENGINE=deterministic\n"
+    )
+    (tmp_path / "ops.json").write_text(json.dumps(OPS))
+    (tmp_path / "tests.json").write_text(json.dumps(TESTS))
+    return reader
+
+
+@pytest.mark.timeout(900)
+async def test_the_commands_of_the_readme_and_the_pages_do_what_they_say(
+    reader: Reader, flowise_client: FlowiseClient
+) -> None:
+    service: Staying | None = None
+    try:
+        for page in FOLLOWED:
+            for command in runnable(page):
+                if command.text.startswith("make run"):
+                    assert service is None, "a page starts a second service"
+                    service = await reader.start(command)
+                    async with AgentClient(f"http://{reader.here['localhost:8000']}") as client:
+                        await until_it_answers(client, service, service.log)
+                    continue
+                if "8c1e..." in command.text:
+                    reader.ids.setdefault("8c1e...", await copy_of(reader.ids["4953..."], flowise_client))
+                # Whoever is asked takes what is offered first: approve, accept.
+                output = await reader.run(command, typed="\n" * 6)
+                if command.text.startswith("cp .env.example"):
+                    with (reader.folder / ".env").open("a") as file:
+                        file.write((reader.folder / "own").read_text())
+                if " build " in command.text:
+                    # Without a model nobody judges what the answers say.
+                    assert "2 of 2 test questions passed" in output, output
+                    assert "Chatflow " in output.partition(" accepted ")[2], output
+    finally:
+        if service is not None:
+            await service.stop()
+    assert {"3a01...", "9f3c...", "c771...", "4953...", "77b0...", "8c1e..."} <= set(reader.ids)
+    assert (reader.folder / "bot.json").is_file()
+
+
+def runnable(page: Path) -> list[Command]:
+    """The commands of a page that are run."""
+    fenced = [text for reason, language, text in fences(page) if language in {"", "bash"} and reason is None]
+    return [command for text in fenced for command in commands(text)]
+
+
+async def copy_of(chatflow_id: str, flowise_client: FlowiseClient) -> str:
+    """Another flow with the same nodes."""
+    flow = await flowise_client.get_chatflow(chatflow_id)
+    made = await flowise_client.create_chatflow(ChatflowCreate(name="Prod bot", flow_data=flow.flow_data))
+    return made.id
