@@ -14,6 +14,13 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    rolldownOptions: {
+      // A package that is not installed would else become an import that no browser can follow.
+      onLog(level, log, handle) {
+        if (log.code === "UNRESOLVED_IMPORT") throw new Error(log.message);
+        handle(level, log);
+      },
+    },
   },
   server: { proxy: { [API.source]: "http://127.0.0.1:8000" } },
   test: { environment: "jsdom", include: ["src/**/*.test.{ts,tsx}"], isolate: false },
