@@ -18,6 +18,7 @@ from typing import Final
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from playwright.async_api import Browser, Page, ViewportSize, async_playwright
+from playwright.async_api import Error as PlaywrightError
 
 from flowise_dev_agent.devkit.stack import DevStack
 
@@ -171,7 +172,7 @@ async def main() -> None:
 async def _answers(page: Page) -> bool:
     try:
         return (await page.request.get(f"http://127.0.0.1:{_PORT}/live")).ok
-    except Exception:  # noqa: BLE001 - it is not up yet
+    except PlaywrightError:  # it is not up yet
         return False
 
 
