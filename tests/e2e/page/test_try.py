@@ -123,12 +123,12 @@ async def test_a_file_goes_with_a_question_and_the_flow_reads_it(screen: Screen,
     await expect(page.locator('.react-flow__node[data-id^="conversationChain"] .ran')).to_have_text("3")
 
 
-@pytest.mark.xfail(reason="known: in a whole run the field to drop on is drawn late", strict=False)
 async def test_a_file_is_dropped_on_the_wish_and_the_session_has_it(
     screen: Screen, flowise_flows: FlowiseClient
 ) -> None:
     del flowise_flows  # deletes what the test leaves on the server
     page = screen.page
+    await expect(page.get_by_label("What should the chatbot do?")).to_be_visible()
     await page.evaluate(
         """() => {
             const files = new DataTransfer();
