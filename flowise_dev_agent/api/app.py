@@ -35,7 +35,6 @@ from flowise_dev_agent.api.routes import (
     page,
     patterns,
     process_conversation,
-    public_settings,
     sessions,
     sign_in,
     versions,
@@ -112,7 +111,6 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     app.include_router(nodes.router)
     app.include_router(deliveries.router)
     app.include_router(designs.router)
-    app.include_router(public_settings.router)
     app.include_router(patterns.router)
     app.include_router(health.worker_router)
     app.include_router(health.router)

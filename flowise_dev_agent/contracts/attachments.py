@@ -45,3 +45,9 @@ class AttachmentView(Contract):
     created_at: datetime
     expires_at: datetime = Field(description="When it is removed, unless a session uses it.")
     facts: AttachmentFacts
+
+
+class AttachmentList(Contract):
+    """The files of a session."""
+
+    attachments: list[AttachmentView]

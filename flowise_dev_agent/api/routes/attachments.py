@@ -4,22 +4,15 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, File, Path, Query, Request, UploadFile
-from pydantic import BaseModel
 
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.problems import declared
-from flowise_dev_agent.contracts.attachments import AttachmentView
+from flowise_dev_agent.contracts.attachments import AttachmentList, AttachmentView
 from flowise_dev_agent.errors import InvalidInputError
 
 router = APIRouter(prefix="/attachments", tags=["attachments"])
 
 AttachmentId = Annotated[UUID, Path(description="The attachment's id.")]
-
-
-class AttachmentList(BaseModel):
-    """The files of a session."""
-
-    attachments: list[AttachmentView]
 
 
 @router.post("", status_code=201, responses=declared(413))

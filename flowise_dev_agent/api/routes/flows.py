@@ -1,16 +1,15 @@
 """Flows: found by words, drawn, compared, tried out, written."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from flowise_dev_agent.api.deps import FlowId, IdempotencyKey, Service, SessionId, WaitSecs, engine
 from flowise_dev_agent.api.limits import limit_chat
 from flowise_dev_agent.api.problems import declared
-from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.change import FlowChange, SessionChange
+from flowise_dev_agent.contracts.chat import CHAT_ID_PATTERN, ChatQuestion
 from flowise_dev_agent.contracts.flow_tests import FlowTestView, TestFlow, TestFlowText, ValidatedFlow, ValidateFlow
 from flowise_dev_agent.contracts.flow_writes import (
     ApplyToFlow,
@@ -20,12 +19,11 @@ from flowise_dev_agent.contracts.flow_writes import (
     ImportFlow,
     PromoteFlow,
 )
-from flowise_dev_agent.contracts.requests import Question
 from flowise_dev_agent.contracts.turns import Conversation
 from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.flowise.models import HumanAnswer
 from flowise_dev_agent.patch import CanvasView
-from flowise_dev_agent.runtime.flows.chat import CHAT_ID_PATTERN, ChatAnswer, Said
+from flowise_dev_agent.runtime.flows.chat import ChatAnswer, Said
 from flowise_dev_agent.runtime.flows.flow_tests import FlowTestService
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter
 from flowise_dev_agent.runtime.flows.service import FlowService
@@ -63,40 +61,6 @@ Reference = Annotated[
 ]
 
 _WRITING = {202: {"model": FlowWriteResult, "description": "Still at it; see the session."}}
-
-
-class ChatDecision(BaseModel):
-    """A person's decision about the step at which a flow waits: `waits` of the answer before."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    node_id: str = Field(min_length=1, max_length=200)
-    decision: Literal["proceed", "reject"]
-    feedback: str = Field(default="", max_length=4_000)
-
-
-class ChatQuestion(BaseModel):
-    """The body of `POST /flows/{id}/chat`: a `question`, the fields of the flow's `form`, or a decision (`human`)."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    question: Question | None = None
-    form: JsonObject | None = Field(default=None, description="By the names of the fields.", max_length=100)
-    human: ChatDecision | None = None
-    files: list[UUID] = Field(
-        default_factory=list, max_length=10, description="Ids of `POST /attachments`; the flow reads their text."
-    )
-    chat_id: str | None = Field(
-        default=None, pattern=CHAT_ID_PATTERN, description="Of the answer before; a new conversation when left out."
-    )
-
-    @model_validator(mode="after")
-    def _says_one_thing(self) -> Self:
-        if sum(given is not None for given in (self.question, self.form, self.human)) != 1:
-            raise ValueError("Give one of `question`, `form` and `human`.")
-        if self.human and not self.chat_id:
-            raise ValueError("A decision needs the `chat_id` of the conversation that waits for it.")
-        return self
 
 
 @router.get("/flows", responses=declared(502, 504))

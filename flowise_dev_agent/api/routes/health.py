@@ -1,18 +1,18 @@
 """Is it alive, is it ready, what does it run on."""
 
 import asyncio
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from fastapi import APIRouter, HTTPException, Request, Response
-from pydantic import BaseModel, Field
 
 from flowise_dev_agent import __version__
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.observability.metrics import CONTENT_TYPE
 from flowise_dev_agent.reasoning.local_model import local_models, offer
-from flowise_dev_agent.runtime.admin.health import ProcessHealth, Readiness
-from flowise_dev_agent.runtime.admin.instances import FlowiseHealth, flowise_health
+from flowise_dev_agent.runtime.admin.health import HealthView, InfoView, ReadyView, ReasoningView
+from flowise_dev_agent.runtime.admin.instances import flowise_health
+from flowise_dev_agent.runtime.admin.public_settings import PublicSettings, public_settings
 from flowise_dev_agent.settings import ReasoningSettings
 
 _TEXT: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
@@ -26,29 +26,6 @@ worker_router = APIRouter(tags=["health"])
 async def get_live() -> dict[str, str]:
     """The process answers. Needs no key."""
     return {"status": "ok"}
-
-
-class ReadyView(Readiness):
-    """The service takes new work."""
-
-    status: Literal["ok"] = "ok"
-
-
-class ReasoningView(BaseModel):
-    """The reasoning engine and the model that plans."""
-
-    engine: str
-    model: str
-
-
-class HealthView(ProcessHealth):
-    """What the service runs on, and whether each part responds."""
-
-    version: str
-    reasoning: ReasoningView
-    flowise: dict[str, FlowiseHealth] = Field(description="By instance id.")
-    drift_policy: Literal["warn", "fail", "refresh"]
-    model_stand_in: bool = Field(description="The models in Flowise are a local stand-in.")
 
 
 @worker_router.get("/ready", responses=declared())
@@ -68,17 +45,6 @@ async def get_ready(request: Request) -> ReadyView:
 async def get_metrics(request: Request) -> Response:
     """What this process counts and how the service stands, for Prometheus."""
     return Response(await engine(request).metrics(), media_type=CONTENT_TYPE)
-
-
-class InfoView(BaseModel):
-    """What this service is, and with which model it could plan."""
-
-    version: str
-    reasoning: ReasoningView
-    local_models: list[str] = Field(
-        description="Models of an Ollama in reach. They are used only where settings say so."
-    )
-    offer: str | None = Field(description="Without a model: in one sentence, what one would change.")
 
 
 @router.get("/info", responses=declared())
@@ -109,3 +75,9 @@ async def get_health(request: Request, response: Response) -> HealthView:
         drift_policy=state.settings.flowise.schema_drift_policy,
         model_stand_in=state.settings.flowise.model_stand_in,
     )
+
+
+@router.get("/settings", responses=declared())
+async def get_settings(request: Request) -> PublicSettings:
+    """What the operator has set, as far as it shapes what people see."""
+    return public_settings(request.app.state.settings)

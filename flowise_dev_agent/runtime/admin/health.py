@@ -12,6 +12,7 @@ from flowise_dev_agent.observability.metrics import GaugeMetricFamily, expositio
 from flowise_dev_agent.persistence import Database, InstanceNodes
 from flowise_dev_agent.persistence.queue import RUN_QUEUE
 from flowise_dev_agent.persistence.queue_stats import QueueStats, read_database_health, read_queue_stats
+from flowise_dev_agent.runtime.admin.instances import FlowiseHealth
 from flowise_dev_agent.runtime.runs.worker import CONSUMERS, Worker
 from flowise_dev_agent.runtime.sessions.feed import Feed
 from flowise_dev_agent.runtime.sessions.views import public_statuses
@@ -60,6 +61,40 @@ class ProcessHealth(BaseModel):
     database: DatabaseState
     queue: QueueState | None = None
     knowledge: KnowledgeReport | None = Field(default=None, description="None while migrations are pending.")
+
+
+class ReadyView(Readiness):
+    """The service takes new work."""
+
+    status: Literal["ok"] = "ok"
+
+
+class ReasoningView(BaseModel):
+    """The reasoning engine and the model that plans."""
+
+    engine: str
+    model: str
+
+
+class HealthView(ProcessHealth):
+    """What the service runs on, and whether each part responds."""
+
+    version: str
+    reasoning: ReasoningView
+    flowise: dict[str, FlowiseHealth] = Field(description="By instance id.")
+    drift_policy: Literal["warn", "fail", "refresh"]
+    model_stand_in: bool = Field(description="The models in Flowise are a local stand-in.")
+
+
+class InfoView(BaseModel):
+    """What this service is, and with which model it could plan."""
+
+    version: str
+    reasoning: ReasoningView
+    local_models: list[str] = Field(
+        description="Models of an Ollama in reach. They are used only where settings say so."
+    )
+    offer: str | None = Field(description="Without a model: in one sentence, what one would change.")
 
 
 class HealthReporter:

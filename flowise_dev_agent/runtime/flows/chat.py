@@ -11,14 +11,12 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.chat import CHAT_ID_PATTERN, CHAT_PREFIX
 from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.errors import FlowiseTimeoutError, InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import HumanAnswer, Prediction
 
-#: Prefix of these conversations. It separates them from visitors' in Flowise, which cannot be read here.
-CHAT_PREFIX: Final = "fda-try-"
-CHAT_ID_PATTERN: Final = rf"^{CHAT_PREFIX}[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}$"
 _AT_A_TIME: Final = 4
 _TURN_SECS: Final = 30.0
 _LONGEST_ANSWER: Final = 32_000

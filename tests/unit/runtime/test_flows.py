@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.contracts.chat import CHAT_PREFIX
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow, Prediction
 from flowise_dev_agent.patch import AddNode, GraphIR, SetParam
-from flowise_dev_agent.runtime.flows.chat import CHAT_PREFIX, Said, TryOut
+from flowise_dev_agent.runtime.flows.chat import Said, TryOut
 from flowise_dev_agent.runtime.flows.views import change_of
 
 SECRET = "sk-abcdefghijklmnopqrstuvwx"

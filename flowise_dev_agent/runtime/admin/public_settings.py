@@ -2,14 +2,11 @@
 
 from typing import Any
 
-from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from flowise_dev_agent import __version__
-from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.settings import Phase, Settings
 
-router = APIRouter(tags=["health"])
 _PHASES: tuple[Phase, ...] = ("classify", "plan", "patch", "judge")
 
 
@@ -47,10 +44,8 @@ class PublicSettings(BaseModel):
     tracing: bool
 
 
-@router.get("/settings", responses=declared())
-async def get_settings(request: Request) -> PublicSettings:
+def public_settings(settings: Settings) -> PublicSettings:
     """What the operator has set, as far as it shapes what people see."""
-    settings: Settings = request.app.state.settings
     reasoning, server, flowise, limits = settings.reasoning, settings.server, settings.flowise, settings.limits
     retention = settings.retention
     return PublicSettings(
