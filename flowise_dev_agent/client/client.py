@@ -67,6 +67,11 @@ class AgentClient(FlowCalls, AdminCalls):
         """Read a session."""
         return read_answer(SessionView, await self._call("GET", f"/sessions/{session_id}"))
 
+    async def summary(self, session_id: UUID) -> str:
+        """The session on one page of Markdown."""
+        found = await self._call("GET", f"/sessions/{session_id}/summary")
+        return str(found["summary"])
+
     async def design(self, session_id: UUID) -> Design:
         """The flow that a session builds, part by part."""
         return read_answer(Design, await self._call("GET", f"/sessions/{session_id}/design"))

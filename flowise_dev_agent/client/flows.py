@@ -12,7 +12,7 @@ from flowise_dev_agent.client.transport import Http, read_answer
 
 if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
-    from flowise_dev_agent.contracts.change import SessionChange
+    from flowise_dev_agent.contracts.change import FlowChange, SessionChange
     from flowise_dev_agent.contracts.flow_tests import FlowTestView, TestFlow, ValidatedFlow, ValidateFlow
     from flowise_dev_agent.contracts.flow_writes import (
         ApplyToFlow,
@@ -145,11 +145,11 @@ class FlowCalls(Http):
         params = {name: value for name, value in given.items() if value is not None}
         return read_answer(NodeTypePage, await self._call("GET", "/nodes", params=params))
 
-    async def node_type(self, name: str, *, instance: str | None = None) -> "NodeTypeDetails":
-        """A node type with its inputs."""
+    async def node_type(self, name: str, *, instance: str | None = None, examples: bool = False) -> "NodeTypeDetails":
+        """A node type with its inputs, and with examples of its use if wanted."""
         from flowise_dev_agent.contracts.nodes import NodeTypeDetails
 
-        params = {"instance": instance} if instance else {}
+        params = ({"instance": instance} if instance else {}) | ({"examples": True} if examples else {})
         return read_answer(NodeTypeDetails, await self._call("GET", f"/nodes/{quote(name, safe='')}", params=params))
 
     async def node_options(self, name: str, param: str, *, instance: str | None = None) -> "NodeOptions":
@@ -177,6 +177,13 @@ class FlowCalls(Http):
 
         params = {"limit": limit} | ({"before": before} if before else {})
         return read_answer(NumberedVersions, await self._call("GET", f"/flows/{chatflow_id}/versions", params=params))
+
+    async def compare_flow(self, chatflow_id: str, before: str, after: str = "live") -> "FlowChange":
+        """Two versions of a flow, or one and the flow as it is now."""
+        from flowise_dev_agent.contracts.change import FlowChange
+
+        params = {"before": before, "after": after}
+        return read_answer(FlowChange, await self._call("GET", f"/flows/{chatflow_id}/compare", params=params))
 
     async def versions(self, session_id: UUID) -> "VersionList":
         """What a session's flow held before and after each of its writes, oldest first."""

@@ -4,6 +4,7 @@ from pydantic import Field, JsonValue
 
 from flowise_dev_agent.contracts.base import Contract, JsonObject
 from flowise_dev_agent.contracts.requests import RequestBody
+from flowise_dev_agent.patch import PatchOp
 
 
 class NodeTypeView(Contract):
@@ -32,11 +33,20 @@ class NodeInputView(Contract):
 
     name: str
     label: str
+    description: str = ""
     type: str = Field(description="Of an input for a connection: the classes that it takes, separated by `|`.")
-    required: bool
+    required: bool = Field(description="False for a field that only some settings of others show.")
     default: JsonValue = None
     options: list[str] = Field(default_factory=list)
     lists_options: bool = Field(default=False, description="The server lists what it may be set to.")
+
+
+class NodeExample(Contract):
+    """How a flow of the server's marketplace uses a node type."""
+
+    template: str = Field(description="Name of the template.")
+    type: str = Field(description="Chatflow or AgentflowV2.")
+    ops: list[PatchOp] = Field(description="The ops that add the node, set it and connect it.")
 
 
 class NodeTypeDetails(Contract):
@@ -50,6 +60,7 @@ class NodeTypeDetails(Contract):
         description="JSON Schema of its fields, without connections and credential. Keys with `x-` say what a form "
         "needs beside it: `x-show`, `x-hide`, `x-options`, `x-lists-options`, `x-config`, `x-variables`, `x-additional`"
     )
+    examples: list[NodeExample] = Field(default_factory=list, description="With `examples=true`.")
 
 
 class OptionsRequest(RequestBody):

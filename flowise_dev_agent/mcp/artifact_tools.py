@@ -6,6 +6,7 @@ from uuid import UUID
 from mcp_types import CallToolResult
 from pydantic import Field
 
+from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.contracts.node_artifacts import (
     ArtifactKind,
     ArtifactPage,
@@ -16,12 +17,13 @@ from flowise_dev_agent.contracts.node_artifacts import (
     MilestoneState,
     PlanPayload,
     PlanReport,
+    StoredPlan,
 )
+from flowise_dev_agent.mcp.arguments import SessionId
 from flowise_dev_agent.mcp.host import ToolContext, client_of
 from flowise_dev_agent.mcp.results import succeeded
 from flowise_dev_agent.sanitize import shortened
 
-SessionId = Annotated[UUID, Field(description="The session's id.")]
 WithArtifacts = Annotated[bool, Field(description="Also the artifacts that it follows from, newest first.")]
 Limit = Annotated[int, Field(ge=1, le=50, description="Of the artifacts, or of the memories.")]
 Offset = Annotated[int, Field(ge=0, le=100_000)]
@@ -32,15 +34,26 @@ async def get_plan(
 ) -> Annotated[CallToolResult, PlanReport]:
     """Get the plan of a session as stages with tasks, and how far each is."""
     page = await client_of(ctx).artifacts(session_id, kind="plan", limit=limit)
-    plans = [item.payload.plan for item in page.items if isinstance(item.payload, PlanPayload)]
-    plan = plans[0] if plans else None
-    lines = (
-        [f"- {task.task_id}: {task.status}: {task.title}" for stage in plan.stages for task in stage.tasks]
-        if plan
-        else []
-    )
+    plan = _newest(page)
     found = PlanReport(session_id=session_id, plan=plan, artifacts=page if include_artifacts else None)
-    return succeeded([plan.title if plan else "The session has no plan yet.", *lines], found)
+    return succeeded(plan_lines(plan), found)
+
+
+async def latest_plan(client: AgentClient, session_id: UUID) -> StoredPlan | None:
+    """The plan of a session as it is now."""
+    return _newest(await client.artifacts(session_id, kind="plan", limit=1))
+
+
+def plan_lines(plan: StoredPlan | None) -> list[str]:
+    """A plan as a list of its tasks."""
+    if plan is None:
+        return ["The session has no plan yet."]
+    tasks = [task for stage in plan.stages for task in stage.tasks]
+    return [plan.title, *(f"- {task.task_id}: {task.status}: {task.title}" for task in tasks)]
+
+
+def _newest(page: ArtifactPage) -> StoredPlan | None:
+    return next((item.payload.plan for item in page.items if isinstance(item.payload, PlanPayload)), None)
 
 
 async def get_memory(

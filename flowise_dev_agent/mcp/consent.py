@@ -64,13 +64,19 @@ async def confirmation(
     action = str(check_answer(view.interrupt, answer=answer, response=None)["action"])
     if not decides(view.interrupt.type, action):
         return Confirmation(confirm=True)
-    if not _can_ask(ctx):
-        raise NeedsPersonError(
-            f"'{action}' is a person's decision, and this client cannot ask one.",
-            hint=f"Ask the person to decide at {page_of(ctx, session_id)}, then call get_session.",
-            details={"page": page_of(ctx, session_id)},
-        )
-    return Elicit(_form_text(view, view.interrupt, answer), Confirmation)
+    return _asked(ctx, session_id, action, _form_text(view, view.interrupt, answer))
+
+
+async def rollback_confirmation(
+    ctx: ToolContext, session_id: UUID, version: str | None = None
+) -> Confirmation | Elicit[Confirmation]:
+    """The same for putting back a version of a session."""
+    if host_of(ctx).approval == "agent":
+        return Confirmation(confirm=True)
+    view = await client_of(ctx).get(session_id)
+    what = f"the version {version}" if version else "the first version"
+    text = f"An agent wants to put {what} of the session '{_name(view)}' back into its chatflow {view.chatflow_id}."
+    return _asked(ctx, session_id, "rollback", text)
 
 
 def check_confirmed(outcome: ElicitationResult[Confirmation]) -> None:
@@ -83,6 +89,16 @@ def check_confirmed(outcome: ElicitationResult[Confirmation]) -> None:
     )
 
 
+def _asked(ctx: ToolContext, session_id: UUID, action: str, text: str) -> Elicit[Confirmation]:
+    if not _can_ask(ctx):
+        raise NeedsPersonError(
+            f"'{action}' is a person's decision, and this client cannot ask one.",
+            hint=f"Ask the person to decide at {page_of(ctx, session_id)}, then call get_session.",
+            details={"page": page_of(ctx, session_id)},
+        )
+    return Elicit(text, Confirmation)
+
+
 def _can_ask(ctx: ToolContext) -> bool:
     """Over stateless HTTP only clients of protocol 2026-07-28 announce their capabilities and can be asked."""
     capabilities = ctx.client_capabilities
@@ -93,5 +109,8 @@ def _can_ask(ctx: ToolContext) -> bool:
 def _form_text(view: SessionView, interrupt: Interrupt, answer: Mapping[str, Any]) -> str:
     given = shortened(json.dumps(answer, ensure_ascii=False), _ANSWER_CHARS)
     asked = shortened(question_text(interrupt), _MESSAGE_CHARS)
-    name = view.session_name or shortened(view.requirement, _NAME_CHARS)
-    return f"An agent wants to answer a question of the session '{name}'.\n\n{asked}\n\nIts answer: {given}"
+    return f"An agent wants to answer a question of the session '{_name(view)}'.\n\n{asked}\n\nIts answer: {given}"
+
+
+def _name(view: SessionView) -> str:
+    return view.session_name or shortened(view.requirement, _NAME_CHARS)

@@ -73,8 +73,13 @@ def fitted_trace(trace: Trace) -> Trace:
 
 def succeeded(lines: Iterable[str], content: BaseModel) -> CallToolResult:
     """A tool's answer."""
-    text = shortened("\n".join(line for line in lines if line), _TEXT_CHARS)
+    text = shortened_text(line for line in lines if line)
     return CallToolResult(content=[TextContent(text=text)], structured_content=content.model_dump(mode="json"))
+
+
+def shortened_text(lines: Iterable[str]) -> str:
+    """Lines as a text that a model reads."""
+    return shortened("\n".join(lines), _TEXT_CHARS)
 
 
 def failed(problem: Mapping[str, Any]) -> CallToolResult:

@@ -3,22 +3,31 @@
 import hashlib
 import inspect
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
+from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer, RequestStateSecurity
-from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.exceptions import (
+    ResourceError,
+    ToolError,
+    UnexpectedResourceError,
+    UnexpectedToolError,
+)
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
-from pydantic import SecretStr, TypeAdapter, ValidationError
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import AnyUrl, SecretStr, TypeAdapter, ValidationError
 from starlette.types import Receive, Scope, Send
 
 from flowise_dev_agent import __version__
 from flowise_dev_agent.errors import AgentError
-from flowise_dev_agent.mcp import artifact_tools, tools, version_tools
+from flowise_dev_agent.mcp import artifact_tools, flow_tools, node_tools, session_tools
 from flowise_dev_agent.mcp.host import Host
+from flowise_dev_agent.mcp.prompts import PROMPTS
+from flowise_dev_agent.mcp.resources import RESOURCES
 from flowise_dev_agent.mcp.results import failed
 
 logger = logging.getLogger(__name__)
@@ -32,48 +41,42 @@ a chatflow in use changes only after its tested draft is accepted."""
 _CONFIRMATION_SECS: Final = 3_600.0
 _MAX_FIELDS: Final = 5
 
-_READ_ONLY: Final = ToolAnnotations(
-    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=True
-)
+
+def _acts(*, destroys: bool = False, repeatable: bool = False, outside: bool = True) -> ToolAnnotations:
+    """What a tool that changes something says of itself. `outside`: it reaches a Flowise server."""
+    return ToolAnnotations(
+        read_only_hint=False, destructive_hint=destroys, idempotent_hint=repeatable, open_world_hint=outside
+    )
+
+
+_READS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=True)
 _TOOLS: Final[tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...]] = (
-    (
-        tools.start_session,
-        "Start a session",
-        ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True),
-    ),
-    (tools.get_session, "Look at a session", _READ_ONLY),
-    (
-        tools.answer_question,
-        "Answer a session's question",
-        ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=True),
-    ),
-    (
-        tools.cancel_session,
-        "Cancel a session",
-        ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False),
-    ),
-    (tools.list_sessions, "List sessions", _READ_ONLY),
-    (tools.list_chatflows, "Find chatflows", _READ_ONLY),
-    (tools.read_chatflow, "Read a chatflow", _READ_ONLY),
-    (tools.search_catalogue, "Search nodes and templates", _READ_ONLY),
-    (tools.get_node_types, "List node types", _READ_ONLY),
-    (tools.get_node_details, "Show a node type", _READ_ONLY),
-    (tools.list_options, "List options of a param", _READ_ONLY),
-    (tools.check_flow, "Check a flow", _READ_ONLY),
-    (
-        tools.test_flow,
-        "Test a chatflow",
-        # What the flow's own tools do is done.
-        ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True),
-    ),
-    (tools.read_trace, "Show what happened in a test", _READ_ONLY),
-    (version_tools.list_versions, "List versions", _READ_ONLY),
-    (version_tools.compare_versions, "Compare versions", _READ_ONLY),
-    (artifact_tools.get_plan, "Show the plan", _READ_ONLY),
-    (artifact_tools.get_memory, "Find what is remembered", _READ_ONLY),
-    (artifact_tools.get_milestone, "Show the milestones", _READ_ONLY),
-    (artifact_tools.get_decision_artifact, "Show a decision", _READ_ONLY),
-    (artifact_tools.get_node_artifact, "Show artifacts", _READ_ONLY),
+    (session_tools.start_session, "Start a session", _acts()),
+    (session_tools.get_session, "Look at a session", _READS),
+    (session_tools.answer_question, "Answer a session's question", _acts(destroys=True, repeatable=True)),
+    (session_tools.cancel_session, "Cancel a session", _acts(destroys=True, repeatable=True, outside=False)),
+    (session_tools.list_sessions, "List sessions", _READS),
+    (session_tools.read_trace, "Show what happened in a test", _READS),
+    (flow_tools.list_chatflows, "Find chatflows", _READS),
+    (flow_tools.read_chatflow, "Read a chatflow", _READS),
+    (flow_tools.export_chatflow, "Export a chatflow", _READS),
+    (flow_tools.check_flow, "Check a flow", _READS),
+    # What the flow's own tools do is done.
+    (flow_tools.test_flow, "Test a chatflow", _acts(destroys=True)),
+    (flow_tools.list_versions, "List versions of a session", _READS),
+    (flow_tools.compare_versions, "Compare versions of a session", _READS),
+    (flow_tools.list_chatflow_versions, "List versions of a chatflow", _READS),
+    (flow_tools.compare_chatflow_versions, "Compare versions of a chatflow", _READS),
+    (flow_tools.rollback, "Put a version back", _acts(destroys=True, repeatable=True)),
+    (node_tools.search_catalogue, "Search nodes and templates", _READS),
+    (node_tools.get_node_types, "List node types", _READS),
+    (node_tools.get_node_details, "Show node types", _READS),
+    (node_tools.list_options, "List options of a param", _READS),
+    (artifact_tools.get_plan, "Show the plan", _READS),
+    (artifact_tools.get_memory, "Find patterns", _READS),
+    (artifact_tools.get_milestone, "Show the milestones", _READS),
+    (artifact_tools.get_decision_artifact, "Show a decision", _READS),
+    (artifact_tools.get_node_artifact, "Show artifacts", _READS),
 )
 
 
@@ -100,6 +103,10 @@ class AgentMcpServer(MCPServer[Host]):
             # Nothing here changes while the server runs, and subscriptions would hold connections.
             subscriptions=False,
         )
+        for address, title, function in RESOURCES:
+            self.resource(address, title=title, mime_type="text/markdown")(function)
+        for prompt in PROMPTS:
+            self.add_prompt(prompt)
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Host, Any] | None = None
@@ -108,7 +115,17 @@ class AgentMcpServer(MCPServer[Host]):
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
-            return failed(_problem(name, error))
+            return failed(_problem(name, error, isinstance(error, UnexpectedToolError)))
+
+    async def read_resource(
+        self, uri: AnyUrl | str, context: Context[Host, Any] | None = None
+    ) -> Iterable[ReadResourceContents] | InputRequiredResult:
+        """Read a resource. Errors are those of the protocol, with the problem as their data."""
+        try:
+            return await super().read_resource(uri, context)
+        except ResourceError as error:
+            problem = _problem(str(uri), error, isinstance(error, UnexpectedResourceError))
+            raise MCPError(code=INVALID_PARAMS, message=problem["detail"], data=problem) from None
 
 
 class McpEndpoint:
@@ -154,12 +171,12 @@ def _state_security(secret: SecretStr | None) -> RequestStateSecurity:
     return RequestStateSecurity(keys=[key], ttl=_CONFIRMATION_SECS)
 
 
-def _problem(name: str, error: ToolError) -> dict[str, Any]:
+def _problem(name: str, error: ToolError | ResourceError, unexpected: bool) -> dict[str, Any]:
     cause = error.__cause__
     if isinstance(cause, AgentError):
         return cause.as_problem()
-    if isinstance(error, UnexpectedToolError):
-        logger.error("unexpected error in tool %s", name, exc_info=cause)
+    if unexpected:
+        logger.error("unexpected error in %s", name, exc_info=cause)
         return {
             "code": "internal_error",
             "detail": "Something unexpected went wrong inside the service.",

@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
 
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.people import KEY, LOCKED, MakeService, SharedService, http_of, make_flow
+from tests.e2e.people import KEY, LOCKED, MakeService, SharedService, http_of, make_flow, nodes_of, ok
 from tests.e2e.service import ServiceProcess
 
 REQUIREMENT = "Build a customer support chatbot with GPT-4o and memory"
@@ -60,6 +60,11 @@ class Agent:
         session = report["session"]
         given = {"session_id": session["session_id"], "interrupt_id": session["interrupt"]["id"], "answer": answer}
         return await self.session("answer_question", **given)
+
+    async def read(self, address: str) -> str:
+        """The text of a resource."""
+        (content,) = (await self._client.read_resource(f"flowise-dev-agent://{address}")).contents
+        return content.text
 
     async def refused(self, tool: str, **arguments: Any) -> str:
         """The code of the error of a call that fails."""
@@ -187,3 +192,74 @@ async def test_a_desktop_client_changes_a_chatflow_by_stdio(
         hits = (await http.get("/knowledge/search?query=buffer memory&limit=2")).json()
         assert "bufferMemory" in [hit["name"] for hit in hits["nodes"]]
         assert (await http.get("/knowledge/search?query=x&instance=none")).json()["code"] == "invalid_input"
+
+
+async def test_an_agent_reads_versions_compares_exports_tests_and_puts_one_back(
+    shared_service: SharedService, flowise_client: FlowiseClient
+) -> None:
+    row = await make_flow(flowise_client, deployed=True)
+    service, person = await shared_service(**LOCKED), Person()
+    model = next(name for name in nodes_of(row) if name.startswith("chatOpenAI"))
+    op = {"op_type": "SetParam", "node_id": model, "param_name": "temperature", "value": "0.1"}
+    async with http_of(service, KEY) as http:
+        applied = await ok(await http.post(f"/flows/{row.id}/apply?wait=60", json={"ops": [op]}))
+    session_id = applied["session_id"]
+
+    async with over_http(service, KEY, person) as agent:
+        versions = await agent.call("list_versions", session_id=session_id)
+        assert [one["label"] for one in versions.structured_content["versions"]] == ["v1.0", "v2.0"]
+        compared = await agent.call("compare_versions", session_id=session_id)
+        assert "temperature" in compared.structured_content["text"]
+        numbered = (await agent.call("list_chatflow_versions", chatflow_id=row.id)).structured_content["versions"]
+        assert [(one["name"], one["session_id"]) for one in numbered] == [("v2", session_id), ("v1", session_id)]
+        first = {"chatflow_id": row.id, "before": "v1"}
+        differs = (await agent.call("compare_chatflow_versions", **first)).structured_content["difference"]
+        assert "temperature" in differs["text"]
+
+        checked = await agent.call("check_flow", chatflow_id=row.id)
+        assert checked.structured_content["validation"]["valid"]
+        exported = await agent.call("export_chatflow", chatflow_id=row.id)
+        assert exported.structured_content["sha256"] == applied["sha256"]
+        sent = await agent.call("check_flow", flow_data=exported.structured_content["flow_data"])
+        assert sent.structured_content["validation"]["valid"], sent.content
+        tested = await agent.call("test_flow", chatflow_id=row.id, wait_secs=60)
+        assert tested.structured_content["passed"], tested.content
+        assert [said for said in agent.told if said.startswith("The test is ")]
+
+        put_back = await agent.call("rollback", session_id=session_id)
+        assert (put_back.structured_content["label"], put_back.is_error) == ("v1.0", False)
+        assert len(person.asked) == 1
+        assert (await flowise_client.get_chatflow(row.id)).flow_data == row.flow_data
+        assert not (await agent.call("compare_chatflow_versions", **first)).structured_content["difference"]["changed"]
+        shown = await agent.read(f"sessions/{session_id}/difference")
+        assert "temperature" in shown
+        assert row.name in await agent.read(f"chatflows/{row.id}")
+
+
+async def test_an_agent_asks_for_several_node_types_with_schemas_and_examples(
+    shared_service: SharedService, flowise_client: FlowiseClient
+) -> None:
+    service = await shared_service(**LOCKED)
+    nodes = [{"node_type": "chatOpenAI"}, {"node_type": "Agent Flows", "subtype": "conditionAgentflow"}]
+    async with over_http(service, KEY) as agent:
+        asked = {"nodes": nodes, "include_examples": True, "include_schemas": True}
+        model, condition = (await agent.call("get_node_details", **asked)).structured_content["nodes"]
+        assert (model["subtype"], model["node_type"], model["name"]) == ("chatOpenAI", "Chat Models", "OpenAI")
+        params = {one["name"]: one for one in model["parameters"]}
+        assert params["modelName"]["required"]
+        assert params["modelName"]["lists_options"]
+        assert params["temperature"]["enum_values"] is None
+        assert params["reasoningEffort"]["enum_values"] == ["low", "medium", "high", "xhigh"]
+        assert not params["reasoningEffort"]["required"]
+        assert "cache" in [one["name"] for one in model["connections"]]
+        assert model["input_params_schema"]["properties"]["temperature"]["type"] == "number"
+        assert condition["input_params_schema"]["properties"]["conditions"]["type"] == "array"
+        for shown, name in ((model, "chatOpenAI"), (condition, "conditionAgentflow")):
+            for example in shown["examples"]:
+                assert example["ops"][0]["op_type"] == "AddNode"
+                assert example["ops"][0]["node_name"] == name
+        assert model["examples"]
+        assert condition["examples"]
+        plain = (await agent.call("get_node_details", nodes=nodes)).structured_content["nodes"]
+        assert all(one["examples"] is None and one["input_params_schema"] is None for one in plain)
+        assert await agent.refused("get_node_details", nodes=[{"node_type": "chatOpenAl"}]) == "node_type_not_found"

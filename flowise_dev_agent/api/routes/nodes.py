@@ -27,16 +27,20 @@ async def list_nodes(
     return await engine(request).node_types.list(instance, query=q, category=category, limit=limit, cursor=cursor)
 
 
-@router.get("/{name}", responses=declared())
+@router.get("/{name}", responses=declared(404, 502, 504))
 async def get_node(
     request: Request,
     name: Name,
     instance: Instance = None,
     options: Annotated[bool, Query(description="Put what the server lists for its fields into `form`.")] = False,
+    examples: Annotated[bool, Query(description="Also how flows of the server's marketplace use it.")] = False,
 ) -> NodeTypeDetails:
     """A node type with its inputs, and a JSON Schema of its fields for a form; an unknown name is an error that lists
     close ones."""
-    return await engine(request).node_types.details(instance, name, with_options=options)
+    found = await engine(request).node_types.details(instance, name, with_options=options)
+    if not examples:
+        return found
+    return found.model_copy(update={"examples": await engine(request).catalogue.examples(name, instance=instance)})
 
 
 @router.post("/{name}/options", responses=declared())

@@ -2,18 +2,22 @@
 
 import asyncio
 import math
+from collections.abc import Sequence
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from flowise_dev_agent.contracts.nodes import NodeTypeView
+from flowise_dev_agent.contracts.change import public_ops
+from flowise_dev_agent.contracts.nodes import NodeExample, NodeTypeView
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.knowledge.templates import Template, TemplateKnowledge
+from flowise_dev_agent.patch import AddNode, Connect, Disconnect, PatchOp, decompile
 from flowise_dev_agent.persistence import Database, InstanceNodes, InstanceTemplates
 from flowise_dev_agent.runtime.admin.node_types import node_type_view
 
 MOST_HITS: Final = 50
+_MOST_EXAMPLES: Final = 2
 
 
 class _View(BaseModel):
@@ -64,6 +68,37 @@ class CatalogueService:
             nodes=[node_type_view(schema) for schema in found],
             templates=[_template(template) for template in fitting],
         )
+
+    async def examples(self, node_type: str, *, instance: str | None) -> list[NodeExample]:
+        """How the smallest flows of the server's marketplace use a node type. Raises FlowiseError when the server has
+        to be asked for them and cannot be."""
+        client = self._instances.client(instance)
+        known = instance or self._instances.default_id
+        schemas = (await self._nodes.store(known, client)).schemas
+        templates = (await self._templates.store(known, client.endpoint)).all()
+        using = [one for one in templates if node_type in one.nodes and one.graph]
+        using.sort(key=lambda one: len(one.nodes))
+        found: list[NodeExample] = []
+        for one in using[:_MOST_EXAMPLES]:
+            text = await self._templates.content(known, client, one.name, one.type)
+            ops = await asyncio.to_thread(decompile, text, schemas)
+            found.append(NodeExample(template=one.name, type=one.type, ops=public_ops(_about(node_type, ops))))
+        return found
+
+
+def _about(node_type: str, ops: Sequence[PatchOp]) -> list[PatchOp]:
+    """The ops that add the first node of a type, set it and connect it."""
+    node_id = next(op.node_id for op in ops if isinstance(op, AddNode) and op.node_name == node_type)
+    return [
+        op
+        for op in ops
+        if op.op_type != "SetPosition"
+        and (
+            node_id in (op.source_node_id, op.target_node_id)
+            if isinstance(op, Connect | Disconnect)
+            else op.node_id == node_id
+        )
+    ]
 
 
 def _template(template: Template) -> TemplateHit:

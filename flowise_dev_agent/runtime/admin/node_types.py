@@ -138,10 +138,14 @@ def node_type_view(schema: NodeSchema) -> NodeTypeView:
         category=schema.category,
         kind=KIND_OF_CATEGORY.get(schema.category, "CHATFLOW"),
         version=schema.version,
-        description=shortened(_MARKUP.sub(" ", schema.description), _DESCRIPTION_CHARS),
+        description=_plain(schema.description),
         credentials=list(schema.credential_names),
         deprecated=schema.deprecated,
     )
+
+
+def _plain(text: str) -> str:
+    return shortened(_MARKUP.sub(" ", text), _DESCRIPTION_CHARS)
 
 
 def _input(entry: InputEntry) -> NodeInputView:
@@ -149,8 +153,9 @@ def _input(entry: InputEntry) -> NodeInputView:
     return NodeInputView(
         name=entry["name"],
         label=entry.get("label") or entry["name"],
+        description=_plain(str(entry.get("description") or "")),
         type=entry["type"] if is_param else entry["type"].replace(" ", ""),
-        required=not entry.get("optional"),
+        required=not entry.get("optional") and not entry.get("show"),
         default=entry.get("default"),
         options=[str(option["name"]) for option in entry.get("options") or ()],
         lists_options=bool(entry.get("loadMethod")),

@@ -60,6 +60,23 @@ async def test_a_client_that_cannot_ask_is_told_where_the_person_decides(
     assert "resume" not in names_of(engine)
 
 
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_person_confirms_a_rollback_and_without_their_yes_nothing_is_put_back(
+    engine: EngineDouble, asks: UUID, mode: str
+) -> None:
+    given = {"session_id": str(asks), "version": "v1.0"}
+    for person, code in ((Person("decline"), "person_declined"), (None, "needs_person")):
+        async with client_of(server_of(engine), mode=mode, person=person) as client:
+            assert problem_of(await client.call_tool("rollback", given))["code"] == code
+    assert engine.versions.calls == []
+    person = Person(confirm=True)
+    async with client_of(server_of(engine), mode=mode, person=person) as client:
+        result = await client.call_tool("rollback", given)
+    assert result.structured_content["label"] == "v1.0"
+    assert "v1.0" in person.asked[0]
+    assert engine.versions.calls == [("rollback", asks, "v1.0")]
+
+
 async def test_an_operator_may_let_agents_decide(engine: EngineDouble, asks: UUID) -> None:
     person = Person("decline")
     async with client_of(server_of(engine, approval="agent"), person=person) as client:

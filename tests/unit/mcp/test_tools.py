@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from flowise_dev_agent.contracts.events import SessionEvent
+from flowise_dev_agent.contracts.flow_writes import FlowDocument
 from flowise_dev_agent.contracts.session import ResultView
 from flowise_dev_agent.contracts.verdict import Trace, TracedTurn, TraceStep
 from flowise_dev_agent.errors import DatabaseUnavailableError, SessionConflictError
@@ -26,7 +27,8 @@ from tests.unit.mcp.conftest import (
 READS = {
     *("get_session", "list_sessions", "list_chatflows", "read_chatflow"),
     *("search_catalogue", "get_node_types", "get_node_details", "list_options"),
-    *("check_flow", "read_trace", "list_versions", "compare_versions"),
+    *("check_flow", "read_trace", "list_versions", "compare_versions", "export_chatflow"),
+    *("list_chatflow_versions", "compare_chatflow_versions"),
     *("get_plan", "get_memory", "get_milestone", "get_decision_artifact", "get_node_artifact"),
 }
 
@@ -35,14 +37,15 @@ READS = {
 async def test_every_tool_has_schemas_a_description_and_honest_hints(engine: EngineDouble, mode: str) -> None:
     async with client_of(server_of(engine), mode=mode) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert set(tools) == READS | {"start_session", "answer_question", "cancel_session", "test_flow"}
+    destroys = {"answer_question", "cancel_session", "test_flow", "rollback"}
+    assert set(tools) == READS | destroys | {"start_session"}
     for name, tool in tools.items():
         assert tool.description
         assert tool.output_schema is not None
         assert tool.input_schema["additionalProperties"] is False
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint is (name in READS)
-        assert tool.annotations.destructive_hint is (name in {"answer_question", "cancel_session", "test_flow"})
+        assert tool.annotations.destructive_hint is (name in destroys)
     assert "person" in str(tools["answer_question"].description)
     assert "confirmed" not in tools["answer_question"].input_schema["properties"]
 
@@ -144,13 +147,31 @@ async def test_lists_take_filters_and_are_short(engine: EngineDouble, asks: UUID
 async def test_node_types_are_listed_shown_and_their_options_read(engine: EngineDouble) -> None:
     async with client_of(server_of(engine)) as client:
         listed = await client.call_tool("get_node_types", {"query": "openai"})
-        details = await client.call_tool("get_node_details", {"name": "chatOpenAI"})
+        details = await client.call_tool("get_node_details", {"nodes": [{"node_type": "chatOpenAI"}]})
         options = await client.call_tool("list_options", {"node": "chatOpenAI", "param": "modelName"})
-        unknown = await client.call_tool("get_node_details", {"name": "chatOpenAl"})
+        unknown = await client.call_tool("get_node_details", {"nodes": [{"node_type": "chatOpenAl"}]})
+        elsewhere = {"node_type": "Tools", "subtype": "chatOpenAI"}
+        misplaced = await client.call_tool("get_node_details", {"nodes": [elsewhere]})
     assert listed.structured_content["total"] == 1
     assert text_of(details) == "### chatOpenAI"
     assert options.structured_content["options"][0]["name"] == "gpt-4o"
     assert problem_of(unknown)["hint"] == "Close names: chatOpenAI."
+    assert problem_of(misplaced)["detail"] == "chatOpenAI is not of the category 'Tools', but of 'Chat Models'."
+
+
+async def test_a_flow_too_large_for_an_answer_is_not_exported(
+    engine: EngineDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def document(chatflow_id: str, instance: str | None) -> FlowDocument:
+        return FlowDocument(
+            id=chatflow_id, name="Big", type="CHATFLOW", flow_data="x" * 400_001, sha256="ab" * 32, updated="d"
+        )
+
+    monkeypatch.setattr(engine.flows, "document", document)
+    async with client_of(server_of(engine)) as client:
+        result = await client.call_tool("export_chatflow", {"chatflow_id": str(uuid4())})
+    assert problem_of(result)["code"] == "invalid_input"
+    assert "flowise-dev-agent export" in problem_of(result)["hint"]
 
 
 async def test_versions_of_a_session_are_listed_and_compared(engine: EngineDouble, asks: UUID) -> None:

@@ -5795,11 +5795,37 @@ export interface components {
             type: "node_error";
         };
         /**
+         * NodeExample
+         * @description How a flow of the server's marketplace uses a node type.
+         */
+        NodeExample: {
+            /**
+             * Ops
+             * @description The ops that add the node, set it and connect it.
+             */
+            ops: (components["schemas"]["AddNode"] | components["schemas"]["SetParam"] | components["schemas"]["UnsetParam"] | components["schemas"]["Connect"] | components["schemas"]["Disconnect"] | components["schemas"]["BindCredential"] | components["schemas"]["RemoveNode"] | components["schemas"]["ReplaceNode"] | components["schemas"]["UpgradeNode"] | components["schemas"]["SetLabel"] | components["schemas"]["SetOutput"] | components["schemas"]["SetPosition"] | components["schemas"]["SetParent"])[];
+            /**
+             * Template
+             * @description Name of the template.
+             */
+            template: string;
+            /**
+             * Type
+             * @description Chatflow or AgentflowV2.
+             */
+            type: string;
+        };
+        /**
          * NodeInputView
          * @description A param of a node type, or an input that another node is connected to.
          */
         NodeInputView: {
             default: components["schemas"]["JsonValue"];
+            /**
+             * Description
+             * @default
+             */
+            description: string;
             /** Label */
             label: string;
             /**
@@ -5812,7 +5838,10 @@ export interface components {
             name: string;
             /** Options */
             options: string[];
-            /** Required */
+            /**
+             * Required
+             * @description False for a field that only some settings of others show.
+             */
             required: boolean;
             /**
              * Type
@@ -5896,6 +5925,11 @@ export interface components {
         NodeTypeDetails: {
             /** Card */
             card: string;
+            /**
+             * Examples
+             * @description With `examples=true`.
+             */
+            examples: components["schemas"]["NodeExample"][];
             /**
              * Form
              * @description JSON Schema of its fields, without connections and credential. Keys with `x-` say what a form needs beside it: `x-show`, `x-hide`, `x-options`, `x-lists-options`, `x-config`, `x-variables`, `x-additional`
@@ -11677,6 +11711,8 @@ export interface operations {
                 instance?: string | null;
                 /** @description Put what the server lists for its fields into `form`. */
                 options?: boolean;
+                /** @description Also how flows of the server's marketplace use it. */
+                examples?: boolean;
             };
             header?: never;
             path: {
@@ -11700,12 +11736,18 @@ export interface operations {
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
             500: components["responses"]["Problem500"];
+            /** @description Bad Gateway */
+            502: components["responses"]["Problem502"];
             /** @description Service Unavailable */
             503: components["responses"]["Problem503"];
+            /** @description Gateway Timeout */
+            504: components["responses"]["Problem504"];
         };
     };
     list_options: {

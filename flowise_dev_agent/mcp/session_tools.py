@@ -1,22 +1,16 @@
-"""The tools. Those for sessions: start, get, answer, cancel, list; and those that read chatflows and the catalogue."""
+"""The tools for sessions: start, get, answer, cancel, list, and the trace of a test."""
 
 import asyncio
 import hashlib
 import json
 from contextlib import aclosing, suppress
 from typing import Annotated, Any, Final, Literal
-from uuid import UUID
 
 from mcp.server.mcpserver import ElicitationResult, Resolve
 from mcp_types import CallToolResult
 from pydantic import Field, ValidationError
 
 from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient
-from flowise_dev_agent.contracts.flow_tests import FlowTestView, TestFlow, ValidatedFlow, ValidateFlow
-from flowise_dev_agent.contracts.flow_writes import MAX_FLOW_CHARS
-from flowise_dev_agent.contracts.nodes import NodeOptions, NodeTypeDetails, NodeTypePage
-from flowise_dev_agent.contracts.plan import TestCase
-from flowise_dev_agent.contracts.question_text import test_lines
 from flowise_dev_agent.contracts.requests import (
     Line,
     LongText,
@@ -28,6 +22,7 @@ from flowise_dev_agent.contracts.requests import (
 from flowise_dev_agent.contracts.session import PublicStatus, SessionPage, SessionView
 from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.mcp.arguments import SessionId, WaitSecs
 from flowise_dev_agent.mcp.consent import Confirmation, action_lines, check_confirmed, confirmation
 from flowise_dev_agent.mcp.host import ToolContext, client_of, host_of, page_of
 from flowise_dev_agent.mcp.results import (
@@ -38,22 +33,10 @@ from flowise_dev_agent.mcp.results import (
     session_lines,
     succeeded,
 )
-from flowise_dev_agent.runtime.admin.catalogue import MOST_HITS, CatalogueHits
-from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary
 
 #: Types of the events that are reported as progress.
 _PROGRESS: Final = frozenset({"node_start", "node_end", "retry", "fallback", "write", "test"})
 
-SessionId = Annotated[UUID, Field(description="The session's id.")]
-WaitSecs = Annotated[
-    float,
-    Field(
-        ge=0,
-        le=300,
-        description="Seconds to wait for the next question or the end; keep it below your client's own time limit.",
-    ),
-]
-Instance = Annotated[str | None, Field(max_length=200, description="Flowise instance; the default one when left out.")]
 Report = Annotated[CallToolResult, SessionReport]
 
 
@@ -178,127 +161,6 @@ async def list_sessions(
     ]
     more = f"More with cursor {page.next_cursor}" if page.next_cursor else ""
     return succeeded([*(lines or ["No sessions match."]), more], page)
-
-
-async def list_chatflows(
-    ctx: ToolContext,
-    query: Annotated[str, Field(max_length=200, description="Each word must begin a word of the flow.")] = "",
-    instance: Instance = None,
-    limit: Annotated[int, Field(ge=1, le=100)] = 20,
-) -> Annotated[CallToolResult, FlowPage]:
-    """Find chatflows and agentflows of a Flowise server by name, id, tags, node types and prompts; without a query the
-    most recently changed ones. Drafts of sessions are left out."""
-    page = await client_of(ctx).find_flows(query, instance=instance, limit=limit)
-    lines = [f"- {row.id} {row.name} ({row.type}, {row.nodes} nodes, changed {row.updated})" for row in page.flows]
-    return succeeded([f"{len(page.flows)} of {page.total} matching chatflows:", *lines], page)
-
-
-async def read_chatflow(
-    ctx: ToolContext,
-    chatflow_id: Annotated[UUID, Field(description="The chatflow's id (see list_chatflows).")],
-    instance: Instance = None,
-) -> Annotated[CallToolResult, FlowSummary]:
-    """Describe a chatflow: its nodes with their settings, and how they are connected. Credentials and secrets are never
-    shown."""
-    found = await client_of(ctx).flow_summary(str(chatflow_id), instance=instance)
-    return succeeded([f"{found.flow.name} ({found.flow.type}) {found.flow.url or ''}", found.summary], found)
-
-
-async def search_catalogue(
-    ctx: ToolContext,
-    query: Annotated[Line, Field(description="What is looked for, such as 'vector store' or 'web search tool'.")],
-    instance: Instance = None,
-    limit: Annotated[int, Field(ge=1, le=MOST_HITS, description="Of node types, and of templates.")] = 10,
-) -> Annotated[CallToolResult, CatalogueHits]:
-    """Find what chatflows can be made of on a Flowise server: node types, and marketplace templates of such flows.
-    Useful to word a requirement; the service itself needs no node names."""
-    hits = await client_of(ctx).search_catalogue(query, instance=instance, limit=limit)
-    nodes = [f"- {hit.name} ({hit.label}, {hit.category}): {hit.description}" for hit in hits.nodes]
-    templates = [f"- {hit.name} ({hit.type}): {', '.join(hit.nodes)}" for hit in hits.templates]
-    return succeeded(["Node types:", *(nodes or ["none"]), "Templates:", *(templates or ["none"])], hits)
-
-
-async def get_node_types(
-    ctx: ToolContext,
-    query: Annotated[str, Field(max_length=200, description="Words; all node types without any.")] = "",
-    category: Annotated[str | None, Field(max_length=100, description="Such as 'Chat Models'.")] = None,
-    instance: Instance = None,
-    limit: Annotated[int, Field(ge=1, le=200)] = 50,
-    cursor: Annotated[str | None, Field(max_length=200, description="next_cursor of the page before.")] = None,
-) -> Annotated[CallToolResult, NodeTypePage]:
-    """List node types of a Flowise server, by words and category."""
-    page = await client_of(ctx).node_types(query, category=category, instance=instance, limit=limit, cursor=cursor)
-    lines = [f"- {node.name} ({node.label}, {node.category}): {node.description}" for node in page.nodes]
-    more = f"More with cursor {page.next_cursor}" if page.next_cursor else ""
-    return succeeded([f"{len(page.nodes)} of {page.total} node types:", *lines, more], page)
-
-
-async def get_node_details(
-    ctx: ToolContext,
-    name: Annotated[Line, Field(description="Name of a node type, such as chatOpenAI (see get_node_types).")],
-    instance: Instance = None,
-) -> Annotated[CallToolResult, NodeTypeDetails]:
-    """Show a node type: its params, what can be connected to it, its outputs and credential."""
-    found = await client_of(ctx).node_type(name, instance=instance)
-    return succeeded([found.card], found)
-
-
-async def list_options(
-    ctx: ToolContext,
-    node: Annotated[Line, Field(description="Name of a node type.")],
-    param: Annotated[Line, Field(description="Name of a param whose options the server lists, such as modelName.")],
-    instance: Instance = None,
-) -> Annotated[CallToolResult, NodeOptions]:
-    """List what a param of a node type may be set to: models of a provider, tools, document stores, flows."""
-    found = await client_of(ctx).node_options(node, param, instance=instance)
-    lines = [f"- {option.name} ({option.label})" for option in found.options]
-    return succeeded([f"{found.node}.{found.param}:", *(lines or ["The server lists nothing."])], found)
-
-
-async def check_flow(
-    ctx: ToolContext,
-    chatflow_id: Annotated[
-        UUID | None, Field(description="Id of a chatflow on the server; or give flow_data instead.")
-    ] = None,
-    flow_data: Annotated[
-        str | None, Field(max_length=MAX_FLOW_CHARS, description="`flowData` as text, of a flow made elsewhere.")
-    ] = None,
-    instance: Instance = None,
-) -> Annotated[CallToolResult, ValidatedFlow]:
-    """Check a flow against what a Flowise server has, and write nothing: errors would keep it from being written."""
-    client = client_of(ctx)
-    if (chatflow_id is None) == (flow_data is None):
-        raise InvalidInputError("Give either `chatflow_id` or `flow_data`.")
-    given: dict[str, Any] = {"flow_data": flow_data}
-    if chatflow_id is not None:
-        found = await client.export_flow(str(chatflow_id), instance=instance)
-        given = {"flow_data": found.flow_data, "kind": found.type}
-    checked = await client.validate_flow(ValidateFlow(**given), instance=instance)
-    said = checked.validation
-    lines = [f"- {finding.severity}: {finding.text}" for finding in (*said.errors, *said.warnings)]
-    return succeeded(["Valid." if said.valid else "Not valid.", *lines], checked)
-
-
-async def test_flow(
-    ctx: ToolContext,
-    chatflow_id: Annotated[UUID, Field(description="The chatflow's id (see list_chatflows).")],
-    tests: Annotated[
-        list[TestCase] | None,
-        Field(max_length=10, description="Conversations with what is expected; one plain question when left out."),
-    ] = None,
-    trials: Annotated[int, Field(ge=1, le=10, description="How often each conversation has to pass.")] = 1,
-    instance: Instance = None,
-    wait_secs: WaitSecs = 120,
-) -> Annotated[CallToolResult, FlowTestView]:
-    """Ask a chatflow test questions, in conversations that are removed afterwards; nothing is written to it.
-
-    What the flow's own tools do is done: ask the person first where they send or change something.
-    """
-    test = TestFlow(tests=tests or [], trials=trials)
-    view = await client_of(ctx).test_flow(test, str(chatflow_id), instance=instance, wait=wait_secs)
-    error = f"{view.error.code}: {view.error.detail}" if view.error else ""
-    result = {True: "All passed.", False: "Not all passed.", None: f"Test {view.id}: {view.status}."}[view.passed]
-    return succeeded([result, error, *test_lines(view.trials)], view)
 
 
 async def read_trace(
