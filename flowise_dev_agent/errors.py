@@ -280,6 +280,12 @@ class KeyConflictError(AgentError):
     code = "key_conflict"
 
 
+class ConnectionNotStorableError(AgentError):
+    """A connection that the environment sets, or a service that may keep no keys; nothing was changed."""
+
+    code = "connection_not_storable"
+
+
 class DeliveryNotFoundError(AgentError):
     """The session has no webhook delivery with this id."""
 

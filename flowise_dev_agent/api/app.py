@@ -21,6 +21,7 @@ from flowise_dev_agent.api.origin import OriginMiddleware
 from flowise_dev_agent.api.routes import (
     attachments,
     audit,
+    connections,
     credentials,
     deliveries,
     designs,
@@ -39,7 +40,6 @@ from flowise_dev_agent.api.routes import (
     sign_in,
     versions,
 )
-from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.runtime.runtime import Runtime
 from flowise_dev_agent.settings import Settings
 
@@ -54,7 +54,6 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(app.state.instances.aclose)
             if people is not None:
                 stack.push_async_callback(people.aclose)
             if engine is None:
@@ -92,8 +91,6 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     app.state.engine = engine
     app.state.stopping = False
     app.state.sign_in = people
-    #: For the health report only; sessions use the engine's.
-    app.state.instances = Instances(settings.flowise)
     app.state.limiter = limiter = build_limiter(settings.server)
     problems.install(app)
     app.include_router(sessions.build_router(settings.server, limiter))
@@ -106,6 +103,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     app.include_router(sign_in.router)
     app.include_router(audit.router)
     app.include_router(instances.router)
+    app.include_router(connections.router)
     app.include_router(credentials.router)
     app.include_router(knowledge.router)
     app.include_router(nodes.router)

@@ -47,6 +47,7 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.SignInUnavailableError: 503,
     errors.OwnerNotFoundError: 404,
     errors.KeyConflictError: 409,
+    errors.ConnectionNotStorableError: 409,
     errors.DeliveryNotFoundError: 404,
     errors.AttachmentNotFoundError: 404,
     errors.ArtifactNotFoundError: 404,

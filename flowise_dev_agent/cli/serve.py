@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from flowise_dev_agent.cli.console import say, warn
-from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.runtime.admin.instances import flowise_health
 from flowise_dev_agent.runtime.runtime import Runtime
 from flowise_dev_agent.settings import Settings
@@ -34,7 +33,7 @@ async def serve(
     from flowise_dev_agent.api.server import Server, url_of
 
     async with Runtime.open(settings, worker=worker) as runtime:
-        await _prepare(settings)
+        await _prepare(runtime)
         server = Server(create_app(settings, runtime))
         url = url_of(listener)
         say(f"Flowise Dev Agent is running at {url} (API reference: {url}/docs). Press Ctrl-C to stop.")
@@ -63,7 +62,7 @@ async def work(settings: Settings, listener: socket.socket | None = None) -> Non
         with contextlib.suppress(NotImplementedError):  # Windows: there Ctrl-C raises KeyboardInterrupt
             loop.add_signal_handler(number, stop.set)
     async with Runtime.open(settings, worker=True) as runtime:
-        await _prepare(settings)
+        await _prepare(runtime)
         say("The worker is running. Press Ctrl-C to stop.")
         if listener is None or stop.is_set():
             await stop.wait()
@@ -81,18 +80,13 @@ async def _serve_metrics(settings: Settings, runtime: Runtime, listener: socket.
     await Server(create_worker_app(settings, runtime)).serve(sockets=[listener])
 
 
-async def _prepare(settings: Settings) -> None:
+async def _prepare(runtime: Runtime) -> None:
     """Take what is loaded by now out of garbage collection, and warn of a Flowise that does not answer.
 
     A full collection over the modules blocks the event loop, with all streams and heartbeats, for a tenth of a second.
     """
     gc.freeze()
-    instances = Instances(settings.flowise)
-    try:
-        states = await flowise_health(instances)
-    finally:
-        await instances.aclose()
-    for instance, state in states.items():
+    for instance, state in (await flowise_health(runtime.instances)).items():
         if error := state.error:
             # It would stop the first session; the service starts all the same.
             warn(f"Flowise instance '{instance}': {error['detail']} {error.get('hint', '')}".rstrip())

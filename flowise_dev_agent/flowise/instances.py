@@ -1,5 +1,8 @@
 """The Flowise servers of the settings, one shared client each."""
 
+from pydantic import SecretStr
+from pydantic.networks import HttpUrl
+
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.transport import OnCall
@@ -14,6 +17,8 @@ class Instances:
         self._on_call = on_call
         self._instances = {instance.id: instance for instance in settings.instances}
         self._clients: dict[str, FlowiseClient] = {}
+        #: Of servers that were replaced: somebody may be in the middle of a call.
+        self._former: list[FlowiseClient] = []
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -37,19 +42,36 @@ class Instances:
         """
         instance = self._instance(instance_id)
         if instance.id not in self._clients:
-            self._clients[instance.id] = FlowiseClient(
-                str(instance.endpoint),
-                instance.api_key,
-                timeout=self._settings.timeout_secs,
-                connect_timeout=self._settings.connect_timeout_secs,
-                prediction_timeout=self._settings.prediction_timeout_secs,
-                on_call=self._on_call,
-            )
+            self._clients[instance.id] = self.other(str(instance.endpoint), instance.api_key)
         return self._clients[instance.id]
+
+    def has_key(self) -> bool:
+        """Whether there is a key for the default instance."""
+        return self._instance(None).api_key is not None
+
+    def other(self, endpoint: str, api_key: SecretStr | None) -> FlowiseClient:
+        """A client of a server that is not one of these; the caller closes it."""
+        return FlowiseClient(
+            endpoint,
+            api_key,
+            timeout=self._settings.timeout_secs,
+            connect_timeout=self._settings.connect_timeout_secs,
+            prediction_timeout=self._settings.prediction_timeout_secs,
+            on_call=self._on_call,
+        )
+
+    def connect(self, endpoint: HttpUrl | None, api_key: SecretStr | None) -> None:
+        """Use this server as the default one from now on; None is that of the settings."""
+        default = self._settings.instances[0]
+        if endpoint is not None:
+            default = FlowiseInstance(id=default.id, endpoint=endpoint, api_key=api_key)
+        self._instances[default.id] = default
+        if former := self._clients.pop(default.id, None):
+            self._former.append(former)
 
     async def aclose(self) -> None:
         """Close all clients."""
-        clients, self._clients = list(self._clients.values()), {}
+        clients, self._clients, self._former = [*self._clients.values(), *self._former], {}, []
         for client in clients:
             await client.aclose()
 

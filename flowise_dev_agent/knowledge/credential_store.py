@@ -124,7 +124,8 @@ class CredentialKnowledge:
         self._ttl = ttl
         self._clock = clock
         self._folder = folder
-        self._stores: dict[str, tuple[float, CredentialStore]] = {}
+        #: By instance and address.
+        self._stores: dict[tuple[str, str], tuple[float, CredentialStore]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def store(self, instance_id: str, client: CredentialSource, *, refresh: bool = False) -> CredentialStore:
@@ -133,7 +134,8 @@ class CredentialKnowledge:
         Raises FlowiseError when they cannot be read and nothing older is known, or when ``refresh`` was asked for.
         """
         async with self._locks.setdefault(instance_id, asyncio.Lock()):
-            until, store = self._stores.get(instance_id, (0.0, None))
+            at = (instance_id, client.endpoint)
+            until, store = self._stores.get(at, (0.0, None))
             if store is not None and not refresh and self._clock() < until:
                 return store
             try:
@@ -144,7 +146,7 @@ class CredentialKnowledge:
                     raise
                 _log.warning("credentials of instance %s cannot be read, using what is known: %s", instance_id, error)
                 return store
-            self._stores[instance_id] = (self._clock() + self._ttl, store)
+            self._stores[at] = (self._clock() + self._ttl, store)
             return store
 
 

@@ -144,6 +144,7 @@ class NodeKnowledge:
         self._cache = cache
         self._clock = clock
         self._stores: dict[str, tuple[tuple[str, int], NodeStore]] = {}
+        #: By address.
         self._ask_again_at: dict[str, float] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
@@ -155,7 +156,7 @@ class NodeKnowledge:
         """
         async with self._locks.setdefault(instance_id, asyncio.Lock()):
             head = await self._cache.head(instance_id, client.endpoint)
-            if refresh or not self._holds(instance_id, head):
+            if refresh or not self._holds(client.endpoint, head):
                 head = await self._ask(instance_id, client, head, must=refresh)
             return await self._store_at(instance_id, client.endpoint, head)
 
@@ -189,10 +190,10 @@ class NodeKnowledge:
             return CatalogueChange(fingerprint, store.fingerprint, None, store.flowise_version)
         return compare(former, store)
 
-    def _holds(self, instance_id: str, head: CatalogueHead | None) -> bool:
+    def _holds(self, endpoint: str, head: CatalogueHead | None) -> bool:
         if head is not None and head.age_secs is not None and head.age_secs < self.ttl_secs:
             return True
-        return self._clock() < self._ask_again_at.get(instance_id, float("-inf"))
+        return self._clock() < self._ask_again_at.get(endpoint, float("-inf"))
 
     async def _ask(
         self, instance_id: str, client: NodeSource, head: CatalogueHead | None, *, must: bool
@@ -205,9 +206,9 @@ class NodeKnowledge:
             if must:
                 raise
             _log.warning("node list of instance %s cannot be read, using what is known: %s", instance_id, exc)
-            self._ask_again_at[instance_id] = self._clock() + min(self.ttl_secs, _RETRY_SECS)
+            self._ask_again_at[client.endpoint] = self._clock() + min(self.ttl_secs, _RETRY_SECS)
             return head
-        self._ask_again_at.pop(instance_id, None)
+        self._ask_again_at.pop(client.endpoint, None)
         if listed.unchanged:
             await self._cache.confirm(instance_id, client.endpoint)
             return head

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from flowise_dev_agent.persistence.attachments import AttachmentRow, Attachments
     from flowise_dev_agent.persistence.audit import AuditFilter, Fact, Ledger
     from flowise_dev_agent.persistence.blobs import Blobs
+    from flowise_dev_agent.persistence.connections import ConnectionRow, StoredConnections
     from flowise_dev_agent.persistence.database import Database
     from flowise_dev_agent.persistence.deliveries import Deliveries, Outbox
     from flowise_dev_agent.persistence.events import Events, NewEvent, StoredEvent
@@ -49,6 +50,8 @@ _HOMES = {
     "Blobs": "blobs",
     "CatalogueHead": "instance_nodes",
     "Claim": "runs",
+    "ConnectionRow": "connections",
+    "StoredConnections": "connections",
     "Database": "database",
     "Deliveries": "deliveries",
     "Events": "events",
@@ -93,6 +96,7 @@ __all__ = [
     "Blobs",
     "CatalogueHead",
     "Claim",
+    "ConnectionRow",
     "Database",
     "Deliveries",
     "Events",
@@ -122,6 +126,7 @@ __all__ = [
     "SessionRow",
     "Sessions",
     "SignIns",
+    "StoredConnections",
     "StoredEvent",
     "StoredPattern",
     "Turns",

@@ -33,7 +33,6 @@ from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt
 from flowise_dev_agent.contracts.requests import ResumeSession
 from flowise_dev_agent.flowise.client import FlowiseClient
-from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.credential_store import CredentialKnowledge, CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
@@ -56,11 +55,9 @@ from flowise_dev_agent.persistence import (
 )
 from flowise_dev_agent.persistence.blobs import encoded
 from flowise_dev_agent.publish import Publisher
-from flowise_dev_agent.reasoning.phased import make_reasoner
-from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.ceilings import check_budget, check_start
-from flowise_dev_agent.runtime.runs.call_count import count_call
+from flowise_dev_agent.runtime.connections import Connections
 from flowise_dev_agent.runtime.runs.emission import Emit
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings, Settings
 
@@ -68,20 +65,17 @@ _FRESH_SECS: Final = 1.0
 
 
 @asynccontextmanager
-async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[Agent]:
-    """The agent of these settings. `database` need not be open yet; clients and reasoner are closed at the end."""
+async def open_agent(settings: Settings, database: Database, connections: Connections) -> AsyncGenerator[Agent]:
+    """The agent of these settings. `database` need not be open yet; the connections are closed at the end."""
     domains = installed_domains(settings.domain_settings.names, settings.domain_settings.folder)
     async with AsyncExitStack() as stack:
-        instances = Instances(settings.flowise, on_call=count_call)
-        stack.push_async_callback(instances.aclose)
-        reasoner = make_reasoner(settings.reasoning)
-        stack.push_async_callback(reasoner.aclose)
+        stack.push_async_callback(connections.aclose)
+        _ = connections.reasoner  # what it lacks is said now
         contexts = _Contexts(
-            instances=instances,
+            connections=connections,
             nodes=NodeKnowledge(settings.flowise.discover_cache_ttl_secs, InstanceNodes(database)),
             credentials=CredentialKnowledge(settings.flowise.credential_snapshot_ttl_secs),
             templates=TemplateKnowledge(settings.flowise.template_snapshot_ttl_secs, InstanceTemplates(database)),
-            reasoner=reasoner,
             blobs=Blobs(database),
             intents=WriteIntents(database),
             versions=Versions(database, Blobs(database)),
@@ -99,8 +93,8 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
             initial_state=initial_state,
             project=project,
             check_answer=partial(_check_answer, settings.limits),
-            check_start=lambda request: check_start(request, settings.limits, settings.reasoning),
-            instances=instances,
+            check_start=lambda request: check_start(request, settings.limits, connections.reasoning),
+            instances=connections.instances,
             chatflow_url=chatflow_url,
             node_phases=NODE_PHASES,
             upgrade_state=upgrade_state,
@@ -126,11 +120,10 @@ def _check_answer(limits: LimitSettings, interrupt: Interrupt, body: ResumeSessi
 class _Contexts:
     """What all runs of the process share, and the context that it makes for each."""
 
-    instances: Instances
+    connections: Connections
     nodes: NodeKnowledge
     credentials: CredentialKnowledge
     templates: TemplateKnowledge
-    reasoner: Reasoner
     blobs: Blobs
     intents: WriteIntents
     versions: Versions
@@ -144,25 +137,25 @@ class _Contexts:
 
     def tools(self, instance_id: str, chosen: Mapping[str, str], /) -> ToolRegistry:
         """What a client may look up on an instance."""
-        client = self.instances.client(instance_id)
+        client = self.connections.instances.client(instance_id)
         knowledge = _InstanceKnowledge(instance_id, client, self.nodes, self.credentials, self.templates)
         scope = ToolScope(flowise=client, knowledge=knowledge, flows=self.flows.of(instance_id), chosen=chosen)
         return Domains(self.domains).registry(scope)
 
     async def schemas(self, instance_id: str, /) -> Schemas:
         """The node types of an instance."""
-        return (await self.nodes.store(instance_id, self.instances.client(instance_id))).schemas
+        return (await self.nodes.store(instance_id, self.connections.instances.client(instance_id))).schemas
 
     def for_run(self, session: SessionRow, lease: Lease, emit: Emit, /) -> AgentContext:
         """The context of one run. Raises InvalidInputError when the settings no longer name the instance."""
-        client = self.instances.client(session.instance_id)
+        client = self.connections.instances.client(session.instance_id)
         return AgentContext(
             session_id=str(session.id),
             instance_id=session.instance_id,
             endpoint=client.endpoint,
             flowise=client,
             knowledge=_InstanceKnowledge(session.instance_id, client, self.nodes, self.credentials, self.templates),
-            reasoner=self.reasoner,
+            reasoner=self.connections.reasoner,
             blobs=_SessionBlobs(session.id, self.blobs),
             publisher=Publisher(
                 session_id=session.id,

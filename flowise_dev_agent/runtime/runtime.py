@@ -38,6 +38,7 @@ from flowise_dev_agent.runtime.admin.knowledge import KnowledgeService, Refreshe
 from flowise_dev_agent.runtime.admin.node_types import NodeTypes
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.attachments import AttachmentService
+from flowise_dev_agent.runtime.connections import Connections
 from flowise_dev_agent.runtime.flows.flow_tests import FlowTester, FlowTestService
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter
 from flowise_dev_agent.runtime.flows.preview import Previews
@@ -60,7 +61,7 @@ from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
 from flowise_dev_agent.runtime.webhooks.payload import render
 from flowise_dev_agent.runtime.webhooks.service import WebhookService
 from flowise_dev_agent.runtime.webhooks.worker import DeliveryWorker
-from flowise_dev_agent.settings import RetentionSettings, Settings
+from flowise_dev_agent.settings import RetentionSettings, Settings, load_settings
 
 
 class Runtime:
@@ -73,6 +74,7 @@ class Runtime:
         self,
         *,
         db: Database,
+        connections: Connections,
         instances: Instances,
         service: SessionService,
         versions: FlowVersions,
@@ -94,6 +96,7 @@ class Runtime:
         self.keys = KeyService(db)
         self.ledger = Ledger(db)
         self.audit = AuditService(self.ledger)
+        self.connections = connections
         self.instances = instances
         self.service = service
         self.versions = versions
@@ -136,12 +139,14 @@ class Runtime:
                 connect_timeout=settings.database.connect_timeout_secs,
                 pooler=direct_dsn is not None,
             )
-            agent = await stack.enter_async_context(open_agent(settings, database))
+            connections = Connections(settings, database)
+            agent = await stack.enter_async_context(open_agent(settings, database, connections))
             yield await stack.enter_async_context(
                 cls.assemble(
                     database,
                     (direct_dsn or dsn).get_secret_value(),
                     agent,
+                    connections,
                     worker=worker,
                     concurrency=settings.server.worker_concurrency,
                     attempts=settings.limits.run_attempts,
@@ -158,6 +163,7 @@ class Runtime:
         database: Database,
         direct_dsn: str,
         agent: Agent,
+        connections: Connections | None = None,
         *,
         worker: bool,
         concurrency: int = 10,
@@ -170,9 +176,11 @@ class Runtime:
         """A runtime around `agent` on a database that is not open yet; `direct_dsn` is for LISTEN and migrations."""
         timings, webhooks = timings or Timings(), webhooks or WebhookConfig()
         retention, approvals = retention or RetentionSettings(), approvals or ApprovalRules()
+        connections = connections or Connections(load_settings(), database)
         await migrate(direct_dsn)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(database)
+            await stack.enter_async_context(connections.watching())
             queue = Queue(direct_dsn)
             outbox = Outbox(queue, lambda row: render(row, agent.chatflow_link, webhooks.base_url))
             sessions, runs = Sessions(database, queue, outbox.add), Runs(database, queue, outbox.add)
@@ -213,6 +221,7 @@ class Runtime:
                     flow_writer=flow_writer,
                     timings=timings,
                     attempts=attempts,
+                    prepare=connections.refresh,
                 )
                 webhook_client = await stack.enter_async_context(
                     WebhookClient(webhooks.policy, webhooks.secrets, timeout=webhooks.timeout, tls=webhooks.tls)
@@ -245,6 +254,7 @@ class Runtime:
             )
             yield cls(
                 db=database,
+                connections=connections,
                 instances=agent.instances,
                 service=service,
                 versions=versions,

@@ -272,6 +272,35 @@ class DatabaseSettings(BaseSettings):
     pool_min_size: int = Field(default=2, ge=1, alias="POSTGRES_POOL_MIN_SIZE")
     pool_max_size: int = Field(default=10, ge=2, alias="POSTGRES_POOL_MAX_SIZE")
     connect_timeout_secs: float = Field(default=5, gt=0, alias="POSTGRES_CONNECT_TIMEOUT_SECS")
+    #: Encrypts the keys that people give at the page. The first one encrypts, all of them decrypt.
+    secrets_key: SecretStr | None = Field(default=None, alias="SECRETS_KEY")
+
+    @field_validator("secrets_key")
+    @classmethod
+    def _is_a_list_of_keys(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            _parse_secrets_keys(value.get_secret_value())
+        return value
+
+    @cached_property
+    def secrets_keys(self) -> tuple[bytes, ...]:
+        """The keys of `SECRETS_KEY`, 32 bytes each."""
+        return _parse_secrets_keys(self.secrets_key.get_secret_value()) if self.secrets_key else ()
+
+
+def _parse_secrets_keys(text: str) -> tuple[bytes, ...]:
+    keys: list[bytes] = []
+    for item in items(text):
+        try:
+            keys.append(base64.b64decode(item.replace("-", "+").replace("_", "/"), validate=True))
+        except (binascii.Error, ValueError):
+            keys.append(b"")
+    if not all(len(key) == 32 for key in keys):
+        raise ValueError(
+            "SECRETS_KEY must be the base64 of 32 random bytes (several separated by commas);"
+            " `openssl rand -base64 32` makes one."
+        )
+    return tuple(keys)
 
 
 class RetentionSettings(BaseSettings):

@@ -37,6 +37,7 @@ SETTINGS = {
     "AGENT_API_KEY": f"agent-key-{_TAIL}",
     "WEBHOOK_SECRET": "whsec_bWFya2VkLXNlY3JldC1vZi10aGUtd2ViaG9va3M=",
     "LANGSMITH_API_KEY": f"lsv2_pt_{_TAIL}",
+    "SECRETS_KEY": "bWFya2VkLXNlY3JldC1mb3ItdGhlLWtleXMtaW4taXQ=",
 }
 OPENAI_KEY = f"sk-{_TAIL}"
 
@@ -147,8 +148,6 @@ async def test_p102_marked_secrets_leave_the_service_by_no_way(
             **SETTINGS,
             "OPENAI_API_KEY": OPENAI_KEY,
             "POSTGRES_DSN": database_dsn,
-            "FLOWISE_API_ENDPOINT": flowise.endpoint,
-            "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
             "LOG_LEVEL": "DEBUG",
             "LANGSMITH_TRACING": "true",
             "LANGCHAIN_ENDPOINT": f"http://127.0.0.1:{sink.port}",
@@ -165,6 +164,8 @@ async def test_p102_marked_secrets_leave_the_service_by_no_way(
             await worker.launch()
             key = SETTINGS["AGENT_API_KEY"]
             async with http_of(api, key) as http:
+                # Both processes run already: what is connected now reaches them by the database.
+                told["connected"] = await _connect(http, flowise)
                 view = await start(http, "Make it colder", target=row.id, webhook_url=receiver.url())
                 view = await answer(http, view, action="approve")
                 while view["interrupt"]["reason"] != "tests_passed":
@@ -213,6 +214,18 @@ async def test_p102_marked_secrets_leave_the_service_by_no_way(
     kept = (await stored_text(database_dsn)).replace(row.flow_data, "")
     kept_names = [name for name, one in secrets.items() if one in kept and name not in IN_FLOW]
     assert not kept_names, kept_names
+
+
+async def _connect(http: httpx2.AsyncClient, flowise: FlowiseAccess) -> str:
+    """Connect the Flowise as a person does at the page; what the service says to that."""
+    body = {"endpoint": flowise.endpoint, "api_key": flowise.api_key.get_secret_value()}
+    answers = [
+        await http.put("/connections/flowise", json={**body, "endpoint": "http://127.0.0.1:9"}),
+        await http.put("/connections/flowise", json={**body, "more": 1}),
+        await http.put("/connections/flowise", json=body),
+    ]
+    assert [response.status_code for response in answers] == [502, 422, 200], [one.text for one in answers]
+    return "\n".join(response.text for response in answers)
 
 
 async def _read(http: httpx2.AsyncClient, session_id: str, chatflow_id: str) -> dict[str, str]:

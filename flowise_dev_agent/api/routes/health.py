@@ -13,7 +13,6 @@ from flowise_dev_agent.reasoning.local_model import local_models, offer
 from flowise_dev_agent.runtime.admin.health import HealthView, InfoView, ReadyView, ReasoningView
 from flowise_dev_agent.runtime.admin.instances import flowise_health
 from flowise_dev_agent.runtime.admin.public_settings import PublicSettings, public_settings
-from flowise_dev_agent.settings import ReasoningSettings
 
 _TEXT: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
 
@@ -50,7 +49,7 @@ async def get_metrics(request: Request) -> Response:
 @router.get("/info", responses=declared())
 async def get_info(request: Request) -> InfoView:
     """The version, the model that plans, and a model in reach of the service; answers within a quarter of a second."""
-    reasoning: ReasoningSettings = request.app.state.settings.reasoning
+    reasoning = engine(request).connections.reasoning
     found = await local_models() if reasoning.engine == "deterministic" else []
     return InfoView(
         version=__version__,
@@ -64,8 +63,8 @@ async def get_info(request: Request) -> InfoView:
 async def get_health(request: Request, response: Response) -> HealthView:
     """What the service runs on and whether each part answers. 503 only when the database does not."""
     state = request.app.state
-    reasoning: ReasoningSettings = state.settings.reasoning
-    report, flowise = await asyncio.gather(engine(request).health(), flowise_health(state.instances))
+    reasoning = engine(request).connections.reasoning
+    report, flowise = await asyncio.gather(engine(request).health(), flowise_health(engine(request).instances))
     response.status_code = 503 if report.status == "unavailable" else 200
     return HealthView(
         **vars(report),
@@ -80,4 +79,4 @@ async def get_health(request: Request, response: Response) -> HealthView:
 @router.get("/settings", responses=declared())
 async def get_settings(request: Request) -> PublicSettings:
     """What the operator has set, as far as it shapes what people see."""
-    return public_settings(request.app.state.settings)
+    return public_settings(request.app.state.settings, engine(request).connections.reasoning)

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from flowise_dev_agent import __version__
-from flowise_dev_agent.settings import Phase, Settings
+from flowise_dev_agent.settings import Phase, ReasoningSettings, Settings
 
 _PHASES: tuple[Phase, ...] = ("classify", "plan", "patch", "judge")
 
@@ -44,10 +44,9 @@ class PublicSettings(BaseModel):
     tracing: bool
 
 
-def public_settings(settings: Settings) -> PublicSettings:
-    """What the operator has set, as far as it shapes what people see."""
-    reasoning, server, flowise, limits = settings.reasoning, settings.server, settings.flowise, settings.limits
-    retention = settings.retention
+def public_settings(settings: Settings, reasoning: ReasoningSettings) -> PublicSettings:
+    """What the operator has set, as far as it shapes what people see; `reasoning` may have been connected since."""
+    server, flowise, limits, retention = settings.server, settings.flowise, settings.limits, settings.retention
     return PublicSettings(
         version=__version__,
         auth=server.api_key is not None,

@@ -82,7 +82,8 @@ class Execution(Protocol):
 
 
 class RunExecutor:
-    """Executes runs of this process. `attempts` is how often a run is tried when its infrastructure fails."""
+    """Executes runs of this process. `attempts` is how often a run is tried when its infrastructure fails; `prepare` is
+    awaited before each."""
 
     def __init__(
         self,
@@ -94,7 +95,9 @@ class RunExecutor:
         flow_writer: FlowWriter,
         timings: Timings,
         attempts: int,
+        prepare: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        self._prepare = prepare
         self._database = database
         self._runs = runs
         self._events = events
@@ -143,6 +146,8 @@ class RunExecutor:
         run: Execution | None = None
         try:
             try:
+                if self._prepare is not None:
+                    await self._prepare()
                 run = self._execution(claim, writer)
                 with counting(calls):
                     end = await run.drive(control)

@@ -50,8 +50,9 @@ SHARED: Final = {
     "instance_flows": "what a Flowise server has",
     "probe": "whether the database takes writes",
 }
-#: Bound to the service alone: a key or cookie opens before it is known for whom.
-OF_SERVICE: Final = {"api_keys", "owners", "sign_ins"}
+#: Bound to the service alone: a key or cookie opens before it is known for whom, and all owners use the same
+#: connections.
+OF_SERVICE: Final = {"api_keys", "owners", "sign_ins", "connections"}
 POLICY: Final = "of_owner (owner = NULLIF(current_setting('app.owner'::text, true), ''::text))"
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from uuid import UUID, uuid4
 
 from fastapi import FastAPI
@@ -41,6 +41,7 @@ from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.persistence import Fact
 from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
 from flowise_dev_agent.runtime.admin.health import DatabaseState, ProcessHealth, QueueState, Readiness
+from flowise_dev_agent.runtime.connections import Connections
 from flowise_dev_agent.runtime.flows.version_history import RolledBack, VersionDiff, VersionList, VersionView
 from flowise_dev_agent.runtime.flows.views import FlowPage, change_of
 from flowise_dev_agent.runtime.webhooks.views import started_view
@@ -442,6 +443,7 @@ class EngineDouble:
             )
         )
         self.db = DatabaseDouble()
+        self.connections: Connections | None = None
         self.status: Literal["ok", "degraded", "unavailable"] = "ok"
         self.missing: list[str] = []
 
@@ -478,4 +480,5 @@ def app_of(engine: EngineDouble, *, model_stand_in: bool = False, **server: Any)
         tracing=TracingSettings(),
         server=ServerSettings(**{"wait_secs": 0, "api_key": None} | server),
     )
+    engine.connections = Connections(settings, cast(Any, engine.db))
     return create_app(settings, engine)  # type: ignore[arg-type]

@@ -47,8 +47,8 @@ async def test_health_tells_what_the_service_runs_on(http: httpx2.AsyncClient) -
     assert body["reasoning"] == {"engine": "deterministic", "model": "rules"}
     assert body["database"]["state"] == "ok"
     assert (body["model_stand_in"], body["drift_policy"]) == (False, "warn")
-    assert body["flowise"]["default"]["state"] == "unavailable"
-    assert body["flowise"]["default"]["error"]["code"] == "flowise_unreachable"
+    assert body["flowise"]["dev"]["state"] == "unavailable"
+    assert body["flowise"]["dev"]["error"]["code"] == "flowise_unreachable"
 
 
 async def test_health_labels_the_model_stand_in(make_app: MakeApp) -> None:

@@ -40,6 +40,7 @@ EXAMPLES = {"FLOWISE_INSTANCES", "POSTGRES_DSN"}
 SECRETS = {
     "POSTGRES_DSN": "postgresql://u:s3cr3t@h/d",
     "WEBHOOK_SECRET": "whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0",
+    "SECRETS_KEY": "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3I=",
 }
 
 
@@ -82,6 +83,6 @@ def test_no_secret_has_a_default_or_shows_in_a_repr(monkeypatch: pytest.MonkeyPa
             assert VARIABLES[name] == ""
             monkeypatch.setenv(name, SECRETS.get(name, "s3cr3t"))
     settings: BaseModel = Settings()
-    for secret in ("s3cr3t", SECRETS["WEBHOOK_SECRET"]):
+    for secret in ("s3cr3t", *SECRETS.values()):
         assert secret not in repr(settings)
         assert secret not in settings.model_dump_json()

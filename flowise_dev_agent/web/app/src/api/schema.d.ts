@@ -152,6 +152,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Connections
+         * @description The default Flowise server and the model that plans, and where each was set. Keys are not shown.
+         */
+        get: operations["get_connections"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/connections/flowise": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Connect Flowise
+         * @description Try a Flowise server, and use it from now on. The key is kept encrypted and never shown.
+         */
+        put: operations["connect_flowise"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/connections/model": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Connect Model
+         * @description Try a model, and plan with it from now on. The key is kept encrypted and never shown.
+         */
+        put: operations["connect_model"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/connections/{kind}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Disconnect
+         * @description Forget what was stored. Safe to repeat.
+         */
+        delete: operations["disconnect"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/credentials": {
         parameters: {
             query?: never;
@@ -2863,6 +2943,50 @@ export interface components {
             target_node_id: string;
         };
         /**
+         * ConnectFlowise
+         * @description The body of `PUT /connections/flowise`.
+         */
+        ConnectFlowise: {
+            /**
+             * Api Key
+             * @description A key of it (in Flowise: API Keys).
+             */
+            api_key?: string | null;
+            /**
+             * Endpoint
+             * Format: uri
+             * @description The address of the server, without a path.
+             */
+            endpoint: string;
+        };
+        /**
+         * ConnectModel
+         * @description The body of `PUT /connections/model`.
+         */
+        ConnectModel: {
+            /**
+             * Api Key
+             * @description A server of your own may need none.
+             */
+            api_key?: string | null;
+            /**
+             * Base Url
+             * @description None: the provider's own.
+             */
+            base_url?: string | null;
+            /**
+             * Engine
+             * @description `openai` is also every provider with the API of OpenAI.
+             * @enum {string}
+             */
+            engine: "claude" | "openai";
+            /**
+             * Model
+             * @description None: the default model of the engine.
+             */
+            model?: string | null;
+        };
+        /**
          * Connected
          * @description A connection by names. ``output`` is empty for nodes with a single one, ``input`` in agentflows.
          */
@@ -2875,6 +2999,19 @@ export interface components {
             source: string;
             /** Target */
             target: string;
+        };
+        /**
+         * ConnectionsView
+         * @description What the service is connected to.
+         */
+        ConnectionsView: {
+            flowise: components["schemas"]["FlowiseConnection"];
+            model: components["schemas"]["ModelConnection"];
+            /**
+             * Storable
+             * @description SECRETS_KEY is set: keys can be kept here.
+             */
+            storable: boolean;
         };
         /**
          * Conversation
@@ -4567,6 +4704,28 @@ export interface components {
             valid: boolean;
         };
         /**
+         * FlowiseConnection
+         * @description The default Flowise server.
+         */
+        FlowiseConnection: {
+            /** Changed At */
+            changed_at: string | null;
+            /** Changed By */
+            changed_by: string | null;
+            /**
+             * Endpoint
+             * @description None for `unreadable`.
+             */
+            endpoint: string | null;
+            /** Has Key */
+            has_key: boolean;
+            /**
+             * Source
+             * @enum {string}
+             */
+            source: "environment" | "stored" | "unreadable" | "none";
+        };
+        /**
          * FlowiseHealth
          * @description Whether a Flowise server responds, and the error if not.
          */
@@ -5498,6 +5657,33 @@ export interface components {
             candidates: components["schemas"]["CredentialCandidate"][];
             /** Type */
             type: string;
+        };
+        /**
+         * ModelConnection
+         * @description The model that plans.
+         */
+        ModelConnection: {
+            /**
+             * Base Url
+             * @description Only of what was stored.
+             */
+            base_url: string | null;
+            /** Changed At */
+            changed_at: string | null;
+            /** Changed By */
+            changed_by: string | null;
+            /**
+             * Engine
+             * @description `deterministic`: the rules, without a model.
+             */
+            engine: string;
+            /** Model */
+            model: string;
+            /**
+             * Source
+             * @enum {string}
+             */
+            source: "environment" | "stored" | "unreadable" | "none";
         };
         /**
          * NamedNode
@@ -9998,6 +10184,147 @@ export interface operations {
             403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_connections: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionsView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    connect_flowise: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConnectFlowise"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionsView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Bad Gateway */
+            502: components["responses"]["Problem502"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+            /** @description Gateway Timeout */
+            504: components["responses"]["Problem504"];
+        };
+    };
+    connect_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConnectModel"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionsView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Bad Gateway */
+            502: components["responses"]["Problem502"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    disconnect: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Which one. */
+                kind: "flowise" | "model";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionsView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */

@@ -1,0 +1,278 @@
+"""The Flowise servers and the reasoner of a process: those of the settings, else those that people have stored."""
+
+import asyncio
+import base64
+import json
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pydantic import BaseModel, SecretStr
+
+from flowise_dev_agent.contracts.connections import (
+    ConnectFlowise,
+    ConnectionsView,
+    ConnectModel,
+    FlowiseConnection,
+    ModelConnection,
+    Source,
+)
+from flowise_dev_agent.errors import (
+    ConnectionNotStorableError,
+    DatabaseUnavailableError,
+    FlowiseAuthError,
+    FlowiseError,
+    FlowiseTimeoutError,
+    InvalidInputError,
+    ModelAuthError,
+    ModelUnavailableError,
+    ReasoningError,
+)
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.persistence import ConnectionRow, Database, Fact, StoredConnections
+from flowise_dev_agent.persistence.connections import ConnectionKind
+from flowise_dev_agent.reasoning.contracts import Message
+from flowise_dev_agent.reasoning.engines import engine_for
+from flowise_dev_agent.reasoning.phased import make_reasoner
+from flowise_dev_agent.reasoning.reasoner import Reasoner
+from flowise_dev_agent.runtime.runs.call_count import count_call
+from flowise_dev_agent.runtime.runs.tasks import end_tasks
+from flowise_dev_agent.settings import ReasoningSettings, Settings
+
+if TYPE_CHECKING:
+    from cryptography.fernet import MultiFernet
+
+logger = logging.getLogger(__name__)
+Stored = TypeVar("Stored", bound=BaseModel)
+
+_TEST_SECS: Final = 20.0
+#: How soon a process that starts no run notices what another one has stored.
+_LOOK_SECS: Final = 5.0
+_FLOWISE_VARIABLES: Final = ("FLOWISE_API_ENDPOINT", "FLOWISE_API_KEY", "FLOWISE_INSTANCES")
+_MODEL_VARIABLES: Final = ("REASONING_ENGINE", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+
+
+_WRONG_KEY: Final = "Check the key: it is one of Flowise's own (API Keys), not of a model provider."
+_WRONG_ADDRESS: Final = (
+    "Check that it is the address of a Flowise server (3.1 or later), without a path, as this service reaches it:"
+    " inside a container, localhost is the container itself."
+)
+
+
+class Connections:
+    """What the runs and routes of a process use. What is stored counts only where the environment says nothing."""
+
+    def __init__(self, settings: Settings, database: Database) -> None:
+        self._settings = settings
+        self._rows = StoredConnections(database)
+        self._turn = asyncio.Lock()
+        self._seen: Mapping[ConnectionKind, ConnectionRow] = {}
+        self._flowise: ConnectFlowise | None = None
+        self._model: ConnectModel | None = None
+        #: Used by runs that began before a change.
+        self._retired: list[Reasoner] = []
+        self.instances = Instances(settings.flowise, on_call=count_call)
+        self.reasoning = settings.reasoning
+
+    @cached_property
+    def reasoner(self) -> Reasoner:
+        """The reasoner of `reasoning`."""
+        return make_reasoner(self.reasoning)
+
+    async def aclose(self) -> None:
+        """Close what was opened."""
+        await self.instances.aclose()
+        for reasoner in (*self._retired, *filter(None, [self.__dict__.get("reasoner")])):
+            await reasoner.aclose()
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncGenerator[None]:
+        """Notice what other processes store."""
+        if not self._settings.database.secrets_keys:
+            yield
+            return
+        await self.refresh()
+        task = asyncio.create_task(self._watch(), name="connections")
+        try:
+            yield
+        finally:
+            await end_tasks([task])
+
+    async def refresh(self) -> None:
+        """Use what is stored now. Raises DatabaseUnavailableError."""
+        if not self._settings.database.secrets_keys:
+            return
+        async with self._turn:
+            rows = await self._rows.all()
+            if rows != self._seen:
+                self._seen = rows
+                self._use(self._opened("flowise", ConnectFlowise), self._opened("model", ConnectModel))
+
+    async def view(self) -> ConnectionsView:
+        """What the service is connected to, without keys. Raises DatabaseUnavailableError."""
+        await self.refresh()
+        source, by = self._source("flowise", self._flowise), self._seen.get("flowise")
+        flowise = FlowiseConnection(
+            source=source,
+            endpoint=None if source == "unreadable" else self.instances.endpoint(),
+            has_key=self.instances.has_key(),
+            changed_by=by.changed_by if by else None,
+            changed_at=by.changed_at if by else None,
+        )
+        by = self._seen.get("model")
+        model = ModelConnection(
+            source=self._source("model", self._model),
+            engine=self.reasoning.engine,
+            model=self.reasoning.model_for("plan"),
+            base_url=str(self._model.base_url) if self._model and self._model.base_url else None,
+            changed_by=by.changed_by if by else None,
+            changed_at=by.changed_at if by else None,
+        )
+        return ConnectionsView(storable=bool(self._settings.database.secrets_keys), flowise=flowise, model=model)
+
+    async def connect_flowise(self, wanted: ConnectFlowise) -> ConnectionsView:
+        """Try a Flowise server and keep it as the default one.
+
+        Raises ConnectionNotStorableError, and FlowiseError when the server cannot be used; then nothing has changed.
+        """
+        self._check_storable("flowise")
+        await self._try_flowise(wanted)
+        await self._store("flowise", wanted, f"flowise {wanted.endpoint}")
+        return await self.view()
+
+    async def connect_model(self, wanted: ConnectModel) -> ConnectionsView:
+        """Try a model provider and keep it.
+
+        Raises ConnectionNotStorableError, InvalidInputError, and ReasoningError when it cannot be used; then nothing
+        has changed.
+        """
+        self._check_storable("model")
+        if wanted.api_key is None and (wanted.engine == "claude" or wanted.base_url is None):
+            raise InvalidInputError("A key is missing.", hint="Only a server with an address of its own may need none.")
+        settings = self._reasoning_with(wanted)
+        await _try_model(settings)
+        await self._store("model", wanted, f"model {settings.engine} {settings.general_model}")
+        return await self.view()
+
+    async def disconnect(self, kind: ConnectionKind) -> ConnectionsView:
+        """Remove what was stored. Safe to repeat."""
+        await self._rows.remove(kind, Fact("connection.remove", words=kind))
+        return await self.view()
+
+    # --- what is stored ----------------------------------------------------------------------------------------------
+
+    async def _store(self, kind: ConnectionKind, wanted: BaseModel, words: str) -> None:
+        key: SecretStr | None = getattr(wanted, "api_key", None)
+        text = json.dumps(wanted.model_dump(mode="json") | {"api_key": key.get_secret_value() if key else None})
+        await self._rows.store(kind, self._vault.encrypt(text.encode()), Fact("connection.store", words=words))
+
+    def _opened(self, kind: ConnectionKind, shape: type[Stored]) -> Stored | None:
+        row = self._seen.get(kind)
+        if row is None or self._is_fixed(kind):
+            return None
+        from cryptography.fernet import InvalidToken
+
+        try:
+            return shape.model_validate_json(self._vault.decrypt(row.sealed))
+        except (InvalidToken, ValueError):
+            logger.warning("The stored connection '%s' cannot be read with SECRETS_KEY.", kind)
+            return None
+
+    @cached_property
+    def _vault(self) -> "MultiFernet":
+        # Loaded where it is needed: it takes a tenth of a second.
+        from cryptography.fernet import Fernet, MultiFernet
+
+        keys = self._settings.database.secrets_keys
+        return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
+
+    def _use(self, flowise: ConnectFlowise | None, model: ConnectModel | None) -> None:
+        if flowise != self._flowise:
+            self._flowise = flowise
+            self.instances.connect(flowise and flowise.endpoint, flowise and flowise.api_key)
+        if model != self._model:
+            self._model = model
+            self.reasoning = self._reasoning_with(model) if model else self._settings.reasoning
+            if former := self.__dict__.pop("reasoner", None):
+                self._retired.append(former)
+
+    def _reasoning_with(self, model: ConnectModel) -> ReasoningSettings:
+        settings = self._settings.reasoning
+        given = {name: getattr(settings, name) for name in settings.model_fields_set}
+        name = "anthropic" if model.engine == "claude" else "openai"
+        stored: dict[str, Any] = {
+            f"{name}_api_key": model.api_key,
+            f"{name}_base_url": str(model.base_url) if model.base_url else None,
+            "engine_choice": model.engine,
+            "model_choice": settings.model_choice or model.model,
+        }
+        return ReasoningSettings(**given | stored)
+
+    # --- what the environment says -----------------------------------------------------------------------------------
+
+    def _is_fixed(self, kind: ConnectionKind) -> bool:
+        if kind == "flowise":
+            return bool({"api_endpoint", "api_key", "instances_json"} & self._settings.flowise.model_fields_set)
+        settings = self._settings.reasoning
+        return settings.engine_choice is not None or settings.engine != "deterministic"
+
+    def _source(self, kind: ConnectionKind, used: BaseModel | None) -> Source:
+        if self._is_fixed(kind):
+            return "environment"
+        if used is not None:
+            return "stored"
+        return "unreadable" if kind in self._seen else "none"
+
+    def _check_storable(self, kind: ConnectionKind) -> None:
+        if self._is_fixed(kind):
+            variables = _FLOWISE_VARIABLES if kind == "flowise" else _MODEL_VARIABLES
+            raise ConnectionNotStorableError(
+                "Environment variables of the service set this connection.",
+                hint=f"Change it there, or remove {', '.join(variables)} and start the service again.",
+            )
+        if not self._settings.database.secrets_keys:
+            raise ConnectionNotStorableError(
+                "The service keeps no keys: SECRETS_KEY is not set.",
+                hint="Set SECRETS_KEY to what `openssl rand -base64 32` prints, or set the connection itself by"
+                " environment variables, and start the service again.",
+            )
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_SECS)
+            with suppress(DatabaseUnavailableError):
+                await self.refresh()
+
+    async def _try_flowise(self, wanted: ConnectFlowise) -> None:
+        async with self.instances.other(str(wanted.endpoint), wanted.api_key) as client:
+            try:
+                async with asyncio.timeout(_TEST_SECS):
+                    # The version needs no key and shows whether it is a Flowise; the list needs one.
+                    await client.version()
+                    await client.list_chatflows(limit=1)
+            except FlowiseAuthError as error:
+                hint = "Make a key in Flowise (API Keys) and enter it here." if wanted.api_key is None else _WRONG_KEY
+                raise FlowiseAuthError(error.message, hint=hint, details=error.details) from None
+            except FlowiseError as error:
+                raise type(error)(error.message, hint=_WRONG_ADDRESS, details=error.details) from None
+            except TimeoutError:
+                raise FlowiseTimeoutError(
+                    f"Flowise at {client.endpoint} did not answer within {_TEST_SECS:.0f} s.", hint=_WRONG_ADDRESS
+                ) from None
+
+
+async def _try_model(settings: ReasoningSettings) -> None:
+    engine = engine_for(settings)
+    try:
+        async with asyncio.timeout(_TEST_SECS):
+            await engine.complete([Message(role="user", content="Reply with: ok")], "Be brief.", max_tokens=16)
+    except ModelAuthError as error:
+        raise ModelAuthError(error.message, hint="Check the key and the name of the model.") from None
+    except ReasoningError as error:
+        raise type(error)(error.message, hint="Check the address and the name of the model.") from None
+    except TimeoutError:
+        raise ModelUnavailableError(f"The model did not answer within {_TEST_SECS:.0f} s.") from None
+    finally:
+        await engine.aclose()

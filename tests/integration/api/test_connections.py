@@ -1,0 +1,195 @@
+"""A Flowise server and a model that are connected at the page: tried, kept encrypted, used by every process."""
+
+import base64
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+from pydantic import SecretStr
+
+from flowise_dev_agent.api import create_app
+from flowise_dev_agent.client.asgi import StreamingASGITransport
+from flowise_dev_agent.devkit.standin import ModelStandIn
+from flowise_dev_agent.devkit.standin.protocol import Failure
+from flowise_dev_agent.errors import ConfigurationError
+from flowise_dev_agent.persistence import Database
+from flowise_dev_agent.runtime import connections as module
+from flowise_dev_agent.runtime.connections import Connections
+from flowise_dev_agent.settings import (
+    DatabaseSettings,
+    FlowiseSettings,
+    ReasoningSettings,
+    ServerSettings,
+    Settings,
+    load_settings,
+)
+from tests.chaos.fake_flowise import FakeFlowise
+from tests.fixtures.database import stored_text
+from tests.runtime_world import running_engine, script
+
+FLOWISE_KEY, MODEL_KEY, SHARED = "Merry-plain-key-of-flowise", "Merry-plain-key-of-a-model", "the-shared-key"
+FIRST, SECOND = (base64.b64encode(bytes([number] * 32)).decode() for number in (1, 2))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FakeFlowise]:
+    with FakeFlowise(api_key=FLOWISE_KEY) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*module._FLOWISE_VARIABLES, *module._MODEL_VARIABLES):
+        monkeypatch.delenv(name, raising=False)
+    # What follows is seen at a run or a look of its own, not by chance.
+    monkeypatch.setattr(module, "_LOOK_SECS", 3_600)
+
+
+def settings(secrets_key: str | None = FIRST, **groups: Any) -> Settings:
+    return load_settings(
+        **{
+            "database": DatabaseSettings(secrets_key=SecretStr(secrets_key) if secrets_key else None),
+            "flowise": FlowiseSettings(),
+            "reasoning": ReasoningSettings(),
+            "server": ServerSettings(rate_limit_sessions_per_min=0, wait_secs=20, api_key=SecretStr(SHARED)),
+            **groups,
+        }
+    )
+
+
+@asynccontextmanager
+async def service(dsn: str, database: Database, **options: Any) -> AsyncIterator[httpx2.AsyncClient]:
+    """A service with the connections of `settings(**options)`, as somebody with all rights."""
+    chosen = settings(**options)
+    async with running_engine(dsn, connections=Connections(chosen, database)) as engine:
+        transport = StreamingASGITransport(create_app(chosen, engine))
+        headers = {"Authorization": f"Bearer {SHARED}"}
+        async with httpx2.AsyncClient(
+            base_url="http://localhost", transport=transport, headers=headers, timeout=60
+        ) as http:
+            yield http
+
+
+async def test_a_flowise_is_tried_kept_and_used_and_its_key_is_in_no_answer_and_no_table(
+    database_dsn: str, database: Database, server: FakeFlowise, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    endpoint = f"http://127.0.0.1:{server.port}"
+    async with service(database_dsn, database) as http:
+        before = (await http.get("/connections")).json()
+        assert (before["storable"], before["flowise"]["source"], before["flowise"]["has_key"]) == (True, "none", False)
+        bodies = {
+            "flowise_unreachable": {"endpoint": "http://127.0.0.1:9", "api_key": FLOWISE_KEY},
+            "flowise_auth": {"endpoint": endpoint, "api_key": f"{FLOWISE_KEY}-wrong"},
+            "invalid_request": {"endpoint": f"http://ada:{FLOWISE_KEY}@127.0.0.1", "api_key": FLOWISE_KEY},
+        }
+        for code, body in bodies.items():
+            refused = await http.put("/connections/flowise", json=body)
+            assert (refused.json()["code"], FLOWISE_KEY in refused.text) == (code, False)
+            assert (await http.get("/connections")).json() == before
+        stored = await http.put("/connections/flowise", json={"endpoint": endpoint, "api_key": FLOWISE_KEY})
+        assert stored.status_code == 200, stored.text
+        assert stored.json() == (await http.get("/connections")).json()
+        shown = stored.json()["flowise"]
+        assert (shown["source"], shown["has_key"], shown["changed_by"]) == ("stored", True, "AGENT_API_KEY")
+        assert shown["endpoint"] == endpoint
+        ledger = (await http.get("/audit")).text
+    assert "connection.store" in ledger
+    assert FLOWISE_KEY not in stored.text + ledger + caplog.text + await stored_text(database_dsn)
+
+    # Another process, with the next key for secrets; and one that does not have the key.
+    rotated = Connections(settings(f"{SECOND},{FIRST}"), database)
+    lost = Connections(settings(SECOND), database)
+    for connections in (rotated, lost):
+        await connections.refresh()
+    assert (await rotated.instances.client().list_chatflows(limit=1)).total == 0
+    assert ((await lost.view()).flowise.source, lost.instances.endpoint()) == ("unreadable", "http://localhost:3000")
+    # Forgotten: what the settings say is used again.
+    view = await rotated.disconnect("flowise")
+    assert (view.flowise.source, view.flowise.endpoint) == ("none", "http://localhost:3000")
+    for connections in (rotated, lost):
+        await connections.aclose()
+
+
+async def test_a_run_uses_what_was_stored_after_its_process_started(
+    database_dsn: str, database: Database, server: FakeFlowise, standin: ModelStandIn
+) -> None:
+    of_worker, elsewhere = Connections(settings(), database), Connections(settings(), database)
+    async with running_engine(database_dsn, connections=of_worker) as engine:
+        assert of_worker.reasoning.engine == "deterministic"
+        body = module.ConnectFlowise.model_validate(
+            {"endpoint": f"http://127.0.0.1:{server.port}", "api_key": FLOWISE_KEY}
+        )
+        await elsewhere.connect_flowise(body)
+        model = {"engine": "openai", "base_url": standin.base_url_openai, "api_key": MODEL_KEY, "model": "gpt-x"}
+        await elsewhere.connect_model(module.ConnectModel.model_validate(model))
+        assert of_worker.reasoning.engine == "deterministic"
+        view = await engine.service.start(script("work:a", "end:accepted"))
+        await engine.service.wait(view.thread_id, 20)
+        assert (of_worker.reasoning.engine, of_worker.reasoning.general_model) == ("openai", "gpt-x")
+        assert of_worker.instances.endpoint() == f"http://127.0.0.1:{server.port}"
+        assert type(of_worker.reasoner).__name__ == "PhasedReasoner"
+    await of_worker.aclose()
+    await elsewhere.aclose()
+    assert {request.api_key for request in standin.requests} == {MODEL_KEY}
+    assert MODEL_KEY not in await stored_text(database_dsn)
+
+
+async def test_a_model_that_refuses_its_key_is_not_kept(
+    database_dsn: str, database: Database, standin: ModelStandIn
+) -> None:
+    standin.script(lambda request: True, Failure("status", status=401))
+    async with service(database_dsn, database) as http:
+        body = {"engine": "openai", "base_url": standin.base_url_openai, "api_key": MODEL_KEY}
+        refused = await http.put("/connections/model", json=body)
+        assert (refused.status_code, refused.json()["code"]) == (502, "model_auth")
+        assert MODEL_KEY not in refused.text
+        without = await http.put("/connections/model", json={"engine": "claude"})
+        assert (without.status_code, without.json()["code"]) == (422, "invalid_input")
+        assert (await http.get("/connections")).json()["model"]["source"] == "none"
+        assert (await http.get("/info")).json()["reasoning"]["engine"] == "deterministic"
+
+
+async def test_the_environment_comes_first_and_without_a_secrets_key_nothing_is_kept(
+    database_dsn: str, database: Database, server: FakeFlowise
+) -> None:
+    body = {"endpoint": f"http://127.0.0.1:{server.port}", "api_key": FLOWISE_KEY}
+    async with service(database_dsn, database, secrets_key=None) as http:
+        refused = await http.put("/connections/flowise", json=body)
+        assert (refused.status_code, refused.json()["code"]) == (409, "connection_not_storable")
+        assert "SECRETS_KEY" in refused.json()["hint"]
+    async with service(database_dsn, database) as http:
+        assert (await http.put("/connections/flowise", json=body)).status_code == 200
+    groups = {
+        "flowise": FlowiseSettings.model_validate({"FLOWISE_API_ENDPOINT": "http://127.0.0.1:9"}),
+        "reasoning": ReasoningSettings(engine_choice="deterministic"),
+    }
+    async with service(database_dsn, database, **groups) as http:
+        view = (await http.get("/connections")).json()
+        assert (view["flowise"]["source"], view["flowise"]["endpoint"]) == ("environment", "http://127.0.0.1:9")
+        assert view["model"]["source"] == "environment"
+        for path, wanted in (("flowise", body), ("model", {"engine": "claude", "api_key": MODEL_KEY})):
+            refused = await http.put(f"/connections/{path}", json=wanted)
+            assert (refused.status_code, refused.json()["code"]) == (409, "connection_not_storable"), path
+
+
+async def test_only_admin_connects(database_dsn: str, database: Database) -> None:
+    async with service(database_dsn, database) as http:
+        key = (await http.post("/keys", json={"name": "Grace", "scopes": ["build", "approve"]})).json()["key"]
+        mine = {"Authorization": f"Bearer {key}"}
+        assert (await http.get("/connections", headers=mine)).status_code == 200
+        for method, path in (("PUT", "flowise"), ("PUT", "model"), ("DELETE", "flowise"), ("DELETE", "model")):
+            body = {"json": {"endpoint": "http://127.0.0.1:9", "engine": "openai"}} if method == "PUT" else {}
+            refused = await http.request(method, f"/connections/{path}", headers=mine, **body)
+            assert (refused.status_code, refused.json()["code"]) == (403, "scope_missing"), (method, path)
+
+
+@pytest.mark.parametrize("key", ["short", "!" * 44, f"{FIRST},short"])
+def test_a_secrets_key_that_is_not_one_is_refused_without_its_value(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("SECRETS_KEY", key)
+    with pytest.raises(ConfigurationError) as raised:
+        load_settings()
+    assert "SECRETS_KEY must be" in str(raised.value)
+    assert key not in str(raised.value)
