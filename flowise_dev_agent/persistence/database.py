@@ -10,7 +10,7 @@ from typing import Any, Final, Self, cast
 from uuid import UUID
 
 import psycopg
-from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, AsyncTransaction
+from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, AsyncTransaction, pq
 from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow, dict_row
@@ -52,7 +52,7 @@ _SERVER_LIMITS: Final = " ".join(
 #: Each transaction acts as one of these (`roles.sql`): for the caller's owner, or for the service among all owners.
 APP_ROLE: Final = "fda_app"
 SYSTEM_ROLE: Final = "fda_system"
-_ACT: Final = "SELECT set_config('role', %s, true), set_config('app.owner', %s, true)"
+_ACT: Final = "SELECT set_config('role', %(role)s, %(ends)s), set_config('app.owner', %(owner)s, %(ends)s)"
 # The same where more follows: these take no snapshot, so the transaction may still set its isolation level.
 _SET_ROLE: Final = SQL("SET LOCAL ROLE {}")
 _SET_OWNER: Final = SQL("SET LOCAL app.owner = {}")
@@ -104,7 +104,7 @@ def for_owner(owner: str) -> Generator[None]:
 
 
 def _acts_as() -> tuple[str, str]:
-    """Role and owner of what is done here. They end with a transaction, so that a pooler may sit in between."""
+    """Role and owner of what is done here."""
     return (SYSTEM_ROLE, "") if _across_owners.get() else (APP_ROLE, current_caller().owner)
 
 
@@ -124,8 +124,37 @@ class _Connection(AsyncConnection[DictRow]):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.cursor_factory = _Cursor
+        #: Nothing sits between it and its server process, so what is set stays set.
+        self._is_direct = False
+        #: What is set, see `_acts_as`; None when it is not known.
+        self._set: tuple[str, str] | None = None
         #: In a transaction that began with it.
-        self.says_for_whom = False
+        self._says_for_whom = False
+
+    async def look_at_server(self) -> None:
+        """Find out whether this is a connection of its own: a pooler tells an invented process id."""
+        cursor = await AsyncCursor(self).execute("SELECT pg_backend_pid() AS pid", prepare=False)
+        self._is_direct = await cursor.fetchone() == {"pid": self.pgconn.backend_pid}
+
+    async def say_for_whom(self) -> bool:
+        """Set for whom the next statement acts, if that is not said yet. False: it must be said in its transaction."""
+        if self._says_for_whom or self._set == (wanted := _acts_as()):
+            return True
+        # What is set where something can be rolled back may not stay.
+        if not self._is_direct or self.in_pipeline or self.pgconn.transaction_status != pq.TransactionStatus.IDLE:
+            return False
+        self._set = None
+        await self._say(wanted, ends=False)
+        self._set = wanted
+        return True
+
+    async def say_in_transaction(self) -> None:
+        """Set it until the end of the transaction."""
+        await self._say(_acts_as(), ends=True)
+
+    async def _say(self, acts_as: tuple[str, str], *, ends: bool) -> None:
+        role, owner = acts_as
+        await AsyncCursor(self).execute(_ACT, {"role": role, "owner": owner, "ends": ends})
 
     @property
     def in_pipeline(self) -> bool:
@@ -143,46 +172,50 @@ class _Connection(AsyncConnection[DictRow]):
     async def transaction(
         self, savepoint_name: str | None = None, force_rollback: bool = False
     ) -> AsyncGenerator[AsyncTransaction]:
-        """As the base class; the outer one says in its first round trip for whom it acts."""
-        if self.says_for_whom:
+        """As the base class; the outer one says for whom it acts, in its first round trip where it must."""
+        if self._says_for_whom:
             async with super().transaction(savepoint_name, force_rollback) as inner:
                 yield inner
             return
         if self._pipeline is not None:  # what ran there is not part of this
             await self._pipeline.sync()
         async with AsyncExitStack() as stack:
-            async with self.pipeline():
+            if await self.say_for_whom():
                 outer = await stack.enter_async_context(AsyncTransaction(self, savepoint_name, force_rollback))
-                role, owner = _acts_as()
-                cursor = AsyncCursor(self)
-                await cursor.execute(_SET_ROLE.format(Identifier(role)), prepare=False)
-                await cursor.execute(_SET_OWNER.format(Literal(owner)), prepare=False)
-            self.says_for_whom = True
-            stack.callback(setattr, self, "says_for_whom", False)
+            else:
+                async with self.pipeline():
+                    outer = await stack.enter_async_context(AsyncTransaction(self, savepoint_name, force_rollback))
+                    role, owner = _acts_as()
+                    cursor = AsyncCursor(self)
+                    await cursor.execute(_SET_ROLE.format(Identifier(role)), prepare=False)
+                    await cursor.execute(_SET_OWNER.format(Literal(owner)), prepare=False)
+            self._says_for_whom = True
+            stack.callback(setattr, self, "_says_for_whom", False)
             yield outer
 
 
 class _Cursor(AsyncCursor[DictRow]):
-    """Says in the same round trip for whom a statement acts, unless its transaction has said so."""
+    """Says first for whom a statement acts, unless that is set: in the same round trip, where others use the server's
+    connection, too."""
 
     async def execute(self, query: Any, params: Any = None, **options: Any) -> Self:
         connection = self._own_connection()
-        if connection.says_for_whom:
+        if await connection.say_for_whom():
             return await super().execute(query, params, **options)
         if connection.in_pipeline:
-            await AsyncCursor(connection).execute(_ACT, _acts_as())
+            await connection.say_in_transaction()
             return await super().execute(query, params, **options)
         async with connection.pipeline():
-            await AsyncCursor(connection).execute(_ACT, _acts_as())
+            await connection.say_in_transaction()
             await super().execute(query, params, **options)
         return self
 
     async def executemany(self, query: Any, params_seq: Any, *, returning: bool = False) -> None:
         connection = self._own_connection()
-        if connection.says_for_whom:
+        if await connection.say_for_whom():
             await super().executemany(query, params_seq, returning=returning)
         elif connection.in_pipeline:
-            await AsyncCursor(connection).execute(_ACT, _acts_as())
+            await connection.say_in_transaction()
             await super().executemany(query, params_seq, returning=returning)
         else:
             async with connection.transaction():
@@ -236,6 +269,10 @@ async def check_connection(connection: AsyncConnection[Any]) -> None:
         await connection.execute("", prepare=False)
 
 
+async def _look_at_server(connection: AsyncConnection[Any]) -> None:
+    await cast("_Connection", connection).look_at_server()
+
+
 def _has_input(fileno: int) -> bool:
     poll = select.poll()
     poll.register(fileno, select.POLLIN)
@@ -279,6 +316,7 @@ class Database:
             timeout=connect_timeout,
             # Attempts back off exponentially; giving up early lets the next caller start a fresh, quick one.
             reconnect_timeout=3.0,
+            configure=None if pooler else _look_at_server,
             check=check_connection,
             name="flowise-dev-agent",
         )

@@ -3,16 +3,18 @@
 import asyncio
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 
 import psycopg
 import pytest
-from psycopg import sql
+from psycopg import AsyncCursor, sql
 from psycopg.conninfo import make_conninfo
 
 from flowise_dev_agent.caller import serving
 from flowise_dev_agent.devkit.postgres import PostgresServer
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.persistence import Database, migrate
+from flowise_dev_agent.persistence.database import across_owners
 from tests.fixtures.pooler import TransactionPooler
 from tests.runtime_world import running_engine, script
 
@@ -64,23 +66,48 @@ async def test_a_login_without_superuser_rights_migrates_its_own_database(
         postgres_server.drop_database(name)
 
 
-async def test_owners_that_share_pooled_connections_see_their_own_rows_only(
-    transaction_pooler: TransactionPooler, database: Database
+@pytest.mark.parametrize("way", ["direct", "pooler", "unknown_pooler"])
+async def test_owners_that_share_connections_see_their_own_rows_only(
+    transaction_pooler: TransactionPooler, database: Database, database_dsn: str, way: str
 ) -> None:
     insert = "INSERT INTO sessions (id, requirement, request, instance_id) VALUES (gen_random_uuid(), %s, '{}', 'i')"
-    async with Database(transaction_pooler.dsn, min_size=4, max_size=8, pooler=True) as pooled:
+    dsn = database_dsn if way == "direct" else transaction_pooler.dsn
+    shared = Database(dsn, min_size=4, max_size=4, pooler=way == "pooler")
+    if way == "unknown_pooler":  # one that takes what others refuse
+        assert isinstance(shared.pool.kwargs, dict)
+        shared.pool.kwargs |= {"prepare_threshold": None, "options": None}
+    async with shared:
 
         async def act(owner: str) -> set[str]:
             with serving(owner):
-                async with pooled.transaction() as connection:
+                async with shared.transaction() as connection:
                     await connection.execute(insert, (owner,))
-                async with pooled.connection() as connection:
+                async with shared.connection() as connection:
                     await connection.execute(insert, (owner,))
-                rows = await pooled.fetch_all("SELECT requirement, owner FROM sessions")
+                    with suppress(psycopg.errors.UndefinedTable):
+                        await connection.execute("SELECT nothing FROM nowhere")
+                with pytest.raises(psycopg.errors.UndefinedTable):
+                    async with shared.transaction() as connection:
+                        await connection.execute("SELECT nothing FROM nowhere")
+                with across_owners():
+                    assert await shared.fetch_one("SELECT current_user AS role") == {"role": "fda_system"}
+                rows = await shared.fetch_all("SELECT requirement, owner FROM sessions")
             return {row[column] for row in rows for column in ("requirement", "owner")}
 
         owners = [f"team-{number % 5}" for number in range(40)]
         assert await asyncio.gather(*map(act, owners)) == [{owner} for owner in owners]
         # Nothing is left behind in a connection.
         with serving(""):
-            assert await pooled.fetch_all("SELECT id FROM sessions") == []
+            assert await shared.fetch_all("SELECT id FROM sessions") == []
+
+
+async def test_only_a_connection_of_its_own_keeps_for_whom_it_acts(
+    transaction_pooler: TransactionPooler, database: Database
+) -> None:
+    owner = "SELECT COALESCE(current_setting('app.owner', true), '') AS owner"
+    async with Database(transaction_pooler.dsn, min_size=1, max_size=1, pooler=True) as pooled:
+        for shared, kept in ((pooled, ""), (database, "team")):
+            async with shared.connection() as connection:
+                with serving("team"):
+                    await connection.execute("SELECT 1")
+                assert await (await AsyncCursor(connection).execute(owner)).fetchone() == {"owner": kept}
