@@ -19,19 +19,10 @@ from typing import Any, Final, Literal
 from flowise_dev_agent.contracts.plan import PatchAnswer
 from flowise_dev_agent.errors import ModelOutputError, ModelUnavailableError
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.reasoning.contracts import (
-    ClassifyRequest,
-    Intent,
-    JudgeRequest,
-    PatchRequest,
-    PlanContract,
-    PlanRequest,
-    Reasoned,
-    Verdict,
-)
+from flowise_dev_agent.reasoning import contracts
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 
-Request = ClassifyRequest | PlanRequest | PatchRequest | JudgeRequest
+Request = contracts.ClassifyRequest | contracts.PlanRequest | contracts.PatchRequest | contracts.JudgeRequest
 Question = Literal["classify", "plan", "patch", "judge"]
 
 #: An ordinary request takes well under a second; the first one also the start of the process.
@@ -55,16 +46,16 @@ class RulesProcess(Reasoner):
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
 
-    async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
+    async def classify(self, request: contracts.ClassifyRequest) -> contracts.Reasoned[contracts.Intent]:
         return await self._ask("classify", request)
 
-    async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
+    async def plan(self, request: contracts.PlanRequest) -> contracts.Reasoned[contracts.PlanContract]:
         return await self._ask("plan", request)
 
-    async def patch(self, request: PatchRequest) -> Reasoned[PatchAnswer]:
+    async def patch(self, request: contracts.PatchRequest) -> contracts.Reasoned[PatchAnswer]:
         return await self._ask("patch", request)
 
-    async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
+    async def judge(self, request: contracts.JudgeRequest) -> contracts.Reasoned[contracts.Verdict]:
         return await self._ask("judge", request)
 
     def suggest_node_types(self, text: str, nodes: NodeStore, credential_types: Mapping[str, int]) -> list[str]:
@@ -76,10 +67,10 @@ class RulesProcess(Reasoner):
         async with self._turn:
             await self._end()
 
-    async def _ask(self, question: Question, request: Request) -> Reasoned[Any]:
+    async def _ask(self, question: Question, request: Request) -> contracts.Reasoned[Any]:
         # What belongs to a model stays here: a sink for its words, its budget, its tools, checks of its answer.
         sent = replace(_readable(request), on_delta=None, budget=None, tools=None)
-        if isinstance(sent, PlanRequest):
+        if isinstance(sent, contracts.PlanRequest):
             sent = replace(sent, review=None)
         async with self._turn:
             try:
@@ -140,7 +131,7 @@ def _readable(request: Request) -> Request:
         "requirement": squeezed(request.requirement),
         "clarifications": tuple((question, squeezed(answer)) for question, answer in request.clarifications),
     }
-    if isinstance(request, PlanRequest | PatchRequest) and request.feedback:
+    if isinstance(request, contracts.PlanRequest | contracts.PatchRequest) and request.feedback:
         changed["feedback"] = squeezed(request.feedback)
     return replace(request, **changed)
 
@@ -155,7 +146,7 @@ def serve(pipe: Connection) -> None:
             question, request = pipe.recv()
         except EOFError:
             return
-        if isinstance(request, PlanRequest | PatchRequest):
+        if isinstance(request, contracts.PlanRequest | contracts.PatchRequest):
             key = (request.nodes.fingerprint, *request.nodes.repaired)
             request = replace(request, nodes=known.setdefault(key, request.nodes))
             if len(known) > _MOST_CATALOGUES:

@@ -7,27 +7,10 @@ from typing import Any
 
 from flowise_dev_agent.contracts.plan import Design, OpsAnswer, PatchAnswer
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.reasoning.contracts import (
-    ClassifyRequest,
-    Intent,
-    JudgeRequest,
-    Operation,
-    PatchRequest,
-    PlanContract,
-    PlanRequest,
-    Reasoned,
-    Verdict,
-)
+from flowise_dev_agent.reasoning import contracts
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.reasoner import Reasoner
-from flowise_dev_agent.reasoning.rules.design.build import (
-    asked,
-    declined,
-    design_form,
-    design_new,
-    left_open,
-    open_question,
-)
+from flowise_dev_agent.reasoning.rules.design import build
 from flowise_dev_agent.reasoning.rules.design.change import design_change, unheard, wish_of
 from flowise_dev_agent.reasoning.rules.design.naming import copy_name, take_flow_name, wish_for_copy
 from flowise_dev_agent.reasoning.rules.design.parts import for_request
@@ -65,13 +48,13 @@ class DeterministicReasoner(Reasoner):
     The same request always gives the same answer. What it does not recognise it declines, in the person's language.
     """
 
-    async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
+    async def classify(self, request: contracts.ClassifyRequest) -> contracts.Reasoned[contracts.Intent]:
         return _reasoned(_classify(request))
 
-    async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
+    async def plan(self, request: contracts.PlanRequest) -> contracts.Reasoned[contracts.PlanContract]:
         return _reasoned(for_request(_plan(request), request))
 
-    async def patch(self, request: PatchRequest) -> Reasoned[PatchAnswer]:
+    async def patch(self, request: contracts.PatchRequest) -> contracts.Reasoned[PatchAnswer]:
         return _reasoned(OpsAnswer(ops=to_ops(request)))
 
     def suggest_node_types(self, text: str, nodes: NodeStore, credential_types: Mapping[str, int]) -> list[str]:
@@ -85,7 +68,7 @@ class DeterministicReasoner(Reasoner):
             names = [*reading.requested, *chat, *(tools[0] for tools in reading.tools), *parts]
         return [name for name in dict.fromkeys(names) if name in nodes.schemas]
 
-    async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
+    async def judge(self, request: contracts.JudgeRequest) -> contracts.Reasoned[contracts.Verdict]:
         language = detect_language(request.requirement)
         notes: list[str] = []
         failed: list[str] = []
@@ -94,20 +77,20 @@ class DeterministicReasoner(Reasoner):
             notes.append(say(f"note_{key}", language, length=len(trial.answer)))
             failed += [f"{trial.question}: {notes[-1]}"] if key != "ok" else []
         if failed:
-            return _reasoned(Verdict(done=False, category="LOGIC", reason="; ".join(failed), notes=notes))
-        return _reasoned(Verdict(done=True, reason=say("judged", language), notes=notes))
+            return _reasoned(contracts.Verdict(done=False, category="LOGIC", reason="; ".join(failed), notes=notes))
+        return _reasoned(contracts.Verdict(done=True, reason=say("judged", language), notes=notes))
 
 
-def _reasoned(value: Any) -> Reasoned[Any]:
-    return Reasoned(value, mode="deterministic")
+def _reasoned(value: Any) -> contracts.Reasoned[Any]:
+    return contracts.Reasoned(value, mode="deterministic")
 
 
 # --- What is to be done -------------------------------------------------------------------------------------------
 
 
-def _classify(request: ClassifyRequest) -> Intent:
+def _classify(request: contracts.ClassifyRequest) -> contracts.Intent:
     """Operation, ambiguity with questions, title and language, by words alone."""
-    said = asked(request.requirement, request.clarifications)
+    said = build.asked(request.requirement, request.clarifications)
     reading = read(said.text)
     operation = request.forced or _operation(reading.text, request.target)
     language = detect_language(normalised(request.requirement))
@@ -115,17 +98,14 @@ def _classify(request: ClassifyRequest) -> Intent:
                                       answered=bool(request.clarifications))  # fmt: skip
     described = any(one.kind == "openapi" for one in request.attachments)
     asks = operation == "create" and not questions
-    if asks and (question := open_question(said, reading, language, described=described)):
+    if asks and (question := build.open_question(said, reading, language, described=described)):
         ambiguity, questions = 6, [question]
-    return Intent(
-        operation=operation,
-        ambiguity=ambiguity,
-        questions=questions,
-        parts=split(request.requirement),
+    return contracts.Intent(
+        operation=operation, ambiguity=ambiguity, questions=questions, language=language,
         title=_title(f"{said.text}\n{said.purpose}", language, new=operation == "create"),
         target_hint=request.target or (_hint(said.text) if operation != "create" else None),
-        language=language,
-    )
+        parts=split(request.requirement),
+    )  # fmt: skip
 
 
 def _title(text: str, language: str, *, new: bool) -> str:
@@ -155,7 +135,7 @@ def _title(text: str, language: str, *, new: bool) -> str:
     return capital(found) if re.search(r"\w", found) else say("default_title", language)
 
 
-def _operation(text: str, target: str | None) -> Operation:
+def _operation(text: str, target: str | None) -> contracts.Operation:
     this = mentioned(text, words("this_flow"))
     if mentioned(text, words("copy")):
         return "copy"
@@ -170,7 +150,7 @@ def _operation(text: str, target: str | None) -> Operation:
 
 
 def _ambiguity(
-    reading: Reading, operation: Operation, *, has_purpose: bool, answered: bool, language: str
+    reading: Reading, operation: contracts.Operation, *, has_purpose: bool, answered: bool, language: str
 ) -> tuple[int, list[str]]:
     """How unclear it is, from 0 to 10, and what to ask from 5 on."""
     if operation != "create":
@@ -178,7 +158,7 @@ def _ambiguity(
     if reading.requested or reading.unknown or is_stepwise(reading):
         # Clear enough, if only to be declined.
         return 1, []
-    if not answered and (key := left_open(reading, has_purpose=has_purpose)):
+    if not answered and (key := build.left_open(reading, has_purpose=has_purpose)):
         return 7, [say(key, language)]
     said = has_purpose or bool(prompt_of(reading.text, reading.spans))
     if said or reading.names_structure:
@@ -200,7 +180,7 @@ def _hint(text: str) -> str | None:
 # --- The plan -----------------------------------------------------------------------------------------------------
 
 
-def _plan(request: PlanRequest) -> PlanContract:
+def _plan(request: contracts.PlanRequest) -> contracts.PlanContract:
     """The plan of a request; pure, so that it can run in a process of its own."""
     previous, is_new = request.previous, request.intent.operation == "create" and not request.existing
     # A flow that exists keeps the name that it has on the server.
@@ -213,13 +193,13 @@ def _plan(request: PlanRequest) -> PlanContract:
     language, known = request.intent.language, request.flow_summary
     if request.intent.operation == "question":
         answer = say("answer_flow", language, summary=known) if known else say("answer_none", language)
-        return declined(request, "").model_copy(update={"declined": None, "answer": answer}).to_plan()
+        return build.declined(request, "").model_copy(update={"declined": None, "answer": answer}).to_plan()
     try:
         made = _design(request, World(request.nodes, request.credential_types, language, request.ready_nodes))
     except DeclinedError as reason:
         if (kept := unheard(request, reason)) is not None:
             return kept
-        made = declined(request, str(reason))
+        made = build.declined(request, str(reason))
     made = made.to_plan()
     if request.intent.operation != "copy" or made.declined:
         return made
@@ -227,17 +207,17 @@ def _plan(request: PlanRequest) -> PlanContract:
     return made.model_copy(update={"flow_name": named, "goal": telling.short(request.requirement)})
 
 
-def _design(request: PlanRequest, world: World) -> Design:
+def _design(request: contracts.PlanRequest, world: World) -> Design:
     if request.design is not None:
-        return design_form(request, request.design, world)
+        return build.design_form(request, request.design, world)
     wish, previous = wish_of(request), request.previous
     if wish is None:
         raise world.decline("declined_failed", reason=request.verdict.reason if request.verdict else "")
     if request.intent.operation == "copy" and not request.feedback:
         wish = wish_for_copy(wish, request.target)
         if not wish:
-            same = declined(request, "")
+            same = build.declined(request, "")
             return same.model_copy(update={"declined": None, "steps": [world.say("step_copy")]})
     if request.existing or (previous and previous.flow_kind == "CHATFLOW" and previous.nodes):
         return design_change(request, wish, world)
-    return design_new(request, world)
+    return build.design_new(request, world)

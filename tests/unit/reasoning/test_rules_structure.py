@@ -257,3 +257,72 @@ def test_the_name_of_a_flow_ends_at_a_whole_word(wish: str, name: str) -> None:
 )
 def test_p83_a_condition_that_was_not_read_is_no_task_of_a_step(wish: str) -> None:
     assert planned(wish)[1].declined
+
+
+#: Flows with branches or an approval -> what each model is told, in order, and each fixed answer.
+TOLD = {
+    "Agentflow for our bakery: if someone asks about allergens answer from this list: rye has gluten, macarons have "
+    "nuts. If someone wants to order a cake ask for date, size and flavour. Otherwise reply kindly and give our number "
+    "020 555 0199.": ["Answer from this list: rye has gluten, macarons have nuts", "Ask for date, size and flavour",
+                      "Reply kindly and give our number 020 555 0199"],
+    "A flow that writes a reply to a complaint about the bus, then I have to approve it before it goes out. If I "
+    "reject it, it should say 'We will get back to you.'":
+        ["Writes a reply to a complaint about the bus", "We will get back to you.", "{{ llmAgentflow_0 }}"],
+    "Agentflow: Geht es um Müll, dann die Abholtage Dienstag und Freitag nennen. Geht es um Parkausweise, dann auf "
+    "Zimmer 14 verweisen. Alles andere: höflich sagen, dass sich jemand meldet.":
+        ["Die Abholtage Dienstag und Freitag nennen", "Auf Zimmer 14 verweisen",
+         "Höflich sagen, dass sich jemand meldet"],
+    "AgentFlow: Ein LLM schreibt eine Stellenanzeige aus den Stichworten, danach prüft eine Kollegin und gibt frei. "
+    "Bei Ablehnung soll der Text neu geschrieben werden, höchstens zweimal.":
+        ["Schreibt eine Stellenanzeige aus den Stichworten", "{{ llmAgentflow_0 }}"],
+    "Sort what people write to us: bills get a reply with the desk 0161 11, complaints get an apology and the promise "
+    "that Sam calls within 2 hours, and everything else gets a friendly answer.":
+        ["Bills get a reply with the desk 0161 11", "Complaints get an apology and the promise that Sam calls within 2 "
+         "hours", "Gets a friendly answer"],
+    "Przepływ agentowy: jeśli wiadomość dotyczy reklamacji, poproś o numer zamówienia; w pozostałych przypadkach "
+    "odpowiedz krótko.": ["Poproś o numer zamówienia", "Odpowiedz krótko"],
+    "Flow: call GET https://api.harbour.example/tides?port=12 then tell the skipper whether he can leave":
+        ["Tell the skipper whether he can leave\n\n{{ httpAgentflow_0 }}"],
+    "Un flujo que para cada producto de la lista escriba una frase y al final lo junte todo en una tabla":
+        ["Enumera cada producto de la lista del mensaje, cada uno como un elemento.", "Escriba una frase",
+         "Lo junte todo en una tabla\n\n{{ iterationAgentflow_0 }}"],
+}  # fmt: skip
+
+
+def texts_of(wish: str) -> list[str]:
+    """What the models of a flow are told, without what the flow is for, and its fixed answers."""
+    found: list[str] = []
+    for value in planned(wish)[1].values:
+        if value.param in ("llmMessages", "agentMessages") and isinstance(value.value, list):
+            found += [row["content"] for row in value.value if isinstance(row, dict) and row["role"] == "system"]
+        if value.param == "directReplyMessage":
+            found.append(str(value.value))
+    return [text.removeprefix("For our bakery\n") for text in found]
+
+
+@pytest.mark.parametrize("wish", TOLD)
+def test_each_step_is_told_its_own_clause_whole(wish: str) -> None:
+    assert texts_of(wish) == TOLD[wish]
+
+
+#: More that a clause can say: each word of it is in a step, or the flow is not built.
+MORE = ["but always mention the number 4711", "and the colour teal matters", 'with the words "Ahoi Bert" at its end']
+
+
+@given(wish=st.sampled_from(sorted([*STEPS, *TOLD])), more=st.sampled_from(MORE))
+def test_p83_no_word_of_a_flow_of_steps_disappears(wish: str, more: str) -> None:
+    _, plan = planned(f"{wish.rstrip('.')} {more}.")
+    told = " ".join(str(value.value) for value in plan.values).casefold()
+    sign = next(one for one in ("4711", "teal", "ahoi bert") if one in more.casefold())
+    assert plan.declined or sign in told
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Agentflow: write an offer. If it costs over 500 pounds a person must approve, below it is paid.",
+        "Agentflow: a letter is written about boats, then if the boss likes",
+    ],
+)
+def test_p83_what_is_no_task_is_no_step(wish: str) -> None:
+    assert planned(wish)[1].declined

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -35,10 +35,6 @@ class Quantities:
     max_iterations: int | None = None
     pages: int | None = None
     max_loops: int | None = None
-
-    @property
-    def any(self) -> bool:
-        return any(getattr(self, item.name) is not None for item in fields(self))
 
 
 def read_quantities(scan: Scan) -> Quantities:

@@ -4,29 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.reasoning import wiring
+from flowise_dev_agent.reasoning.rules.design import selection
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
-from flowise_dev_agent.reasoning.rules.design.selection import (
-    check_filled,
-    check_names,
-    check_wired,
-    defaults_of,
-    documents_of,
-    moderation_of,
-    provider_for,
-    takes,
-    tools_of,
-)
-from flowise_dev_agent.reasoning.rules.design.tools import only_removes, unwanted
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import words
-from flowise_dev_agent.reasoning.wiring import (
-    ENDING_CATEGORIES,
-    MODEL_CATEGORIES,
-    complete,
-    family_of,
-    fitting_output,
-    renamed,
-)
 
 
 @dataclass(frozen=True)
@@ -40,26 +22,26 @@ class Edits:
 
 def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: frozenset[str], world: World) -> Edits:
     """`occupied` are the single inputs that are connected ("id.input"). Raises DeclinedError."""
-    dropped = unwanted(change.text, world)
+    dropped = selection.unwanted(change.text, world)
     # A wish that is removed by kind ("the web search") is none for another node of the kind.
     tools = tuple(names for names in change.tools if not set(names) & dropped)
     change = replace(change, requested=tuple(n for n in change.requested if n not in dropped), tools=tools)
     if change.memory == "bufferMemory" and change.memory in dropped and not words("buffer_memory").search(change.text):
         # "Take the memory out" asks for none.
         change = replace(change, memory=None)
-    check_names(change, world)
+    selection.check_names(change, world)
     present = {schema.name for schema in existing.values()}
     wanted = [name for name in _wanted(change, existing, world, dropped) if name not in present]
-    if wanted and not dropped & present and only_removes(change.text):
+    if wanted and not dropped & present and selection.only_removes(change.text):
         raise world.decline("declined_absent")
     dropped -= set(wanted)
     replaced: dict[str, str] = {}
     added: list[str] = []
     for name in wanted:
-        family = family_of(world.schema(name))
+        family = wiring.family_of(world.schema(name))
         rivals = {id_: one for id_, one in existing.items() if one.category in family and id_ not in replaced}
         rivals = {id_: schema for id_, schema in rivals.items() if schema.name in dropped} or rivals
-        alike = family == MODEL_CATEGORIES and len({schema.name for schema in rivals.values()}) == 1
+        alike = family == wiring.MODEL_CATEGORIES and len({schema.name for schema in rivals.values()}) == 1
         if not rivals:
             added.append(name)
         elif len(rivals) > 1 and not alike:
@@ -90,9 +72,13 @@ def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: fr
 def _wanted(change: Reading, existing: Mapping[str, NodeSchema], world: World, dropped: frozenset[str]) -> list[str]:
     """Node types that the wish speaks of, besides those that it takes out."""
     kinds = {schema.category for schema in existing.values()}
-    names: list[str | None] = [change.memory, *tools_of(change, world, dropped)]
+    names: list[str | None] = [change.memory, *selection.tools_of(change, world, dropped)]
     # "Use the OpenAI embeddings" names a provider by its embeddings alone.
-    if change.provider and kinds & MODEL_CATEGORIES and (change.provider is not change.embeddings or change.model):
+    if (
+        change.provider
+        and kinds & wiring.MODEL_CATEGORIES
+        and (change.provider is not change.embeddings or change.model)
+    ):
         names.insert(0, change.provider.chat)
     if "Vector Stores" in kinds:
         names.append(change.vector_store or next((n for n in change.requested if n == "memoryVectorStore"), None))
@@ -100,17 +86,25 @@ def _wanted(change: Reading, existing: Mapping[str, NodeSchema], world: World, d
         names.append(change.embeddings.embeddings)
     if "Document Loaders" in kinds:
         names += change.loaders[:1]
-    if change.splits and "Text Splitters" not in kinds and any(takes(s, "TextSplitter") for s in existing.values()):
+    if (
+        change.splits
+        and "Text Splitters" not in kinds
+        and any(selection.takes(s, "TextSplitter") for s in existing.values())
+    ):
         names.append(change.splitter)
     if _has_list(existing, "Moderation"):
-        names += moderation_of(change)
-    names += [name for name in change.requested if world.schema(name).category not in ENDING_CATEGORIES]
+        names += selection.moderation_of(change)
+    names += [name for name in change.requested if world.schema(name).category not in wiring.ENDING_CATEGORIES]
     if _asked_documents(change, existing):
-        names += documents_of(change, provider_for(change, world, knowledge=True), world, as_tool=False)
+        names += selection.documents_of(
+            change, selection.provider_for(change, world, knowledge=True), world, as_tool=False
+        )
     elif "retrieverTool" in names or (
         change.knowledge and _has_list(existing, "Tool") and "Vector Stores" not in kinds
     ):
-        documents = documents_of(change, provider_for(change, world, knowledge=True), world, as_tool=True)
+        documents = selection.documents_of(
+            change, selection.provider_for(change, world, knowledge=True), world, as_tool=True
+        )
         names += [name for name in documents if name == "retrieverTool" or world.schema(name).category not in kinds]
     return list(dict.fromkeys(name for name in names if name))
 
@@ -131,18 +125,20 @@ def _fitted(
     edits: Edits, change: Reading, existing: Mapping[str, NodeSchema], occupied: frozenset[str], world: World
 ) -> Edits:
     """The edits with what the new nodes need besides. Raises DeclinedError for what has no place."""
-    provider = provider_for(change, world, knowledge=change.knowledge)
+    provider = selection.provider_for(change, world, knowledge=change.knowledge)
     stays = {id_: schema for id_, schema in existing.items() if id_ not in (*edits.removed, *edits.replaced)}
     there = [*(schema.name for schema in stays.values()), *edits.replaced.values()]
-    needed = complete([*there, *edits.added], world.store.schemas, defaults_of(provider, world))
+    needed = wiring.complete([*there, *edits.added], world.store.schemas, selection.defaults_of(provider, world))
     # What was taken out is not brought back by the back door.
     out = {existing[node_id].category for node_id in edits.removed}
     extra = [name for name in needed[len(there) + len(edits.added) :] if world.schema(name).category not in out]
     added = (*edits.added, *extra)
-    check_filled(map(world.schema, added), change, world)
+    selection.check_filled(map(world.schema, added), change, world)
     fixed = {**stays, **{f"in_{id_}": world.schema(name) for id_, name in edits.replaced.items()}}
     new = {f"new_{index}": world.schema(name) for index, name in enumerate(added)}
-    check_wired({**new, **fixed}, world, list(fixed), renamed(occupied, {id_: f"in_{id_}" for id_ in edits.replaced}))
+    selection.check_wired(
+        {**new, **fixed}, world, list(fixed), wiring.renamed(occupied, {id_: f"in_{id_}" for id_ in edits.replaced})
+    )
     return replace(edits, added=added)
 
 
@@ -153,6 +149,6 @@ def _check_needed(edits: Edits, existing: Mapping[str, NodeSchema], world: World
     for gone in (existing[node_id] for node_id in edits.removed):
         for other in others:
             for anchor in other.anchors:
-                lacks = not (anchor.optional or anchor.show) and fitting_output(gone, anchor)
-                if lacks and not any(fitting_output(rest, anchor) for rest in others if rest is not other):
+                lacks = not (anchor.optional or anchor.show) and wiring.fitting_output(gone, anchor)
+                if lacks and not any(wiring.fitting_output(rest, anchor) for rest in others if rest is not other):
                     raise world.decline("declined_required", label=gone.label, by=other.label)

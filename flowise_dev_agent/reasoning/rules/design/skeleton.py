@@ -9,14 +9,14 @@ from itertools import takewhile
 
 from flowise_dev_agent.reasoning.rules.design.prompt import behaves, is_empty
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import capital, quoted_spans, signals, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.language.text import capital, quoted, quoted_spans, signals, squeeze, to_number
 
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 #: What is whole, whatever marks are in it: brackets and bodies of requests.
 _WHOLE = re.compile(r"\([^()\n]{0,300}\)|\{[^\n]{0,400}\}|https?://\S+")
 _SEPARATED = re.compile(r"^((?:\s\w+){0,2}?)\s?(?:[:,]|->|=>|→)\s?")
 _LONGEST_TEXT, _LONGEST_NAME, _HEAD, _MOST_PIECES = 3_000, 4, 8, 120
-_FUNCTION = frozenset[str]().union(*FUNCTION_WORDS.values())
+FUNCTIONS = frozenset[str]().union(*FUNCTION_WORDS.values())
 
 
 @dataclass
@@ -137,16 +137,20 @@ def parted(text: str) -> tuple[str, str] | None:
     if not (head := matches("case", text) or matches("each", text)):
         return None
     rest = text[head.end() :]
-    ends = [found("case_ends", rest), approval(rest), found("says_behind", rest), *_verbs(rest)]
-    cut = next((one.start() for one in ends if one), 0)
+    # What is done begins behind a comma, or in front of it with an order ("ask for the date, the size").
+    agrees = approval(rest)
+    sure = agrees if agrees and " " in agrees[0] else None
+    certain = [found("case_ends", rest), next(_verbs("orders", rest), None), sure]
+    ends = certain if any(certain) else [agrees, found("says_behind", rest), *_verbs("then_does", rest)]
+    cut = min((one.start() for one in ends if one), default=0)
     do = pattern("steps", "then").sub("", rest[cut:].strip(" ,:"))
     return (squeeze(rest[:cut]), do) if cut > 1 and do else None
 
 
-def _verbs(text: str) -> list[re.Match[str]]:
+def _verbs(name: str, text: str) -> Iterator[re.Match[str]]:
     """Where a task begins: a verb, and no noun that is like one ("della lista")."""
-    return [match for match in pattern("steps", "then_does").finditer(text)
-            if (before := text[: match.start()].split()) and before[-1].casefold() not in _FUNCTION]  # fmt: skip
+    return (match for match in pattern("steps", name).finditer(text)
+            if (before := text[: match.start()].split()) and before[-1].casefold() not in FUNCTIONS)  # fmt: skip
 
 
 def mention(text: str, names: Sequence[str]) -> tuple[str, str] | None:
@@ -162,11 +166,11 @@ def mention(text: str, names: Sequence[str]) -> tuple[str, str] | None:
             named = takewhile(lambda one, own=fitting[0]: alike(one, own) or matches("kinds_alone", one), others)
             behind = text[tokens[index + len([*named])].end() :]
             cut = _SEPARATED.match(behind)
-            if cut and all(is_empty(one) or one.casefold() in _FUNCTION for one in cut[1].split()):
+            if cut and all(is_empty(one) or one.casefold() in FUNCTIONS for one in cut[1].split()):
                 return fitting[0], behind[cut.end() :]
             said = behind.strip()
             return (fitting[0], said if index and not matches("case", text) else text) if said else None
-        if not (is_empty(word) or word.casefold() in _FUNCTION or matches("heads", text[token.start() :])):
+        if not (is_empty(word) or word.casefold() in FUNCTIONS or matches("heads", text[token.start() :])):
             return None
     return None
 
@@ -187,7 +191,8 @@ def _one(word: str, other: str) -> bool:
 def outcome(text: str) -> tuple[str, str] | None:
     """("yes" or "no", what is done then) where a clause says what happens after an approval."""
     match = matches("outcome", text)
-    return ("no" if match["no"] else "yes", text[match.end() :].strip(" ,:")) if match else None
+    do = re.sub(r"^[\w'’\s]{0,20},\s", "", text[match.end() :]) if match else ""
+    return ("no" if match["no"] else "yes", do.strip(" ,:")) if match else None
 
 
 def limit_of(clause: str) -> int | None:
@@ -216,10 +221,27 @@ class Skeleton:
             if one and (introduction or not (kind_of(one[1]) or found("sorts", one[1]) or matches("does", one[1]))):
                 self._tell(one["about"])
                 text = text[one.end() :]
+        if listed := found("sorted_list", text):
+            self._list(text[: listed.start()], listed.group(), text[listed.end() :])
+            text = ""
         self.clauses = clauses(text)
         for clause, border in self.clauses:
             self._scope = self.steps if border == "sentence" else self._scope
             self._place(clause, border)
+
+    def _list(self, about: str, sorts: str, listing: str) -> None:
+        """Branches that one list names with what each gets: "bills go to ..., anything else gets ..."."""
+        ways = dict[str, str]()
+        for piece in re.split(r"[,;.]\s", listing):
+            if gets := matches("gets", piece):
+                ways[squeeze(gets["name"])] = piece[gets.end("name") :] if matches("otherwise", gets["name"]) else piece
+            elif ways:
+                ways[[*ways][-1]] += f", {piece}"
+        self._tell(about)
+        self.odd = "" if len(ways) > 1 else squeeze(f"{sorts}{listing}")
+        self.steps.append(
+            Step("fork", sorts, {name: [Step("", do.strip(" ."))] for name, do in ways.items()}, of=sorts)
+        )
 
     def _tell(self, about: str) -> None:
         """Note what the flow is for; words of structure say nothing of it."""
@@ -235,7 +257,7 @@ class Skeleton:
         named = mention(clause, [*self._fork.ways]) if self._fork and sorts else None
         if self._approval and ending:
             way, do = ending
-            if not do or words("answer_out").search(do) or (way == "no" and found("anew", do)):
+            if not quoted(do) and (not do or words("answer_out").search(do) or (way == "no" and found("anew", do))):
                 self._approval.limit = limit_of(do) or self._approval.limit
                 self.sent.append(clause)
                 return
@@ -265,6 +287,10 @@ class Skeleton:
             step = self._fork = Step("fork", clause, {name: [] for name in branch_names(clause)})
         elif kind == "approve":
             ways = self._fork.ways.items() if self._fork and self._fork.kind == "fork" else ()
+            last, agrees = scope[-1] if len(scope) > 1 else step, approval(clause)
+            if not border and last.kind in ("", "check") and agrees and not clause[: agrees.start()].strip():
+                # "then a colleague checks and releases it"
+                clause = f"{scope.pop().text}, {clause}"
             step = self._approval = Step(kind, clause, of=" ".join(_own(clause, "approving")))
             self.sent += [clause] if words("answer_out").search(clause) else []
             for own in [way for name, way in ways if alike(f"{clause} {self._answer}", name)] or [scope]:

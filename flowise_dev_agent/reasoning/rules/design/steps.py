@@ -1,26 +1,28 @@
 """Agentflows from the skeleton of a text: kinds of steps, branches, limits and addresses. What a step is told are the
 person's own words; a skeleton that does not fit is asked about or declined."""
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from flowise_dev_agent.contracts.plan import Design, DesignConnection, Part, PlannedValue, TestCase
 from flowise_dev_agent.patch import AddNode
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import nested_types
+from flowise_dev_agent.reasoning.rules.design.details import Quantities
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of
 from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARAMS
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
-from flowise_dev_agent.reasoning.rules.design.selection import provider_for
-from flowise_dev_agent.reasoning.rules.design.skeleton import Skeleton, Step, alike, found, matches, short
-from flowise_dev_agent.reasoning.rules.design.tools import tool_row
+from flowise_dev_agent.reasoning.rules.design.selection import provider_for, tool_row
+from flowise_dev_agent.reasoning.rules.design.skeleton import FUNCTIONS, Skeleton, Step, alike, found, matches, short
 from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, parameters, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import capital, mentioned, quoted, signals, squeeze
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.text import capital, mentioned, quoted, signals, squeeze, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import INSIDE
 from flowise_dev_agent.redaction import named_secret
@@ -36,6 +38,8 @@ _STEPWISE = frozenset({"team", "approval", "branch", "loop", "sequence"})
 _READ = _STEPWISE | {"call", "service", "output"}
 #: Words of an item of a list; a longer one holds what is to be done with it.
 _LONGEST_ITEM = 5
+#: Nodes whose results are in no conversation: the step behind them has to be given them.
+_SILENT = ("httpAgentflow", "iterationAgentflow")
 _SETTINGS = MODEL_PARAMS | MAX_TOKENS | {"temperature"}
 
 
@@ -59,7 +63,8 @@ def is_stepwise(reading: Reading) -> bool:
     kinds = {"team"} if named else _STEPWISE
     # A request to an address is a step, where no tool and no chain makes it.
     kinds = kinds if named or reading.tools or reading.loaders else kinds | {"call"}
-    if any(kind in kinds and (kind != "call" or "://" in match.group()) for match, kind in signals(text)):
+    signs = (match for match, kind in signals(text) if kind in kinds and (kind != "call" or "://" in match.group()))
+    if any(signs) or (not named and found("sorted_list", text)):
         return True
     if named or reading.chat or reading.knowledge or not (steps := (made := Skeleton(text)).steps):
         return False
@@ -89,6 +94,9 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
     # Words about documents are words of a step where no document is asked for.
     spans = [span for span in reading.spans if not span.names & DOCUMENTS]
     Account(checked, spans, schemas, values).check(world, ignored)
+    if lost := builder.lost():
+        raise world.decline("declined_parts", parts="; ".join(
+            world.say("gap", quote=squeeze(one), why=world.say("gap_place")) for one in lost))  # fmt: skip
     design = Design(
         goal=telling.short(said.text), operation=request.intent.operation, flow_name=request.intent.title,
         flow_kind="AGENTFLOW", values=values, connections=builder.links,
@@ -106,8 +114,17 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
 
 def _is_unread(step: Step) -> bool:
     """Whether a step still holds a condition, or an item that is none: such a flow would do something else."""
-    cut = step.kind == "each" and (len(step.of.split()) > _LONGEST_ITEM or " " not in step.text)
+    odd = len(step.of.split()) > _LONGEST_ITEM or " " not in step.text or "://" in step.text
+    cut = (step.kind == "each" and odd) or (step.kind == "cases" and any(found("modal", way) for way in step.ways))
     return cut or (step.kind not in ("fork", "cases", "call") and found("unread", step.text) is not None)
+
+
+def _is_known(word: str, told: str) -> bool:
+    """Whether a word that stands in no node loses nothing: it is of structure, or a number that a field holds."""
+    if re.fullmatch(NUMBER, word):
+        return to_number(word) == 1 or re.search(rf"\W{to_number(word):g}\W", told) is not None
+    lists = wordset("approving") | wordset("replying") | FUNCTIONS
+    return is_empty(word) or word in lists or words("structure").fullmatch(word) is not None
 
 
 class _Builder:
@@ -119,12 +136,16 @@ class _Builder:
         self._title = "" if stepwise else title
         self._provider = provider_for(reading, world, knowledge=False)
         # A model and its settings that one clause names are for all steps, else each step has its own.
-        named = [one for one in (read(clause, world.store) for clause, _ in self.made.clauses) if _about_model(one)]
-        self._shared = reading if len(named) < 2 else replace(Reading("", ""), provider=reading.provider)
+        own = [read(clause, world.store) for clause, _ in self.made.clauses]
+        several = sum(map(_about_model, own)) > 1
+        self._shared = replace(Reading("", ""), provider=reading.provider) if several else reading
+        # Tools that no clause names are for the steps of agents.
+        self._loose = tuple(tool for tool in reading.tools if not any(tool in one.tools for one in own))
         self.nodes: list[AddNode] = []
         self.links: list[DesignConnection] = []
         self.parts: list[tuple[str, list[str]]] = []
         self.branches: list[str] = []
+        self._context = self._own_words(self.made.context, reading.tools)
         #: What the person has to create on the server.
         self.variables: list[str] = []
 
@@ -137,6 +158,21 @@ class _Builder:
         alone = sum(node.node_name in (_LLM, _AGENT) for node in self.nodes) < 2
         if len(self.nodes) < 2 or (alone and mentioned(self._reading.text, words("team"))):
             raise self._declined(self._reading.text[:200])
+
+    def lost(self) -> list[str]:
+        """The clauses with a word, a number or a quoted text that no node holds and that does not speak of steps."""
+        told = json.dumps([[node.label, node.params] for node in self.nodes], ensure_ascii=False).casefold()
+        text = self._reading.text
+        for clause, nodes in self.parts:
+            text = text if not nodes[0].startswith("http") else text.replace(clause, "\x00" * len(clause))
+        for one in (one for one in self._reading.spans if not (one.task or one.names & DOCUMENTS)):
+            text = text[: one.start] + "\x00" * (one.end - one.start) + text[one.end :]
+        plain = pattern("steps", "skeleton").sub(lambda match: "\x00" * len(match.group()), text).casefold()
+        gone = [match.start() for match in re.finditer(r"[^\W_][\w'’]*", plain)
+                if not (match.group() in told or _is_known(match.group(), told))]  # fmt: skip
+        borders = [0, *(match.end() for match in re.finditer(r"[,;:]\s|[.!?](?=\s)|\n", text)), len(text)]
+        return [text[start:end].replace("\x00", " ").strip(" ,;:.") for start, end in pairwise(borders)
+                if not self._title and any(start <= place < end for place in gone)]  # fmt: skip
 
     def _declined(self, clause: str) -> DeclinedError:
         team = mentioned(self._reading.text, words("team")) and len(self.made.steps) < 2
@@ -179,11 +215,13 @@ class _Builder:
 
     def _task(self, step: Step, ends: list[_End], way: str) -> list[_End]:
         kinds = {kind for match, kind in signals(step.text) if kind != "team" or match.group().count(" ") > 3}
-        lone = (words("human").search(step.text) or not (way or " " in step.text)) and not found("does", step.text)
+        # On a named branch a fact is a task, too.
+        lone = not (found("does", step.text) or (way and not words("human").search(step.text)) or step.kind == "who")
         if not self._title and (lone or matches("case", step.text) or kinds & {"branch", "loop", "call", "team"}):
             # Structure that was not read is no task of a model.
             raise self._declined(step.text)
-        return self._after(self._step(step.text, way or self._title, agent=bool(way)), ends)
+        given = [f"{{{{ {end.value} }}}}" for end in ends if end.value.startswith(_SILENT)]
+        return self._after(self._step(step.text, way or self._title, agent=bool(way), given="\n\n".join(given)), ends)
 
     def _says(self, step: Step, ends: list[_End], _way: str) -> list[_End]:
         return self._node(_REPLY, {"directReplyMessage": without_braces(quoted(step.text)[0])}, ends)
@@ -192,11 +230,6 @@ class _Builder:
         """A request to an address, with what is said of its headers and its body."""
         address = matches("call", step.text)
         url = address["url"].rstrip(".,;") if address else ""
-        if ends[0].output == INSIDE:
-            given = re.search(r"https?://[^\s\"']*\{[^\s\"']*", f"{url} {self._answer}")
-            if given is None:
-                raise self._world.decline("question_item", address=url)
-            url = re.sub(r"\{+[^{}]*\}+", "{{ $iteration }}", given.group())
         method, header = found("method", step.text), found("header", step.text.replace(url, " "))
         params: dict[str, Any] = {"method": method.group(1).upper() if method else "GET", "url": url}
         if header:
@@ -219,10 +252,7 @@ class _Builder:
         told = self._world.say("list_items", item=step.of)
         [listed] = self._after(self._model_node(told, told, llmStructuredOutput=fields), ends)
         [each] = self._node("iterationAgentflow", {"iterationInput": f"{{{{ {listed.node}.output.items }}}}"}, [listed])
-        if matches("call", step.text):
-            self._call(step, [_End(each.node, INSIDE)], "")
-        else:
-            self._after(self._step(step.text, user="{{ $iteration }}"), [_End(each.node, INSIDE)])
+        self._after(self._step(step.text, user="{{ $iteration }}"), [_End(each.node, INSIDE)])
         return [replace(each, draft=listed.node)]
 
     # --- Branches, people, repetition
@@ -232,7 +262,8 @@ class _Builder:
         other, cases = self._world.say("otherwise"), step.kind == "cases"
         ways = {**step.ways, **({"": step.ways.get("", [])} if cases else {})}
         looked_at = " ".join(dict.fromkeys([self._asked(), *(f"{{{{ {end.value} }}}}" for end in ends if end.value)]))
-        fork = self._choice(self._world.say("route"), [name or other for name in ways], looked_at, ends)
+        told = squeeze(f"{self._world.say('route_case' if cases else 'route')} {step.of}")
+        fork = self._choice(told, [name or other for name in ways], looked_at, ends)
         made: list[_End] = []
         for number, (name, steps) in enumerate(ways.items()):
             topic, start = "" if cases else short(name), _End(fork, str(number), apart=True)
@@ -262,7 +293,7 @@ class _Builder:
         """A person says yes, or the draft is made again with what they say."""
         made: list[_End] = []
         for end in ends:
-            said = without_braces(f"{capital(step.text)}. ") if step.of.count(" ") > 1 or not end.draft else ""
+            said = without_braces(f"{capital(step.text)}. ") if step.of or not end.draft else ""
             asked = f"{said}{self._world.say('approval') if end.draft else ''}".strip()
             params = {"humanInputDescriptionType": "fixed", "humanInputDescription": asked}
             [human] = self._node(_HUMAN, {**params, "humanInputEnableFeedback": True}, [end])
@@ -296,31 +327,36 @@ class _Builder:
 
     # --- Steps of a model
 
-    def _step(self, clause: str, title: str = "", *, user: str = "", agent: bool = False) -> str:
+    def _step(self, clause: str, title: str = "", *, user: str = "", agent: bool = False, given: str = "") -> str:
         """One call of a model, told in the words of the clause."""
         own, who = read(clause, self._world.store), matches("who", clause)
         task = clause[who.end() :] if who else clause
         label = title or (squeeze(who["who"]) if who and not _ANY_MODEL.fullmatch(who["who"]) else task)
-        tools = self._reading.tools if len(self.made.steps) == 1 else own.tools
-        # A model, a tool and a value are beside the words of the step; everything else is in them.
-        mine = CHATS.union(*tools)
-        spans = [span for span in read(task, self._world.store).spans
-                 if not span.task and (span.names & mine or span.params & _SETTINGS)]  # fmt: skip
-        prompt = prompt_of(task, spans, lead=False) or capital(task)
-        if title and spans and all(is_empty(one) or alike(one, title) for one in re.findall(r"\w{3,}", prompt)):
+        tools = (*own.tools, *(self._loose if own.agent or len(self.made.steps) == 1 else ()))
+        prompt = self._own_words(task, tools)
+        prompt = prompt if re.search(r"\s", prompt) else capital(clause)
+        if title and all(is_empty(one) or alike(one, title) for one in re.findall(r"\w{3,}", prompt)):
             prompt = self._world.say("expert_in", topic=title)
         # Who speaks of a model means no agent.
         plain = user or found("model_node", own.text + self._reading.text)
         agent = bool(tools) or (bool(own.agent or who or agent) and not plain)
-        return self._model_node(label, prompt, tools, own if _about_model(own) else None, agent=agent, user=user)
+        model = own if _about_model(own) else None
+        return self._model_node(label, prompt, tools, model, agent=agent, user=user, given=given)
+
+    def _own_words(self, text: str, tools: Sequence[tuple[str, ...]]) -> str:
+        """A text without a model, a tool and a value, which are beside the words of a step."""
+        mine = CHATS.union(*tools)
+        spans = [span for span in read(text, self._world.store).spans
+                 if not span.task and (span.names & mine or span.params & _SETTINGS)]  # fmt: skip
+        return prompt_of(text, spans, lead=False)
 
     def _model_node(
         self, label: str, prompt: str, tools: tuple[tuple[str, ...], ...] = (), reading: Reading | None = None, *,
-        agent: bool = False, user: str = "", **more: Any,
+        agent: bool = False, user: str = "", given: str = "", **more: Any,
     ) -> str:  # fmt: skip
         name, window = _AGENT if agent else _LLM, self._reading.quantities.memory_window
-        prefix, told = _PREFIXES[name], f"{self.made.context}\n{prompt}".strip()
-        messages = [{"role": "system", "content": without_braces(told)}]
+        prefix, told = _PREFIXES[name], f"{self._context}\n{prompt}".strip()
+        messages = [{"role": "system", "content": f"{without_braces(told)}\n\n{given}".strip()}]
         messages += [{"role": "user", "content": user}] if user else []
         params: dict[str, Any] = {**self._model(name, reading or self._shared), f"{prefix}Messages": messages}
         if self._reading.no_memory or user:
@@ -346,7 +382,7 @@ class _Builder:
 
 
 def _about_model(reading: Reading) -> bool:
-    return bool(reading.provider or reading.model or reading.quantities.any)
+    return bool(reading.provider or reading.model or reading.quantities != Quantities())
 
 
 def _label(text: str) -> str:

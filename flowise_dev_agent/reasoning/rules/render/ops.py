@@ -3,18 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from flowise_dev_agent import patch
 from flowise_dev_agent.errors import ModelOutputError
-from flowise_dev_agent.patch import (
-    AddNode,
-    BindCredential,
-    NodeSchema,
-    PatchOp,
-    RemoveNode,
-    ReplaceNode,
-    SetLabel,
-    SetParam,
-    UpgradeNode,
-)
 from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.reasoning.contracts import PatchRequest
 from flowise_dev_agent.reasoning.credential_requirements import credential_type
@@ -24,7 +14,7 @@ from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.wiring import replacements, wire, wire_plan
 
 
-def to_ops(request: PatchRequest) -> list[PatchOp]:
+def to_ops(request: PatchRequest) -> list[patch.PatchOp]:
     """The ops that make the flow of `request` into what its plan says. Raises ModelOutputError where they cannot."""
     plan, world = request.plan, World(request.nodes, {}, "en")
     there = world.schemas(request.existing)
@@ -42,25 +32,27 @@ def to_ops(request: PatchRequest) -> list[PatchOp]:
             values.setdefault(value.node_id, {})[value.param] = value.value
     # A field that the stored version of a node does not have yet comes with its upgrade.
     old = [f.where for f in request.findings if f.code == "UNKNOWN_PARAM" and f.where in there]
-    ops: list[PatchOp] = [UpgradeNode(node_id=node_id) for node_id in dict.fromkeys(old)]
+    ops: list[patch.PatchOp] = [patch.UpgradeNode(node_id=node_id) for node_id in dict.fromkeys(old)]
     for id_, schema in new.items():
         mine = values.pop(id_, {})
         paths = {name: value for name, value in mine.items() if "." in name or "[" in name}
         # The plan of a model may leave out what a new node cannot do without.
         needed = {} if schema.is_agentflow else parameters(schema, Said(Reading("", "en")), language="en")
         params = {**needed, **{name: value for name, value in mine.items() if name not in paths}}
-        ops.append(AddNode(node_name=schema.name, node_id=id_, label=planned[id_].label or None, params=params))
-        ops += [SetParam(node_id=id_, param_name=name, value=value) for name, value in paths.items()]
+        ops.append(patch.AddNode(node_name=schema.name, node_id=id_, label=planned[id_].label or None, params=params))
+        ops += [patch.SetParam(node_id=id_, param_name=name, value=value) for name, value in paths.items()]
         ops += _bound(request, schema, id_, params)
-    ops += [RemoveNode(node_id=id_) for id_ in plan.removals if id_ in request.existing and id_ not in pairs]
-    ops += [ReplaceNode(node_id=old, node_name=added[id_].name, new_node_id=id_) for old, id_ in pairs.items()]
-    ops += [SetLabel(node_id=id_, label=node.label) for id_, node in planned.items() if node.label and id_ not in new]
+    ops += [patch.RemoveNode(node_id=id_) for id_ in plan.removals if id_ in request.existing and id_ not in pairs]
+    ops += [patch.ReplaceNode(node_id=old, node_name=added[id_].name, new_node_id=id_) for old, id_ in pairs.items()]
+    ops += [
+        patch.SetLabel(node_id=id_, label=node.label) for id_, node in planned.items() if node.label and id_ not in new
+    ]
     for id_, mine in values.items():
-        ops += [SetParam(node_id=id_, param_name=name, value=value) for name, value in mine.items()]
+        ops += [patch.SetParam(node_id=id_, param_name=name, value=value) for name, value in mine.items()]
         schema = there.get(id_)
         ops += _bound(request, schema, id_, mine) if schema else []
         if request.seed and schema and (needed_type := credential_type(schema, plan.credential_requirements)):
-            ops.append(BindCredential(node_id=id_, credential_type=needed_type))
+            ops.append(patch.BindCredential(node_id=id_, credential_type=needed_type))
     wiring = wire_plan(plan, there, added, pairs, request.occupied)
     if problem := [*(f"{node}.{anchor}" for node, anchor in wiring.unmet), *wiring.loose]:
         raise ModelOutputError(f"The rules cannot connect every node of this plan: {', '.join(problem)}.")
@@ -75,15 +67,17 @@ def to_ops(request: PatchRequest) -> list[PatchOp]:
     return ops
 
 
-def _bound(request: PatchRequest, schema: NodeSchema, node_id: str, values: Mapping[str, Any]) -> list[PatchOp]:
+def _bound(
+    request: PatchRequest, schema: patch.NodeSchema, node_id: str, values: Mapping[str, Any]
+) -> list[patch.PatchOp]:
     """Credentials for the models and tools that these values put inside an agentflow node."""
     before = {name for place, name in request.inside.items() if place.startswith(f"{node_id}.")}
-    found: list[PatchOp] = []
+    found: list[patch.PatchOp] = []
     for nested in nested_components(schema.input_definitions, values) if schema.is_agentflow else ():
         inner = request.nodes.get(nested.component)
         index = nested.path.partition("[")[2].partition("]")[0]
         if inner is None or (index.isdigit() and nested.component in before):
             continue
         if needed := credential_type(inner, request.plan.credential_requirements):
-            found.append(BindCredential(node_id=node_id, credential_type=needed, path=nested.path))
+            found.append(patch.BindCredential(node_id=node_id, credential_type=needed, path=nested.path))
     return found
