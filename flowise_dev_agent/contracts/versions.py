@@ -18,6 +18,7 @@ class NumberedVersion(Contract):
     origin: Literal["session", "restored", "elsewhere"] = Field(
         description="Written by a session, put back from an earlier version, or saved by somebody else."
     )
+    by: str | None = Field(default=None, description="Who wrote it, as in the ledger; None: somebody in Flowise.")
     restores: str | None = Field(default=None, description="The earlier version with the same text.")
     session_id: UUID
     label: str = Field(description="`v1.0`, `v2.0`, ... within that session.")

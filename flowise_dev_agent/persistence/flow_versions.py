@@ -42,7 +42,9 @@ _NUMBERED: Final = f"""
            (SELECT max(version) FROM flow_versions WHERE chatflow_id = %(chatflow)s) = kept.version AS current,
            (SELECT min(version) FROM flow_versions AS earlier WHERE earlier.chatflow_id = kept.chatflow_id
             AND earlier.instance_id = kept.instance_id AND earlier.sha256 = kept.sha256
-            AND earlier.version < kept.version) AS same_as
+            AND earlier.version < kept.version) AS same_as,
+           (SELECT actor FROM audit_log WHERE session_id = kept.session_id AND action LIKE 'write.%%'
+            AND after_sha256 = kept.sha256 ORDER BY abs(EXTRACT(epoch FROM ts - kept.created_at)) LIMIT 1) AS by
     FROM flow_versions AS kept JOIN sessions AS session ON session.id = kept.session_id
     LEFT JOIN version_bookmarks AS mark ON mark.chatflow_id = kept.chatflow_id AND mark.version = kept.version
     WHERE kept.chatflow_id = %(chatflow)s AND kept.version IN (
@@ -78,12 +80,14 @@ class FlowVersion:
 
 @dataclass(frozen=True)
 class NumberedRow(FlowVersion):
-    """A version with the title of its session, its bookmark, and the first earlier number with the same text."""
+    """A version with the title of its session, its bookmark, the first earlier number with the same text, and who wrote
+    it."""
 
     wish: str
     bookmark: str | None
     current: bool
     same_as: int | None
+    by: str | None
 
 
 class Versions:

@@ -68,7 +68,7 @@ def _run(command: Sequence[str], environment: Mapping[str, str], folder: Path, t
 class ServiceProcess:
     """`flowise-dev-agent serve` on a free port of this machine, with the options given; or another command.
 
-    Not bound to the event loop that started it.
+    A test that must know the port beforehand gives `AGENT_API_PORT`. Not bound to the event loop that started it.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class ServiceProcess:
         self._command = command or ("serve",)
         self._folder = folder
         self._timings = timings or Timings()
-        self.port = free_port()
+        self.port = int(environment.get("AGENT_API_PORT") or free_port())
         inherited = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
         self._environment = {
             **inherited,

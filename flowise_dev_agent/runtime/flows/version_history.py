@@ -205,6 +205,7 @@ def _numbered(rows: Sequence[NumberedRow]) -> NumberedVersion:
         name=f"v{row.version}",
         title=title,
         origin=origin,
+        by=None if made is None else made.by,
         restores=None if first.same_as is None else f"v{first.same_as}",
         session_id=row.session_id,
         label=row.label,

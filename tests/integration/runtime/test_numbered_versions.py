@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import psycopg
 import pytest
 
+from flowise_dev_agent.caller import ALL_SCOPES, Caller, acting_for
 from flowise_dev_agent.errors import InvalidInputError, SecretInTextError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.persistence.schema import migrate
@@ -34,11 +35,13 @@ async def test_versions_count_over_all_sessions_and_are_called_by_their_wish(
 ) -> None:
     first = await apply(runtime)
     edited(servers, BOT)
-    second = await apply(runtime, ops=warmer(0.7))
+    with acting_for(Caller("Ada", ALL_SCOPES)):
+        second = await apply(runtime, ops=warmer(0.7))
     assert first.session_id is not None
     assert second.session_id is not None
     await runtime.service.rename(second.session_id, "Add a calculator")
-    await runtime.versions.rollback(first.session_id, "v1.0")
+    with acting_for(Caller("Grace", ALL_SCOPES)):
+        await runtime.versions.rollback(first.session_id, "v1.0")
     found = await runtime.versions.numbered(BOT, limit=10)
     assert [(one.name, one.title, one.origin) for one in found.versions] == [
         ("v5", "Back to v1", "restored"),
@@ -48,6 +51,7 @@ async def test_versions_count_over_all_sessions_and_are_called_by_their_wish(
         ("v1", "As it was found", "elsewhere"),
     ]
     assert [one.current for one in found.versions] == [True, False, False, False, False]
+    assert [one.by for one in found.versions] == ["Grace", "Ada", None, "service", None]
     assert (found.versions[0].restores, found.next_before) == ("v1", None)
     # The labels within a session stay what they were.
     newest = found.versions[1]

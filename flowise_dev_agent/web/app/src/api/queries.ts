@@ -9,6 +9,14 @@ export const health = () =>
     staleTime: 10_000,
   });
 
+/** The key or person that this page acts for. */
+export const caller = () =>
+  queryOptions({
+    queryKey: ["caller"],
+    queryFn: ({ signal }) => dataOf(api.GET("/keys/current", { signal })),
+    staleTime: Infinity,
+  });
+
 /** What the service is, and which model it could plan with. */
 export const info = () =>
   queryOptions({

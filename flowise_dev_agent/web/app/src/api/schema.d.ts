@@ -6180,6 +6180,11 @@ export interface components {
              */
             bookmark: string | null;
             /**
+             * By
+             * @description Who wrote it, as in the ledger; None: somebody in Flowise.
+             */
+            by: string | null;
+            /**
              * Created At
              * Format: date-time
              */

@@ -3,7 +3,7 @@ import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tansta
 import { lazy, Suspense, useState } from "react";
 import { Link, useLocation, useSearch } from "wouter";
 import { api, dataOf } from "../api/client";
-import { comparison, flowVersions } from "../api/queries";
+import { caller, comparison, flowVersions } from "../api/queries";
 import type { NumberedVersion } from "../api/types";
 import { t } from "../i18n";
 import { ConfirmButton } from "../ui/ConfirmButton";
@@ -85,6 +85,8 @@ interface VersionProps {
 
 function Version({ flow, version, shown, onShow }: VersionProps) {
   const queries = useQueryClient();
+  const { data: person } = useQuery(caller());
+  const mine = version.by === person?.name;
   const refresh = () => {
     for (const key of ["versions", "compare", "flow"]) void queries.invalidateQueries({ queryKey: [key] });
   };
@@ -121,6 +123,7 @@ function Version({ flow, version, shown, onShow }: VersionProps) {
           <time dateTime={version.created_at} title={moment(version.created_at)}>
             {ago(version.created_at)}
           </time>
+          {version.by && (!mine || person?.signed_in) && ` · ${mine ? t("You") : version.by}`}
         </small>
         <button
           type="button"

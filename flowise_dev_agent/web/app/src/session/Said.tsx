@@ -1,3 +1,5 @@
+import { useQuery } from "@tanstack/react-query";
+import { caller } from "../api/queries";
 import type { Turn } from "../api/types";
 import { t } from "../i18n";
 import { moment } from "../ui/format";
@@ -8,16 +10,19 @@ const LONG = 900;
 interface Props {
   at: string;
   words: string;
+  /** Name of who said it; null or left out where nobody is known. */
+  by?: Turn["by"];
   /** The questions of a clarification with their answers. */
   answered?: Turn["answered"];
 }
 
-/** What the person said, in their own words. */
-export function Said({ at, words, answered = [] }: Props) {
+/** What a person said, in their own words. */
+export function Said({ at, words, by, answered = [] }: Props) {
+  const { data: person } = useQuery(caller());
   return (
     <article className="turn mine">
       <header>
-        <strong>{t("You")}</strong>
+        <strong>{!by || !person || by === person.name ? t("You") : by}</strong>
         <small>
           <time dateTime={at}>{moment(at)}</time>
         </small>

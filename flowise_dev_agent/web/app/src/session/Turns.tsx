@@ -18,7 +18,7 @@ export function Turns({ turns, open }: { turns: Turn[]; open: string | null }) {
     .map((turn, index) =>
       turn.who === "person" ? (
         // biome-ignore lint/suspicious/noArrayIndexKey: turns are only appended
-        <Said key={index} at={turn.at} words={wordsOf(turn)} answered={turn.answered} />
+        <Said key={index} at={turn.at} by={turn.by} words={wordsOf(turn)} answered={turn.answered} />
       ) : (
         // biome-ignore lint/suspicious/noArrayIndexKey: turns are only appended
         <p key={index} className="turn theirs">

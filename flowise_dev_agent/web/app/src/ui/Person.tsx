@@ -1,23 +1,20 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { api, dataOf, hasKey } from "../api/client";
+import { caller } from "../api/queries";
 import { t } from "../i18n";
 
 /** Who is signed in, with a way out; nothing for those who use a key or need none. */
 export function Person() {
-  const { data: caller } = useQuery({
-    queryKey: ["caller"],
-    queryFn: ({ signal }) => dataOf(api.GET("/keys/current", { signal })),
-    staleTime: Infinity,
-  });
+  const { data: person } = useQuery(caller());
   const signOut = useMutation({
     mutationFn: () => dataOf(api.POST("/auth/sign-out", {})),
     onSuccess: ({ url }) => location.assign(url ?? "/"),
   });
-  if (!caller?.signed_in || hasKey()) return null;
+  if (!person?.signed_in || hasKey()) return null;
   return (
     <span className="person">
-      <span className="person-name" title={caller.name}>
-        {caller.name}
+      <span className="person-name" title={person.name}>
+        {person.name}
       </span>
       <button type="button" className="button" onClick={() => signOut.mutate()} disabled={signOut.isPending}>
         {t("Sign out")}
