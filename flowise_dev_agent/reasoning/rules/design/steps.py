@@ -332,10 +332,10 @@ class _Builder:
         own, who = read(clause, self._world.store), matches("who", clause)
         task = clause[who.end() :] if who else clause
         label = title or (squeeze(who["who"]) if who and not _ANY_MODEL.fullmatch(who["who"]) else task)
-        tools = (*own.tools, *(self._loose if own.agent or len(self.made.steps) == 1 else ()))
+        tools = tuple(dict.fromkeys([*own.tools, *(self._loose if own.agent or len(self.made.steps) == 1 else ())]))
         prompt = self._own_words(task, tools)
         prompt = prompt if re.search(r"\s", prompt) else capital(clause)
-        if title and all(is_empty(one) or alike(one, title) for one in re.findall(r"\w{3,}", prompt)):
+        if title != self._title and all(is_empty(one) or alike(one, title) for one in re.findall(r"\w{3,}", prompt)):
             prompt = self._world.say("expert_in", topic=title)
         # Who speaks of a model means no agent.
         plain = user or found("model_node", own.text + self._reading.text)
