@@ -52,6 +52,7 @@ def with_attached(plan: PlanContract, schemas: Schemas, attachments: Sequence[At
     if used and not any(stands_in(one.value) for one in values):
         placeholders = []
     used |= {name for one in values for name in file_names(one.value)}
+    used |= {name for store in plan.document_stores for name in store.files}
     unused = [one for one in attachments if one.name not in used and one.kind != "openapi"]
     findings = [
         Finding(

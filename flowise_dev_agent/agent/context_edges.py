@@ -66,8 +66,12 @@ CONTEXT: Final[dict[str, NodeContext]] = {
     ),
     "validate": NodeContext("check credentials patch pattern plan write", "check"),
     "repair_schema": NodeContext("check", "check"),
-    "preflight_validate_patch": NodeContext("check intent patch request write", "check intent patch plan review write"),
-    "apply_patch": NodeContext("check intent patch pattern plan request review target tests write", "check write"),
+    "preflight_validate_patch": NodeContext(
+        "check intent patch plan request write", "check intent patch plan review write"
+    ),
+    "apply_patch": NodeContext(
+        "check intent patch pattern plan request review target tests write", "check write", files=True
+    ),
     "test_v2": NodeContext("check intent plan request tests write", "tests write"),
     "evaluate": NodeContext("check credentials intent patch pattern plan request review tests write", "review"),
     "hitl_review_v2": NodeContext(

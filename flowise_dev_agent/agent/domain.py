@@ -17,6 +17,7 @@ from flowise_dev_agent.agent.tools import DomainTools, ToolResult
 from flowise_dev_agent.agent.trials import Conversation, TrialRun
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.document_stores import DocumentStoreView
 from flowise_dev_agent.contracts.interrupts import CredentialCandidate
 from flowise_dev_agent.contracts.plan import FunctionSample, PatchAnswer, TestCase
 from flowise_dev_agent.contracts.verdict import Trace, Trial
@@ -258,6 +259,16 @@ class FlowDomain(DomainCapability):
     @abstractmethod
     async def review_plan(self, context: AgentContext, plan: PlanContract, base: GraphIR) -> list[Finding]:
         """What is wrong with the nodes and values of a plan for the flow `base`, and what the server lacks for it."""
+
+    async def document_stores(self, context: AgentContext) -> list[DocumentStoreView]:
+        """The document stores of the instance, last updated first; none when they cannot be read."""
+        del context
+        return []
+
+    async def measure_stores(self, context: AgentContext, plan: PlanContract) -> PlanContract:
+        """The plan with what can be known of its new document stores before they are made."""
+        del context
+        return plan
 
     async def try_code(self, context: AgentContext, code: WrittenCode) -> list[Finding]:
         """What is wrong with the code, as far as running it on samples can show.

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from flowise_dev_agent.agent.attached import with_content
+from flowise_dev_agent.agent.document_stores import plan_with_ids, stand_ins, with_ids
 from flowise_dev_agent.agent.plan_binding import not_met, outside_plan
 from flowise_dev_agent.agent.plan_values import with_planned_values
 from flowise_dev_agent.agent.state import PatchScope
@@ -80,15 +81,19 @@ async def compiled(
     credentials: Mapping[str, str],
     unbound: Sequence[str],
     files: Mapping[str, str] | None = None,
+    stores: Mapping[str, str] | None = None,
 ) -> Compiled:
     """The flow, and what of the plan it does not hold. Raises PatchError for ops that cannot be compiled.
 
-    `files` is what stands in fields in place of the marks of attached files; the ops keep the marks.
+    `files` is what stands in fields in place of the marks of attached files, `stores` the ids of the document stores
+    that were made for the plan; the ops keep the marks.
     Fields of new nodes that their types do not have are left out when nothing else is wrong.
     """
 
+    ids = stand_ins(plan) | {**(stores or {})}
+
     async def compile_(ops: Sequence[PatchOp]) -> CompileResult:
-        whole = [with_content(op, files) for op in ops] if files else ops
+        whole = [with_ids(with_content(op, files or {}), ids) for op in ops] if files or ids else ops
         return await asyncio.to_thread(compile_ops, base, whole, schemas, credentials=credentials, unbound=unbound)
 
     kept, left_out = list(ops), list[Finding]()
@@ -100,7 +105,7 @@ async def compiled(
         if not left_out:
             raise
         result = await compile_(kept)
-    return Compiled(result, kept, not_met(plan, base, result.graph), left_out)
+    return Compiled(result, kept, not_met(plan_with_ids(plan, ids), base, result.graph), left_out)
 
 
 def _superfluous(

@@ -4,14 +4,12 @@ The approval is a set of nodes, hosts, credential types, code and tools (`Capabi
 flow's text, a tool's text or a pattern can make a model write other ops; they come back as findings.
 """
 
-import json
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Final
 
 from pydantic import JsonValue
 
+from flowise_dev_agent.agent.equal_values import held
 from flowise_dev_agent.agent.reach import (
     flows_in,
     holds_code,
@@ -50,9 +48,7 @@ from flowise_dev_agent.patch import (
     UnsetParam,
 )
 from flowise_dev_agent.patch.model import agentflow as v2
-from flowise_dev_agent.patch.model.attached_files import file_names
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
-from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 from flowise_dev_agent.patch.model.values import on_one_line
 
@@ -102,6 +98,7 @@ def capability_of(plan: PlanContract, said: Iterable[str], schemas: Schemas) -> 
         ],
         code=[id_ for id_, schema in planned.items() if schema and _runs_code(plan, nodes[id_], id_, schema)],
         tools=tools,
+        effects=["document_store"] if plan.document_stores else [],
     )
 
 
@@ -417,48 +414,6 @@ def _unmet_value(value: PlannedValue, node: FlowNode, former: FlowNode | None) -
     if same:
         return None
     return f"{what} is {_short(stored)}, and the plan says {_short(wanted)}"
-
-
-def held(stored: Any, wanted: Any) -> bool:
-    """Whether what is stored is what the plan says; the compiler adds defaults and credentials to rows and settings."""
-    return _within(_comparable(stored), _comparable(wanted))
-
-
-def _within(stored: Any, wanted: Any) -> bool:
-    if isinstance(wanted, dict):
-        return isinstance(stored, dict) and all(_within(stored.get(key), item) for key, item in wanted.items())
-    if isinstance(wanted, list):
-        return isinstance(stored, list) and len(stored) == len(wanted) and all(map(_within, stored, wanted))
-    return stored == wanted
-
-
-def same_value(one: Any, other: Any) -> bool:
-    """Whether Flowise takes both for the same."""
-    return _comparable(one) == _comparable(other)
-
-
-def _comparable(value: Any) -> Any:
-    """Values as Flowise takes them: it stores numbers and booleans as texts, too."""
-    if isinstance(value, dict):
-        return {key: _comparable(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_comparable(item) for item in value]
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return f"{float(value):g}"
-    text = "" if value is None else str(value).strip()
-    if stands_in(text):
-        # A marked text becomes a file where a field takes files.
-        return MARK
-    if names := file_names(text):
-        # Named in the plan, a data URL in the compiled flow, a place in its storage on the server.
-        return ("file", *names)
-    if text[:1] in ("[", "{"):
-        # Rows of a table are stored as JSON text.
-        with suppress(ValueError):
-            return _comparable(json.loads(text))
-    return f"{float(text):g}" if re.fullmatch(r"-?\d{1,15}(?:\.\d{1,15})?", text) else text
 
 
 def _short(value: Any) -> str:

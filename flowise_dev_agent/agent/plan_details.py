@@ -2,7 +2,7 @@
 
 from pydantic import JsonValue
 
-from flowise_dev_agent.agent.plan_binding import same_value
+from flowise_dev_agent.agent.equal_values import same_value
 from flowise_dev_agent.agent.plan_values import with_added_text
 from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
 from flowise_dev_agent.contracts.plan_text import NamedNode, PlanDetails, ShownValue, capability_words

@@ -29,6 +29,7 @@ from flowise_dev_agent.patch import (
     errors,
     validate_flow,
 )
+from flowise_dev_agent.patch.model.attached_files import new_store
 from flowise_dev_agent.patch.model.definitions import type_set
 from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.patch.model.references import has_variable
@@ -251,7 +252,7 @@ def _fields(schema: NodeSchema, inputs: Mapping[str, Any], where: str, around: s
 def _choice(schema: NodeSchema, entry: InputEntry, value: Any, where: str, field: str) -> Iterator[_Choice]:
     method = str(entry.get("loadMethod"))
     what = CHOSEN_BY_ID.get(method) or _OWN.get((schema.name, method))
-    if what is None or has_variable(value) or (is_empty(value) and entry.get("optional")):
+    if what is None or has_variable(value) or new_store(value) or (is_empty(value) and entry.get("optional")):
         return
     yield _Choice(where, field, what, (schema.name, method), "" if is_empty(value) else str(value))
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from flowise_dev_agent.agent.plan_binding import same_value
+from flowise_dev_agent.agent.equal_values import same_value
 from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
 from flowise_dev_agent.patch import (
     AddNode,

@@ -55,8 +55,8 @@ def _action(state: AgentState, type_: str) -> str | None:
 
 
 def _discards(state: AgentState, type_: str) -> bool:
-    """The person cancelled, and there is a draft that is no longer needed."""
-    return _action(state, type_) == "cancel" and state.write.draft_id is not None
+    """The person cancelled, and there is a draft or a document store that is no longer needed."""
+    return _action(state, type_) == "cancel" and (state.write.draft_id is not None or bool(state.write.stores))
 
 
 def after_hydrate_context(state: AgentState) -> Decision:
@@ -113,7 +113,11 @@ def after_plan_approval(state: AgentState) -> Decision:
     action = _action(state, "plan_approval")
     declined = state.plan.contract is not None and bool(state.plan.contract.declined)
     return decide(
-        ("apply_patch", _discards(state, "plan_approval"), "the person cancelled; the draft is removed"),
+        (
+            "apply_patch",
+            _discards(state, "plan_approval"),
+            "the person cancelled; what was made for the work is removed",
+        ),
         ("define_patch_scope", action == "approve", "the plan was approved"),
         ("classify_intent", action == "request_changes" and declined, "another requirement replaces a declined one"),
         ("plan_v2", action == "request_changes", "changes were requested"),
@@ -124,7 +128,11 @@ def after_plan_approval(state: AgentState) -> Decision:
 def after_scope(state: AgentState) -> Decision:
     action = _action(state, "credential_check")
     return decide(
-        ("apply_patch", _discards(state, "credential_check"), "the person cancelled; the draft is removed"),
+        (
+            "apply_patch",
+            _discards(state, "credential_check"),
+            "the person cancelled; what was made for the work is removed",
+        ),
         (END, action == "cancel", "the person cancelled"),
         ("define_patch_scope", action is not None, "the credentials were read again"),
         ("compile_flow_data", state.patch.own, "the person changed it by hand"),
@@ -160,7 +168,11 @@ def after_preflight(state: AgentState) -> Decision:
     resumed = state.budget.resume_at if action == "raise_budget" else None
     return decide(
         *((node, resumed == node, why) for node, why in RESUMED.items()),
-        ("apply_patch", _discards(state, "patch_review"), "the person cancelled; the draft is removed"),
+        (
+            "apply_patch",
+            _discards(state, "patch_review"),
+            "the person cancelled; what was made for the work is removed",
+        ),
         (END, action == "cancel", "the person cancelled"),
         ("plan_v2", action == "replan", "the person wants another plan"),
         ("compile_flow_data", action == "rebase", "the same ops are applied to the flow as it is now"),
@@ -174,6 +186,7 @@ def after_apply(state: AgentState) -> Decision:
     written = state.outcome is None and STAGES[state.write.stage].tested
     return decide(
         ("preflight_validate_patch", state.write.stale is not None, "the flow on the server has changed"),
+        ("compile_flow_data", written and state.check.flow_sha is None, "its document stores are there now"),
         ("test_v2", written, "the flow was written"),
         otherwise=(END, f"the session ends as {state.outcome}" if state.outcome else "the session has its result"),
     )
@@ -230,7 +243,7 @@ ROUTERS: Final[dict[str, tuple[Router, tuple[str, ...]]]] = {
         after_preflight,
         ("classify_intent", "evaluate", "apply_patch", "plan_v2", "compile_flow_data", "compile_patch_ir", END),
     ),
-    "apply_patch": (after_apply, ("preflight_validate_patch", "test_v2", END)),
+    "apply_patch": (after_apply, ("preflight_validate_patch", "compile_flow_data", "test_v2", END)),
     "test_v2": (after_test, ("apply_patch", "evaluate")),
     "evaluate": (after_evaluate, ("preflight_validate_patch", "plan_v2", "hitl_review_v2")),
     "hitl_review_v2": (after_review, ("define_patch_scope", "plan_v2", "preflight_validate_patch", "apply_patch", END)),

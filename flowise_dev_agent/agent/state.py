@@ -225,6 +225,8 @@ class WriteState(Part):
     applied_ops: list[PatchOp] = Field(default_factory=list[PatchOp])
     #: The compiled flow whose change the person has seen.
     reviewed_sha: str | None = None
+    #: Document stores that the session made: name -> id.
+    stores: dict[str, str] = Field(default_factory=dict[str, str])
     stale: StaleBase | None = None
     #: Writes that someone else saved over at once.
     conflicts: list[Conflict] = Field(default_factory=list[Conflict])

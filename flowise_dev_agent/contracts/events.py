@@ -109,7 +109,7 @@ class FallbackData(EventData):
 
 
 class WriteData(EventData):
-    """Of `write`: a chatflow was written, accepted or removed on the Flowise server."""
+    """Of `write`: a chatflow or a document store was written, accepted or removed on the Flowise server."""
 
     event_type = "write"
     chatflow_id: str | None = None
@@ -117,6 +117,7 @@ class WriteData(EventData):
     deployed: bool | None = None
     version: str | None = Field(default=None, description="Label of the version that was put back.")
     source: str | None = Field(default=None, description="Id of the flow that it was promoted from.")
+    document_store: str | None = Field(default=None, description="Name of the document store that is made or removed.")
 
 
 class TestData(EventData):

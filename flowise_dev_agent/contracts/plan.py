@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, compu
 from typing_extensions import TypeAliasType
 
 from flowise_dev_agent.contracts.base import Contract, JsonObject, Versioned
+from flowise_dev_agent.contracts.document_stores import PlannedStore
 from flowise_dev_agent.patch import Finding, PatchOp
 
 Operation = Literal["create", "update", "copy", "question"]
@@ -254,6 +255,9 @@ class PlanContract(_Plan, Versioned):
         default_factory=list, description="Connections that do not follow from the types of the nodes."
     )
     disconnections: list[DesignConnection] = Field(default_factory=list)
+    document_stores: list[PlannedStore] = Field(
+        default_factory=list, description="Made of the person's files before the flow is written."
+    )
     findings: list[Finding] = Field(
         default_factory=list, description="What code found in the plan and the model did not correct; for the person."
     )

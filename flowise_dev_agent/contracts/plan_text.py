@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pydantic import Field, JsonValue
 
 from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.contracts.document_stores import PlannedStore
 from flowise_dev_agent.contracts.plan import Capability, Part, PlanContract
 from flowise_dev_agent.contracts.plan_words import in_language
 
@@ -61,6 +62,7 @@ def plan_markdown(plan: PlanContract, details: PlanDetails | None = None, langua
     sections: list[tuple[str, Sequence[str]]] = [
         ("Nodes", [f"**{n.node_name}** (`{n.node_id}`): {n.purpose}" for n in plan.nodes]),
         ("Values", [_value(value, said) for value in given.values]),
+        ("Document stores", [_store(one, said) for one in plan.document_stores]),
         ("Removed or replaced", [_node(node) for node in given.removed]),
         ("Kept as it is", [_node(node) for node in given.kept]),
         ("Please check", [f"{finding.message} {finding.hint}".strip() for finding in plan.findings]),
@@ -114,6 +116,17 @@ def capability_words(capability: Capability | None, language: str = "en") -> lis
             }[kind]
         )
     return words
+
+
+def _store(store: PlannedStore, said: Callable[..., str]) -> str:
+    pieces = str(store.chunks) if store.chunks is not None else "?"
+    words = said("{} pieces of {}, at most {} characters each", pieces, ", ".join(store.files), str(store.chunk_size))
+    where = (
+        said("embedded with {} in {}, as the store {}", store.embeddings, store.vector_store, store.like_name)
+        if store.like
+        else said("kept in memory by the flow")
+    )
+    return f"**{store.name}**: {words}; {where}"
 
 
 def _value(value: ShownValue, said: Callable[[str], str]) -> str:

@@ -5,6 +5,10 @@ from typing import Final
 
 WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     "de": {
+        "Document stores": "Dokumentenspeicher",
+        "{} pieces of {}, at most {} characters each": "{} Abschnitte aus {}, je höchstens {} Zeichen",
+        "embedded with {} in {}, as the store {}": "eingebettet mit {} in {}, wie der Speicher {}",
+        "kept in memory by the flow": "vom Flow im Arbeitsspeicher gehalten",
         "This cannot be built": "Das lässt sich nicht bauen",
         "One question first": "Zuerst eine Frage",
         "Nodes": "Knoten",
@@ -42,6 +46,10 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         "Documents are written to the vector store `{}`.": "Dokumente werden in den Vektorspeicher `{}` geschrieben.",
     },
     "fr": {
+        "Document stores": "Magasins de documents",
+        "{} pieces of {}, at most {} characters each": "{} passages de {}, {} caractères au plus chacun",
+        "embedded with {} in {}, as the store {}": "vectorisés avec {} dans {}, comme le magasin {}",
+        "kept in memory by the flow": "gardés en mémoire par le flux",
         "This cannot be built": "Ceci ne peut pas être construit",
         "One question first": "D'abord une question",
         "Nodes": "Nœuds",
@@ -79,6 +87,10 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         "Documents are written to the vector store `{}`.": "Des documents sont écrits dans la base vectorielle `{}`.",
     },
     "es": {
+        "Document stores": "Almacenes de documentos",
+        "{} pieces of {}, at most {} characters each": "{} fragmentos de {}, de {} caracteres como máximo",
+        "embedded with {} in {}, as the store {}": "vectorizados con {} en {}, como el almacén {}",
+        "kept in memory by the flow": "el flujo los guarda en memoria",
         "This cannot be built": "Esto no se puede construir",
         "One question first": "Primero, una pregunta",
         "Nodes": "Nodos",

@@ -10,7 +10,8 @@ store leaves them. Of several stores with one table or collection each answers f
 vector store is accepted and keeps nothing.
 """
 
-from typing import Any, Final, Literal
+from collections.abc import Mapping
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
 from pydantic.alias_generators import to_camel
@@ -20,9 +21,21 @@ from flowise_dev_agent.flowise.calls import FlowiseCalls, segment
 
 _WIRE: Final = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore")
 _STORE: Final = "/document-store/store"
+#: The field that keeps apart what several stores write to one vector store, of those that make it themselves.
+COLLECTION_FIELDS: Final[Mapping[str, str]] = {
+    "chroma": "collectionName",
+    "elasticsearch": "indexName",
+    "milvus": "milvusCollection",
+    "openSearch": "indexName",
+    "pinecone": "pineconeNamespace",
+    "postgres": "tableName",
+    "qdrant": "qdrantCollection",
+    "redis": "indexName",
+    "singlestore": "tableName",
+}
+#: The same of record managers.
+_NAMESPACE: Final = "namespace"
 _PREVIEWED: Final = 3
-
-StoreStatus = Literal["EMPTY", "SYNC", "SYNCING", "STALE", "NEW", "UPSERTING", "UPSERTED"]
 
 
 class Component(BaseModel):
@@ -124,6 +137,31 @@ class VectorSpec(BaseModel):
             "recordManagerName": manager.name if manager else "",
             "recordManagerConfig": manager.config if manager else {},
         }
+
+
+def vectors_like(store: DocumentStore, collection: str) -> VectorSpec | None:
+    """The configuration of a store with a collection of its own; None when it has none that can be kept apart.
+
+    Credentials are those of the store, by their ids.
+    """
+    vectors, embedding, manager = store.vector_store_config, store.embedding_config, store.record_manager_config
+    field = COLLECTION_FIELDS.get(vectors.name) if vectors else None
+    if vectors is None or embedding is None or field is None:
+        return None
+    return VectorSpec(
+        embedding=embedding,
+        vector_store=Component(name=vectors.name, config={**vectors.config, field: collection}),
+        record_manager=Component(name=manager.name, config={**manager.config, _NAMESPACE: collection})
+        if manager
+        else None,
+    )
+
+
+def collection_of(store: DocumentStore) -> str:
+    """Where in its vector store a store's pieces are."""
+    vectors = store.vector_store_config
+    field = COLLECTION_FIELDS.get(vectors.name) if vectors else None
+    return f"{field} {vectors.config.get(field) or 'default'}" if vectors and field else "its default place"
 
 
 class FoundDocument(BaseModel):

@@ -1,4 +1,4 @@
-"""Tags in a chatflow's `category`, by which a session finds what it made.
+"""Tags in a chatflow's `category` and a document store's description, by which a session finds what it made.
 
 Flowise drops client-supplied ids and allows equal names, so a create can be recognised only by a free-text column.
 `category` is `;`-separated, survives PUTs of other columns and a save in the editor (Flowise 3.1.4, measured).
@@ -15,6 +15,12 @@ def flow_tag(session_id: str) -> str:
 def draft_tag(session_id: str) -> str:
     """The tag of the draft on which a session tries out a change to a flow that is in use."""
     return f"{PREFIX}{session_id}:draft"
+
+
+def store_tag(session_id: str, key: str = "") -> str:
+    """The tag of a document store that a session made, in its description until the flow is accepted; `key` tells one
+    store of the session from another, and without it the tag is the beginning of all of them."""
+    return f"{PREFIX}{session_id}:store:{key}"
 
 
 def is_draft(category: str | None) -> bool:

@@ -13,11 +13,14 @@ from flowise_dev_agent.publish.drafts import (
 from flowise_dev_agent.publish.guard import authorize
 from flowise_dev_agent.publish.outcomes import Base, Stale, Written, stale_base
 from flowise_dev_agent.publish.publisher import Publisher
+from flowise_dev_agent.publish.stores import MadeStore, StoreSpec
 
 __all__ = [
     "Base",
+    "MadeStore",
     "Publisher",
     "Stale",
+    "StoreSpec",
     "Written",
     "authorize",
     "changes",

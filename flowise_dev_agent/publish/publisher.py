@@ -19,10 +19,11 @@ from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.patch import payload_sha256
 from flowise_dev_agent.publish.guard import authorize
 from flowise_dev_agent.publish.outcomes import Base, Stale, Written, stale_base, stated
-from flowise_dev_agent.publish.steps import Role, WriteSteps
+from flowise_dev_agent.publish.steps import Role
+from flowise_dev_agent.publish.stores import StoreSteps
 
 
-class Publisher(WriteSteps):
+class Publisher(StoreSteps):
     """Writes of one session to one Flowise server, under the lease of the running run.
 
     Without a lease (`None`: a rollback asked for over HTTP) intents need an idle session instead.

@@ -223,7 +223,14 @@ class ReadyTool:
         return f"{self.domain}__{self.name}"
 
 
-_LOADERS: Final = {"pdf": "pdfFile", "docx": "docxFile", "csv": "csvFile", "text": "textFile", "markdown": "textFile"}
+#: The node types that read files, by their kinds.
+FILE_LOADERS: Final[Mapping[str, str]] = {
+    "pdf": "pdfFile",
+    "docx": "docxFile",
+    "csv": "csvFile",
+    "text": "textFile",
+    "markdown": "textFile",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,8 +290,8 @@ class PlanRequest(_Request):
     @property
     def file_loaders(self) -> tuple[str, ...]:
         """The node types that read the attached documents."""
-        read = [one for one in self.attachments if one.kind in _LOADERS and not one.tests]
-        return tuple(dict.fromkeys(_LOADERS[one.kind] for one in read))
+        read = [one for one in self.attachments if one.kind in FILE_LOADERS and not one.tests]
+        return tuple(dict.fromkeys(FILE_LOADERS[one.kind] for one in read))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,9 @@ import base64
 import json
 
 from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.flowise.document_stores import VectorSpec
 from flowise_dev_agent.patch.model.placeholders import placeholder_file
-from tests.e2e.people import SharedService, answer, http_of, ok
+from tests.e2e.people import SharedService, answer, events_of, http_of, ok
 
 TEXT = "Employees of the Zurich office have 31 days of vacation a year."
 REQUIREMENT = "Build a bot with GPT-4o that answers questions from our handbook and shows the sources"
@@ -51,3 +52,45 @@ async def test_a_pdf_that_goes_with_the_sentence_is_what_the_bot_answers_from(
         assert changed["interrupt"]["data"]["tests"][0]["passed"] is True
         done = await answer(http, changed, action="accept")
         assert done["outcome"] == "accepted"
+
+
+async def test_a_pdf_becomes_a_document_store_that_the_bot_answers_from(
+    shared_service: SharedService, flowise_client: FlowiseClient, vectors: VectorSpec
+) -> None:
+    model = await flowise_client.create_document_store("Travel", "of a test")
+    await flowise_client.insert_vectors(model.id, vectors, timeout=30)
+    service = await shared_service()
+    async with http_of(service) as http:
+        stored = (await http.post("/attachments", files={"file": ("Our handbook.pdf", handbook())})).json()
+        body = {
+            "requirement": "A bot with GPT-4o that answers from our handbook in a document store and shows the sources",
+            "attachments": [stored["id"]],
+            "test_questions": ["How many days of vacation does Zurich have?"],
+        }
+        planned = await ok(await http.post("/sessions?wait=60", json=body))
+        data = planned["interrupt"]["data"]
+        (store,) = data["contract"]["document_stores"]
+        assert (store["files"], store["chunks"], store["vector_store"]) == (["Our handbook.pdf"], 1, "postgres")
+        assert store["embeddings"] == "openAIEmbeddings (text-embedding-3-small)"
+        assert "1 pieces of Our handbook.pdf" in data["plan"]
+        assert data["capability"]["effects"] == ["document_store"]
+        before = {one.id for one in await flowise_client.list_document_stores()}
+
+        tested = await answer(http, planned, action="approve")
+        review = tested["interrupt"]["data"]
+        assert tested["interrupt"]["type"] == "result_review", tested["interrupt"]["message"]
+        (test,) = review["tests"]
+        assert test["passed"] is True, test
+        trace = await ok(await http.get(f"/sessions/{tested['thread_id']}/traces/{test['trace_sha256']}"))
+        assert [(TEXT in source["text"]) for source in trace["sources"]] == [True]
+        (made,) = [one for one in await flowise_client.list_document_stores() if one.id not in before]
+        assert (made.status, made.total_chunks) == ("UPSERTED", 1)
+        flow = json.loads((await flowise_client.get_chatflow(tested["chatflow_id"])).flow_data)
+        node = next(node for node in flow["nodes"] if node["data"]["name"] == "documentStoreVS")
+        assert node["data"]["inputs"]["selectedStore"] == made.id
+
+        done = await answer(http, tested, action="accept")
+        assert done["outcome"] == "accepted"
+        assert (await flowise_client.get_document_store(made.id)).description == "Made of Our handbook.pdf"
+        said = [one["summary"] for one in await events_of(http, done) if one["type"] == "write"]
+        assert any("1 pieces embedded, and found by a search" in one for one in said)

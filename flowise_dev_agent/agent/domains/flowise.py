@@ -7,6 +7,7 @@ from typing import Final
 
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import by_type
+from flowise_dev_agent.agent.document_stores import measured
 from flowise_dev_agent.agent.domain import (
     DiscoverRequest,
     DomainDiscoveryResult,
@@ -31,9 +32,11 @@ from flowise_dev_agent.agent.tool_definition import as_tool
 from flowise_dev_agent.agent.tool_names import runtime_names
 from flowise_dev_agent.agent.tools import DomainTools, execute_tool
 from flowise_dev_agent.agent.trials import Conversation, ConversationRunner, TrialRun
+from flowise_dev_agent.contracts.document_stores import DocumentStoreView
 from flowise_dev_agent.contracts.plan import Expectation, TestCase
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.flowise.models import Chatflow
+from flowise_dev_agent.knowledge.document_stores import read_stores
 from flowise_dev_agent.knowledge.flow_check import check_flow
 from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, summarize
@@ -147,6 +150,16 @@ class FlowiseCapability(FlowDomain):
     async def review_plan(self, context: AgentContext, plan: PlanContract, base: GraphIR) -> list[Finding]:
         store = await context.knowledge.nodes()
         return await reviewed(plan, base=base, schemas=store.schemas, flowise=context.flowise)
+
+    async def document_stores(self, context: AgentContext) -> list[DocumentStoreView]:
+        try:
+            return await read_stores(context.flowise)
+        except FlowiseError:
+            # The key may lack the permission: a plan without stores is still one.
+            return []
+
+    async def measure_stores(self, context: AgentContext, plan: PlanContract) -> PlanContract:
+        return await measured(plan, context.files, context.flowise)
 
     async def try_code(self, context: AgentContext, code: WrittenCode) -> list[Finding]:
         scope = ToolScope(flowise=context.flowise, knowledge=context.knowledge, plan=code.plan)

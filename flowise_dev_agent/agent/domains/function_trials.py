@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from flowise_dev_agent.agent.domain import SAMPLE_FAILS, ToolScope
 from flowise_dev_agent.agent.domains.flowise_checks import FlowiseChecks
-from flowise_dev_agent.agent.plan_binding import same_value
+from flowise_dev_agent.agent.equal_values import same_value
 from flowise_dev_agent.contracts.plan import FunctionSample
 from flowise_dev_agent.errors import FlowiseError, InvalidInputError
 from flowise_dev_agent.patch import Finding, FlowNode, GraphIR, PatchOp

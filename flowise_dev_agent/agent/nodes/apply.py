@@ -9,6 +9,7 @@ from langgraph.types import interrupt
 from flowise_dev_agent.agent import pattern_reuse
 from flowise_dev_agent.agent.budget import raised_budget
 from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.document_stores import to_make
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.stages import Stage, StageEvent, next_stage
@@ -23,6 +24,7 @@ from flowise_dev_agent.agent.state import (
     Update,
     WriteState,
 )
+from flowise_dev_agent.agent.store_writes import make_stores, remove_stores, take_stores
 from flowise_dev_agent.contracts.change import public_ops
 from flowise_dev_agent.contracts.events import DecisionData, WriteData
 from flowise_dev_agent.contracts.interrupts import Option, PatchReviewData, PatchReviewInterrupt, TargetFlow
@@ -89,11 +91,13 @@ async def preflight_validate_patch(state: AgentState, runtime: Runtime[AgentCont
 
 
 async def apply_patch(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
-    """The one node that writes to Flowise; the stage says what. Of a cancelled session it removes the draft."""
+    """The one node that writes to Flowise; the stage says what. Of a cancelled session it removes what it made for its
+    work: the draft, and document stores."""
     emit = Emitter(runtime, "apply_patch")
     if state.outcome is not None:
         await _remove_draft(state, runtime.context, emit)
-        return {"write": WriteState(draft_id=None)}
+        await remove_stores(runtime.context, emit)
+        return {"write": WriteState(draft_id=None, stores={})}
     return await WRITES[state.write.stage](state, runtime.context, emit)
 
 
@@ -116,6 +120,8 @@ async def _write_baseline(state: AgentState, context: AgentContext, emit: Emitte
 
 async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -> Update:
     write, validated, target = state.write, state.check.validated_sha, state.target.flow
+    if missing := to_make(state.plan.current, write.stores):
+        return await make_stores(missing, state, context, emit)
     flow_data = await context.blobs.get(str(state.check.flow_sha))
     staged = state.is_staged
     work_id = write.draft_id if staged else write.chatflow_id
@@ -195,6 +201,7 @@ async def _promote(state: AgentState, context: AgentContext, emit: Emitter) -> U
         return await _stopped(state, context, result, emit, where="live")
     emit.put(WriteData(chatflow_id=result.chatflow_id, flow=result.sha256), f"Promoted the draft to '{result.name}'")
     await _remove_draft(state, context, emit)
+    await take_stores(state, context)
     return {"outcome": "accepted", "write": WriteState(draft_id=None, base=result.base, live_base=result.base)}
 
 
@@ -211,6 +218,7 @@ async def _accept(state: AgentState, context: AgentContext, emit: Emitter) -> Up
     deploy = bool((state.answer or {}).get("deploy", True))
     written = await context.publisher.accept(chatflow_id=chatflow_id, deploy=deploy, iteration=state.iteration)
     emit.put(WriteData(chatflow_id=chatflow_id, deployed=deploy), f"Accepted '{written.name}'")
+    await take_stores(state, context)
     await pattern_reuse.keep_as_pattern(state, context, emit)
     return {"outcome": "accepted", "write": WriteState(base=written.base)}
 
@@ -223,16 +231,19 @@ async def _roll_back(state: AgentState, context: AgentContext, emit: Emitter) ->
         if chatflow_id:
             await context.publisher.delete_created(chatflow_id=chatflow_id, iteration=iteration)
             emit.put(WriteData(chatflow_id=chatflow_id), "Deleted the chatflow that this session made")
-        return {"outcome": "rolled_back", "write": WriteState(chatflow_id=None)}
+        await remove_stores(context, emit)
+        return {"outcome": "rolled_back", "write": WriteState(chatflow_id=None, stores={})}
     if state.is_staged:
         await _remove_draft(state, context, emit)
-        return {"outcome": "rolled_back", "write": WriteState(draft_id=None)}
+        await remove_stores(context, emit)
+        return {"outcome": "rolled_back", "write": WriteState(draft_id=None, stores={})}
     original = str(state.write.original_sha)
     written = await context.publisher.restore(
         chatflow_id=str(chatflow_id), flow_data=await context.blobs.get(original), sha256=original, iteration=iteration
     )
     emit.put(WriteData(chatflow_id=chatflow_id, flow=written.sha256), f"Put '{written.name}' back to what it was")
-    return {"outcome": "rolled_back", "write": WriteState(base=written.base)}
+    await remove_stores(context, emit)
+    return {"outcome": "rolled_back", "write": WriteState(base=written.base, stores={})}
 
 
 WRITES: Final[Mapping[Stage, Callable[[AgentState, AgentContext, Emitter], Awaitable[Update]]]] = {
@@ -328,7 +339,9 @@ def _why_stop(state: AgentState) -> tuple[Reason, str] | None:
     if state.check.given_up:
         return "repeated_finding", state.check.given_up
     unseen = state.write.stage is not Stage.PROMOTE and state.write.reviewed_sha != state.check.flow_sha
-    if state.request.review_patch and unseen:
+    # The flow that will be written has the ids of its new document stores, which the plan has shown.
+    whole = state.plan.contract is None or not to_make(state.plan.contract, state.write.stores)
+    if state.request.review_patch and unseen and whole:
         return "diff_requested", "This is what will be written."
     return None
 

@@ -240,6 +240,7 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
             credentials=state.credentials.chosen,
             unbound=seeded_ids(state),
             files=files,
+            stores=state.write.stores,
         )
     except PatchError as error:
         findings = findings_of(error)

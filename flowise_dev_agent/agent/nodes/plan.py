@@ -10,6 +10,7 @@ from flowise_dev_agent.agent.attached import passages_of, with_attached
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
+from flowise_dev_agent.agent.document_stores import NO_VECTOR_STORE, agreed_stores, concerns, with_stores
 from flowise_dev_agent.agent.domain import DOMAIN_FAILED, DiscoverRequest, Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
@@ -74,9 +75,16 @@ async def plan_v2(
     graph = await flow_so_far(state, context)
     nodes = await context.knowledge.nodes()
 
+    said = [state.full_requirement, *state.later_words, feedback or ""]
+
+    async def with_document_stores(plan: PlanContract, *, by_rules: bool) -> PlanContract:
+        stores = await domains.primary.document_stores(context) if concerns(plan) else []
+        return with_stores(plan, attachments, stores, " ".join(said), by_rules=by_rules, schemas=nodes.schemas)
+
     async def review(plan: PlanContract) -> list[Finding]:
-        whole = with_ready_tools(plan, ready, graph, nodes.schemas)
-        return await domains.primary.review_plan(context, whole, graph)
+        whole = await with_document_stores(with_ready_tools(plan, ready, graph, nodes.schemas), by_rules=False)
+        lacking = [one for one in whole.findings if one.code == NO_VECTOR_STORE]
+        return [*lacking, *await domains.primary.review_plan(context, whole, graph)]
 
     result = await context.reasoner.plan(
         PlanRequest(
@@ -124,7 +132,9 @@ async def plan_v2(
     )
     if not plan.declined and plan.answer is None:
         plan = with_ready_tools(plan, ready, graph, nodes.schemas)
+        plan = await with_document_stores(plan, by_rules=result.mode == "deterministic")
         plan = with_attached(plan, nodes.schemas, attachments)
+        plan = await domains.primary.measure_stores(context, plan)
         plan = with_files_to_come(plan, nodes.schemas)
         plan = plan.model_copy(
             update={
@@ -135,7 +145,6 @@ async def plan_v2(
                 ]
             }
         )
-        said = [state.full_requirement, *state.later_words, feedback or ""]
         capability = with_agreed(capability_of(plan, said, nodes.schemas), state.plan.agreed)
         plan = plan.model_copy(update={"capability": capability})
     if plan.answer is not None:
@@ -236,6 +245,8 @@ def _is_approved(state: AgentState, previous: PlanContract | None, plan: PlanCon
     if not state.plan.approved or agreed is None or previous is None or plan.declined or plan.capability is None:
         return False
     if not {part.quote for part in plan.not_done} <= set(state.plan.agreed_not_done):
+        return False
+    if not all(store in agreed_stores(previous) for store in agreed_stores(plan)):
         return False
     return previous.operation == plan.operation and beyond_approval(plan.capability, agreed) is None
 

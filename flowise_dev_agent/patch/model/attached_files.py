@@ -1,14 +1,18 @@
-"""Files of the person in fields of nodes: plans and ops hold names, flows the content or where Flowise keeps it.
+"""Files of the person in fields of nodes: plans and ops hold names, flows the content or where Flowise keeps it; the
+same of document stores that are made of files.
 
 >>> mark(["handbook.pdf", "rules.pdf"])
 '[ATTACHMENT: handbook.pdf; rules.pdf]'
 >>> file_names(mark(["a.pdf"])), file_names('FILE-STORAGE::["a.pdf"]'), file_names("a.pdf")
 (('a.pdf',), ('a.pdf',), ())
+>>> store_mark("Handbook"), new_store("[NEW STORE: Handbook]"), new_store("Handbook")
+('[NEW STORE: Handbook]', 'Handbook', None)
 """
 
 import base64
 import json
 import re
+import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -17,6 +21,11 @@ _MARK: Final = "[ATTACHMENT: "
 _STORED: Final = "FILE-STORAGE::"
 _URL_NAME: Final = ",filename:"
 _MARKED: Final = re.compile(r"\[ATTACHMENT: ([^\[\]\n]{1,1200})\]")
+#: The node types that take a document store, and their field.
+STORE_NODES: Final = frozenset({"documentStore", "documentStoreVS"})
+STORE_FIELD: Final = "selectedStore"
+_NEW_STORE: Final = re.compile(r"\[NEW STORE: ([^\[\]\n]{1,120})\]")
+_STAND_INS: Final = uuid.UUID("0b1f5a8e-1d5a-5b67-9b0f-6f0c3f5d7e21")
 
 
 def mark(names: Sequence[str]) -> str:
@@ -57,3 +66,20 @@ def file_value(files: Sequence[tuple[str, str, bytes]]) -> str:
 def with_files(values: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
     """The values with the content in place of each mark; `files` is mark -> value."""
     return {name: files.get(value, value) if isinstance(value, str) else value for name, value in values.items()}
+
+
+def store_mark(name: str) -> str:
+    """What a plan and an op hold in place of the id of a store that is made with the flow."""
+    words = re.split(r"[\[\]\s]+", name)
+    return f"[NEW STORE: {' '.join(words).strip()}]"
+
+
+def new_store(value: object) -> str | None:
+    """The name of the new store that a value stands for."""
+    found = _NEW_STORE.fullmatch(value) if isinstance(value, str) else None
+    return found[1] if found else None
+
+
+def stand_in_id(name: str) -> str:
+    """An id of the form that the field takes, for checks before the store is there; never written."""
+    return str(uuid.uuid5(_STAND_INS, name))

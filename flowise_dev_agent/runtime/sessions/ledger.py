@@ -40,6 +40,11 @@ _IN_WORDS: Final[Mapping[str, str]] = {
     "write.update": "Flowise: changed",
     "write.delete": "Flowise: deleted",
     "write.deploy": "Flowise: accepted",
+    "write.store_create": "Flowise: created a document store",
+    "write.store_fill": "Flowise: read a file into a document store",
+    "write.store_embed": "Flowise: wrote a document store to its vector store",
+    "write.store_delete": "Flowise: deleted a document store",
+    "write.upsert": "Flowise: wrote documents to a vector store",
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from flowise_dev_agent.agent.attached import ATTACHMENT_UNUSED, passages_of, with_attached
-from flowise_dev_agent.agent.plan_binding import same_value
+from flowise_dev_agent.agent.equal_values import same_value
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.plan import PlannedNode, PlannedValue
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR

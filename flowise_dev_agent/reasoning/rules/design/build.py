@@ -108,7 +108,7 @@ def design_new(request: PlanRequest, world: World) -> Design:
 
 def _with_files(reading: Reading, loaders: tuple[str, ...]) -> Reading:
     """A reading of a text that came with files: what a bot answers from, unless the text asks for something else."""
-    if not loaders or reading.transform or reading.structured:
+    if not loaders or reading.transform or reading.structured or "documentStore" in reading.loaders:
         return reading
     return replace(reading, knowledge=True, loaders=loaders, promised=False, stored=False)
 

@@ -205,7 +205,7 @@ def _fill(schema: NodeSchema, param: InputParam, reading: Reading, names: list[s
     if param.type == "options":
         # The first is what the editor offers first.
         return param.options[0] if param.options else None
-    if param.type not in ("string", "folder") or schema.category == "Prompts":
+    if (param.type not in ("string", "folder") and param.name != "selectedStore") or schema.category == "Prompts":
         return None
     if reading.address and _ADDRESS.search(param.name):
         return reading.address

@@ -3727,6 +3727,11 @@ export interface components {
             declined: string | null;
             /** Disconnections */
             disconnections: components["schemas"]["DesignConnection"][];
+            /**
+             * Document Stores
+             * @description Made of the person's files before the flow is written.
+             */
+            document_stores: components["schemas"]["PlannedStore"][];
             /** Domain Targets */
             domain_targets: string[];
             /**
@@ -6774,6 +6779,11 @@ export interface components {
             declined: string | null;
             /** Disconnections */
             disconnections: components["schemas"]["DesignConnection"][];
+            /**
+             * Document Stores
+             * @description Made of the person's files before the flow is written.
+             */
+            document_stores: components["schemas"]["PlannedStore"][];
             /** Domain Targets */
             domain_targets: string[];
             /**
@@ -7019,6 +7029,54 @@ export interface components {
             node_name: string;
             /** Purpose */
             purpose: string;
+        };
+        /**
+         * PlannedStore
+         * @description A document store that is made of files of the person before the flow is written.
+         */
+        PlannedStore: {
+            /**
+             * Chunk Overlap
+             * @default 200
+             */
+            chunk_overlap: number;
+            /**
+             * Chunk Size
+             * @description Characters of a piece, at most.
+             * @default 1000
+             */
+            chunk_size: number;
+            /**
+             * Chunks
+             * @description Pieces that Flowise made of the files when it was planned.
+             */
+            chunks: number | null;
+            /**
+             * Embeddings
+             * @description Node type and model that embed the pieces.
+             * @default
+             */
+            embeddings: string;
+            /** Files */
+            files: string[];
+            /**
+             * Like
+             * @description Id of the store whose embeddings, vector store and credentials are used.
+             */
+            like: string | null;
+            /**
+             * Like Name
+             * @default
+             */
+            like_name: string;
+            /** Name */
+            name: string;
+            /**
+             * Vector Store
+             * @description Node type; empty: the flow keeps the vectors in memory.
+             * @default
+             */
+            vector_store: string;
         };
         /**
          * PlannedValue
@@ -9616,13 +9674,18 @@ export interface components {
         };
         /**
          * WriteData
-         * @description Of `write`: a chatflow was written, accepted or removed on the Flowise server.
+         * @description Of `write`: a chatflow or a document store was written, accepted or removed on the Flowise server.
          */
         WriteData: {
             /** Chatflow Id */
             chatflow_id: string | null;
             /** Deployed */
             deployed: boolean | null;
+            /**
+             * Document Store
+             * @description Name of the document store that is made or removed.
+             */
+            document_store: string | null;
             /**
              * Flow
              * @description SHA-256 of the flow's text.

@@ -1,0 +1,283 @@
+"""Document stores in plans: those that exist are found by their names, new ones are made of the person's files."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+from uuid import UUID, uuid5
+
+from flowise_dev_agent.agent.context import SessionFiles
+from flowise_dev_agent.contracts.attachments import AttachmentFacts
+from flowise_dev_agent.contracts.document_stores import DocumentStoreView, PlannedStore
+from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.errors import FlowiseError, FlowiseServerError
+from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.flowise.document_stores import LoaderSpec
+from flowise_dev_agent.patch import AddNode, Finding, PatchOp, Schemas, SetParam
+from flowise_dev_agent.patch.model.attached_files import (
+    STORE_FIELD,
+    STORE_NODES,
+    file_value,
+    new_store,
+    stand_in_id,
+    store_mark,
+)
+from flowise_dev_agent.patch.model.placeholders import stands_in
+from flowise_dev_agent.publish import StoreSpec
+from flowise_dev_agent.reasoning.contracts import FILE_LOADERS
+from flowise_dev_agent.reasoning.credential_requirements import required_types
+from flowise_dev_agent.sanitize import shortened
+
+#: Codes of findings: a new store cannot be searched here, and a file cannot be read.
+NO_VECTOR_STORE: Final = "NO_VECTOR_STORE"
+FILE_UNREADABLE: Final = "FILE_UNREADABLE"
+_OWN_CODES: Final = frozenset({NO_VECTOR_STORE, FILE_UNREADABLE})
+_SEARCHED: Final = "documentStoreVS"
+_IN_MEMORY: Final = "memoryVectorStore"
+_SPLITTER: Final = ("recursiveCharacterTextSplitter", "Recursive Character Text Splitter")
+#: What Flowise calls a loader, and the field that takes its file.
+_LOADERS: Final[Mapping[str, tuple[str, str]]] = {
+    "pdfFile": ("Pdf File", "pdfFile"),
+    "docxFile": ("Docx File", "docxFile"),
+    "csvFile": ("Csv File", "csvFile"),
+    "textFile": ("Text File", "txtFile"),
+}
+_LOADER_IDS: Final = UUID("5f0a4b52-6c1b-5b0c-8d53-51f2b9a0c4de")
+_PREVIEW_SECS: Final = 60.0
+_NAME_CHARS: Final = 100
+_PROBE_CHARS: Final = 200
+_NAMES_SHOWN: Final = 20
+
+
+def concerns(plan: PlanContract) -> bool:
+    """Whether a plan has a new node that takes a store."""
+    return any(node.node_name in STORE_NODES and not node.existing for node in plan.nodes)
+
+
+def with_stores(
+    plan: PlanContract,
+    attachments: Sequence[AttachmentFacts],
+    stores: Sequence[DocumentStoreView],
+    said: str,
+    *,
+    by_rules: bool = False,
+    schemas: Schemas,
+) -> PlanContract:
+    """The plan with a store in each of its new nodes that take one.
+
+    One that exists is taken when the plan or the person's words name it. Else the person's files become one store,
+    which a search needs embeddings and a vector store for: those of the store that was embedded last. Rules do not
+    know what the instance has: what they plan in memory is searched there where that is possible.
+    """
+    plan = plan.model_copy(
+        update={"document_stores": [], "findings": [one for one in plan.findings if one.code not in _OWN_CODES]}
+    )
+    if not concerns(plan):
+        return plan
+    documents = [one for one in attachments if one.kind in FILE_LOADERS and not one.tests]
+    named = None if documents else _named_in(said, stores)
+    model = next((one for one in stores if one.can_be_copied), None)
+    if by_rules and (named.searchable if named else model is not None):
+        plan = _searched(plan, schemas)
+    values = {(one.node_id, one.param): one for one in plan.values}
+    name = shortened(plan.flow_name, _NAME_CHARS)
+    made: PlannedStore | None = None
+    lacking: list[Finding] = []
+    for node in plan.nodes:
+        place = (node.node_id, STORE_FIELD)
+        if node.node_name not in STORE_NODES or node.existing:
+            continue
+        chosen = values[place].value if place in values else None
+        known = next((one for one in stores if chosen and chosen in (one.id, one.name)), None)
+        if known is None and (by_rules or new_store(chosen) is None):
+            known = named
+        if known is not None:
+            values[place] = PlannedValue(node_id=node.node_id, param=STORE_FIELD, value=known.id)
+        elif documents:
+            made = made or _planned(new_store(chosen) or name, documents)
+            values[place] = PlannedValue(node_id=node.node_id, param=STORE_FIELD, value=store_mark(made.name))
+            if node.node_name == _SEARCHED and model is None:
+                lacking.append(_no_vector_store(node))
+            elif node.node_name == _SEARCHED and model is not None:
+                made = made.model_copy(
+                    update={
+                        "embeddings": model.embeddings,
+                        "vector_store": model.vector_store,
+                        "like": model.id,
+                        "like_name": model.name,
+                    }
+                )
+        elif by_rules:
+            return plan.model_copy(update={"declined": _which(stores)})
+    left = [one for one in values.values() if stands_in(one.value)]
+    return plan.model_copy(
+        update={
+            "values": [*values.values()],
+            "placeholders": plan.placeholders if left else [],
+            "document_stores": [made] if made else [],
+            "findings": [*plan.findings, *lacking],
+        }
+    )
+
+
+def agreed_stores(plan: PlanContract) -> list[PlannedStore]:
+    """What an approval of the plan says of its stores, without what was measured."""
+    return [one.model_copy(update={"chunks": None}) for one in plan.document_stores]
+
+
+async def measured(plan: PlanContract, files: SessionFiles | None, flowise: FlowiseClient) -> PlanContract:
+    """The plan with the number of pieces that Flowise makes of the files of its new stores, and a finding for a file
+    that it cannot read. Nothing is kept on the server."""
+    stores: list[PlannedStore] = []
+    findings: list[Finding] = []
+    for store in plan.document_stores:
+        count: int | None = 0
+        for loader in (await store_spec(store, files, "")).loaders:
+            try:
+                pieces = await flowise.preview_chunks(loader, timeout=_PREVIEW_SECS)
+                count = count + pieces if count is not None else None
+            except FlowiseServerError as error:
+                findings.append(_unreadable(store, str(error.details.get("flowise_message"))))
+            except FlowiseError:
+                count = None
+        stores.append(store.model_copy(update={"chunks": count}))
+    return plan.model_copy(update={"document_stores": stores, "findings": [*plan.findings, *findings]})
+
+
+async def store_spec(store: PlannedStore, files: SessionFiles | None, session_id: str) -> StoreSpec:
+    """What is written to Flowise for a planned store; files that the session no longer has are left out."""
+    loaders: list[LoaderSpec] = []
+    probe = ""
+    kinds = {one.name: one.kind for one in await files.facts()} if files else {}
+    for name in store.files:
+        content = await files.content(name) if files else None
+        if content is None:
+            continue
+        type_ = FILE_LOADERS[kinds[name]]
+        label, field = _LOADERS[type_]
+        probe = probe or content[2][:_PROBE_CHARS]
+        loaders.append(
+            LoaderSpec(
+                id=str(uuid5(_LOADER_IDS, f"{session_id}|{store.name}|{name}")),
+                loader_id=type_,
+                loader_name=label,
+                # The pieces of a file do not name it otherwise.
+                loader_config={
+                    field: file_value([(name, content[0], content[1])]),
+                    "metadata": json.dumps({"file": name}),
+                },
+                splitter_id=_SPLITTER[0],
+                splitter_name=_SPLITTER[1],
+                splitter_config={"chunkSize": store.chunk_size, "chunkOverlap": store.chunk_overlap},
+            )
+        )
+    return StoreSpec(name=store.name, about=about(store), loaders=loaders, like=store.like, probe=probe)
+
+
+def about(store: PlannedStore) -> str:
+    """The description of a store on the server."""
+    return f"Made of {', '.join(store.files)}"
+
+
+def stand_ins(plan: PlanContract) -> dict[str, str]:
+    """Ids for checks of a flow whose new stores are not there yet, by name."""
+    return {store.name: stand_in_id(store.name) for store in plan.document_stores}
+
+
+def to_make(plan: PlanContract, made: Mapping[str, str]) -> list[PlannedStore]:
+    """The new stores of a plan that are not there yet."""
+    return [store for store in plan.document_stores if store.name not in made]
+
+
+def with_ids(op: PatchOp, ids: Mapping[str, str]) -> PatchOp:
+    """The op with ids in place of the marks of these new stores (name -> id)."""
+    if isinstance(op, AddNode) and (name := new_store(op.params.get(STORE_FIELD))) in ids:
+        return op.model_copy(update={"params": {**op.params, STORE_FIELD: ids[str(name)]}})
+    if isinstance(op, SetParam) and (name := new_store(op.value)) in ids:
+        return op.model_copy(update={"value": ids[str(name)]})
+    return op
+
+
+def plan_with_ids(plan: PlanContract, ids: Mapping[str, str]) -> PlanContract:
+    """The plan with ids in place of the marks of these new stores."""
+    values = [
+        one.model_copy(update={"value": ids[name]}) if (name := new_store(one.value)) and name in ids else one
+        for one in plan.values
+    ]
+    return plan.model_copy(update={"values": values})
+
+
+def _planned(name: str, documents: Iterable[AttachmentFacts]) -> PlannedStore:
+    return PlannedStore(name=new_store(store_mark(name)) or "Documents", files=[one.name for one in documents])
+
+
+def _named_in(said: str, stores: Sequence[DocumentStoreView]) -> DocumentStoreView | None:
+    """The one store whose name is in the text; the longest of several, which may begin alike."""
+    found = [one for one in stores if re.search(rf"(?<!\w){re.escape(one.name)}(?!\w)", said, re.IGNORECASE)]
+    return max(found, key=lambda one: len(one.name), default=None)
+
+
+def _which(stores: Sequence[DocumentStoreView]) -> str:
+    """The question for a store that nobody has named."""
+    names = ", ".join(one.name for one in stores[:_NAMES_SHOWN])
+    there = f"There are: {names}." if names else "This Flowise has none yet: start again with the files for a new one."
+    return f"{there} Which document store should it answer from?"
+
+
+def _searched(plan: PlanContract, schemas: Schemas) -> PlanContract:
+    """The plan with a store that is searched in place of one whose pieces are embedded at each question."""
+    loaders = [node for node in plan.nodes if node.node_name == "documentStore" and not node.existing]
+    others = [node for node in plan.nodes if node not in loaders and _gives_documents(node, schemas)]
+    memory = [node for node in plan.nodes if node.node_name == _IN_MEMORY and not node.existing]
+    if len(loaders) != 1 or len(memory) != 1 or others:
+        return plan
+    embeds = [node for node in plan.nodes if _category(node, schemas) == "Embeddings" and not node.existing]
+    gone = {node.node_id for node in [*memory, *embeds]}
+    searched = loaders[0].model_copy(update={"node_id": f"{_SEARCHED}_0", "node_name": _SEARCHED})
+    nodes = [searched if node is loaders[0] else node for node in plan.nodes if node.node_id not in gone]
+    moved = {loaders[0].node_id: searched.node_id}
+    parts = [
+        part.model_copy(
+            update={"nodes": [*dict.fromkeys(moved.get(id_, id_) for id_ in part.nodes if id_ not in gone)]}
+        )
+        for part in plan.parts
+    ]
+    return plan.model_copy(
+        update={
+            "nodes": nodes,
+            "parts": parts,
+            "values": [one for one in plan.values if one.node_id not in {*gone, *moved}],
+            "credential_requirements": required_types(
+                [schema for node in nodes if not node.existing and (schema := schemas.get(node.node_name))],
+                dict.fromkeys(plan.credential_requirements, 1),
+            ),
+        }
+    )
+
+
+def _gives_documents(node: PlannedNode, schemas: Schemas) -> bool:
+    return _category(node, schemas) == "Document Loaders" and not node.existing
+
+
+def _category(node: PlannedNode, schemas: Schemas) -> str:
+    schema = schemas.get(node.node_name)
+    return schema.category if schema else ""
+
+
+def _no_vector_store(node: PlannedNode) -> Finding:
+    return Finding(
+        code=NO_VECTOR_STORE,
+        severity="error",
+        message="No document store of this Flowise has a vector store that a new one could use.",
+        where=node.node_id,
+        hint="Use the loader documentStore with memoryVectorStore and embeddings, or set up a store in Flowise first.",
+    )
+
+
+def _unreadable(store: PlannedStore, said: str) -> Finding:
+    return Finding(
+        code=FILE_UNREADABLE,
+        severity="error",
+        message=f"Flowise cannot read a file of the document store '{store.name}': {shortened(said, 200)}",
+        hint="Hand it over in another form.",
+    )

@@ -1,0 +1,51 @@
+"""When two values of a field are the same for Flowise, in whatever form each is written."""
+
+import json
+import re
+from contextlib import suppress
+from typing import Any
+
+from flowise_dev_agent.patch.model.attached_files import file_names
+from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
+
+
+def held(stored: Any, wanted: Any) -> bool:
+    """Whether what is stored is what the plan says; the compiler adds defaults and credentials to rows and settings."""
+    return _within(_comparable(stored), _comparable(wanted))
+
+
+def _within(stored: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict):
+        return isinstance(stored, dict) and all(_within(stored.get(key), item) for key, item in wanted.items())
+    if isinstance(wanted, list):
+        return isinstance(stored, list) and len(stored) == len(wanted) and all(map(_within, stored, wanted))
+    return stored == wanted
+
+
+def same_value(one: Any, other: Any) -> bool:
+    """Whether Flowise takes both for the same."""
+    return _comparable(one) == _comparable(other)
+
+
+def _comparable(value: Any) -> Any:
+    """Values as Flowise takes them: it stores numbers and booleans as texts, too."""
+    if isinstance(value, dict):
+        return {key: _comparable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_comparable(item) for item in value]
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return f"{float(value):g}"
+    text = "" if value is None else str(value).strip()
+    if stands_in(text):
+        # A marked text becomes a file where a field takes files.
+        return MARK
+    if names := file_names(text):
+        # Named in the plan, a data URL in the compiled flow, a place in its storage on the server.
+        return ("file", *names)
+    if text[:1] in ("[", "{"):
+        # Rows of a table are stored as JSON text.
+        with suppress(ValueError):
+            return _comparable(json.loads(text))
+    return f"{float(text):g}" if re.fullmatch(r"-?\d{1,15}(?:\.\d{1,15})?", text) else text

@@ -1,0 +1,52 @@
+"""The document stores of an instance: what plans and people may know of them."""
+
+from typing import Final
+
+from flowise_dev_agent.contracts.document_stores import DocumentStoreView
+from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.flowise.document_stores import Component, DocumentStore, StoreLoader, vectors_like
+from flowise_dev_agent.redaction import masked
+from flowise_dev_agent.sanitize import clean_text, shortened
+
+_MODEL_FIELDS: Final = ("modelName", "model", "azureOpenAIApiEmbeddingsDeploymentName")
+_NAME_CHARS: Final = 120
+_SOURCES_SHOWN: Final = 20
+
+
+async def read_stores(client: FlowiseClient) -> list[DocumentStoreView]:
+    """All stores, last updated first. Raises FlowiseError."""
+    return [view_of(store) for store in await client.list_document_stores()]
+
+
+def view_of(store: DocumentStore) -> DocumentStoreView:
+    """What is shown of a store: no settings, which may hold addresses and keys."""
+    return DocumentStoreView(
+        id=store.id,
+        name=_shown(store.name),
+        description=_shown(store.description or ""),
+        status=store.status,
+        searchable=store.status == "UPSERTED",
+        sources=[_source(loader) for loader in store.loaders[:_SOURCES_SHOWN]],
+        chunks=store.total_chunks,
+        embeddings=_model_of(store.embedding_config),
+        vector_store=store.vector_store_config.name if store.vector_store_config else "",
+        used_by=[_shown(str(one.get("name") if isinstance(one, dict) else one)) for one in store.where_used],
+        can_be_copied=store.status == "UPSERTED" and vectors_like(store, "x") is not None,
+    )
+
+
+def _model_of(component: Component | None) -> str:
+    if component is None:
+        return ""
+    model = next((component.config[name] for name in _MODEL_FIELDS if component.config.get(name)), None)
+    return f"{component.name} ({_shown(str(model))})" if model else component.name
+
+
+def _source(loader: StoreLoader) -> str:
+    named = loader.source if loader.source and loader.source != "None" else loader.loader_name or loader.loader_id
+    # An address may hold a key.
+    return _shown(named.partition("?")[0].strip('[]"'))
+
+
+def _shown(text: str) -> str:
+    return clean_text(masked(shortened(" ".join(text.split()), _NAME_CHARS)))

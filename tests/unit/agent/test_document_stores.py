@@ -1,0 +1,150 @@
+"""Which document store a plan gets: one that exists, or one made of the person's files."""
+
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.agent.document_stores import (
+    NO_VECTOR_STORE,
+    agreed_stores,
+    measured,
+    plan_with_ids,
+    store_spec,
+    with_stores,
+)
+from flowise_dev_agent.agent.nodes.plan import _is_approved
+from flowise_dev_agent.agent.plan_binding import capability_of
+from flowise_dev_agent.agent.state import AgentState, PlanState
+from flowise_dev_agent.contracts.attachments import AttachmentFacts
+from flowise_dev_agent.contracts.document_stores import DocumentStoreView
+from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.contracts.plan_text import plan_markdown
+from flowise_dev_agent.errors import FlowiseServerError
+from flowise_dev_agent.flowise.document_stores import Component, DocumentStore, LoaderSpec, StoreLoader
+from flowise_dev_agent.knowledge.document_stores import view_of
+from tests.unit.agent.rig import _snapshot, plan
+from tests.unit.agent.test_attached import HANDBOOK, Files
+
+SCHEMAS = _snapshot().schemas
+NOTES = AttachmentFacts(name="notes.md", kind="markdown", size=5)
+HR = DocumentStoreView(id="id-hr", name="HR policies", status="UPSERTED", searchable=True, can_be_copied=True,
+                       embeddings="openAIEmbeddings (small)", vector_store="postgres")  # fmt: skip
+DRAFTS = DocumentStoreView(id="id-drafts", name="HR", status="SYNC", searchable=False)
+
+
+def proposed(store_node: str, *others: str, **values: Any) -> PlanContract:
+    names = [store_node, *others, "chatOpenAI", "conversationalRetrievalQAChain"]
+    nodes = [PlannedNode(node_id=f"{name}_0", node_name=name, purpose=name) for name in names]
+    return plan(nodes=nodes, **values)
+
+
+def value_of(made: PlanContract) -> list[object]:
+    return [one.value for one in made.values if one.param == "selectedStore"]
+
+
+def stored(made: PlanContract, said: str = "", *, files: Any = (), stores: Any = (), by_rules: bool = False) -> Any:
+    return with_stores(made, files, stores, said, by_rules=by_rules, schemas=SCHEMAS)
+
+
+@pytest.mark.parametrize("chosen", ["HR policies", "id-hr", None])
+def test_a_store_that_exists_is_taken_by_id_by_name_or_by_the_persons_words(chosen: str | None) -> None:
+    given = [PlannedValue(node_id="documentStoreVS_0", param="selectedStore", value=chosen)] if chosen else []
+    made = stored(proposed("documentStoreVS", values=given), "Answer from HR policies.", stores=[DRAFTS, HR])
+    assert value_of(made) == ["id-hr"]
+    assert made.document_stores == []
+
+
+def test_files_become_a_store_like_the_one_that_was_embedded_last() -> None:
+    made = stored(proposed("documentStoreVS"), files=[HANDBOOK, NOTES], stores=[DRAFTS, HR])
+    (store,) = made.document_stores
+    assert (store.name, store.files) == ("Support bot", ["handbook.pdf", "notes.md"])
+    assert (store.like, store.embeddings, store.vector_store) == ("id-hr", HR.embeddings, "postgres")
+    assert value_of(made) == ["[NEW STORE: Support bot]"]
+    assert capability_of(made, [], SCHEMAS).effects == ["document_store"]
+    shown = plan_markdown(made)
+    assert "handbook.pdf, notes.md" in shown
+    assert "embedded with openAIEmbeddings (small) in postgres, as the store HR policies" in shown
+    assert value_of(plan_with_ids(made, {"Support bot": "id-new"})) == ["id-new"]
+
+
+def test_without_a_vector_store_to_use_a_search_is_refused_and_a_loader_is_not() -> None:
+    searched = stored(proposed("documentStoreVS"), files=[HANDBOOK], stores=[DRAFTS])
+    assert [one.code for one in searched.findings] == [NO_VECTOR_STORE]
+    assert [one.code for one in stored(searched, files=[HANDBOOK], stores=[DRAFTS]).findings] == [NO_VECTOR_STORE]
+    loaded = stored(proposed("documentStore", "memoryVectorStore", "openAIEmbeddings"), files=[HANDBOOK])
+    assert loaded.findings == []
+    assert (loaded.document_stores[0].like, loaded.document_stores[0].vector_store) == (None, "")
+
+
+@pytest.mark.parametrize(("stores", "searched"), [([HR], True), ([DRAFTS], False)])
+def test_what_rules_plan_in_memory_is_searched_where_that_is_possible(stores: Any, searched: bool) -> None:
+    rules = proposed("documentStore", "memoryVectorStore", "openAIEmbeddings")
+    made = stored(rules, files=[HANDBOOK], stores=stores, by_rules=True)
+    names = {node.node_name for node in made.nodes}
+    assert ("documentStoreVS" in names, "memoryVectorStore" in names, "openAIEmbeddings" in names) == (
+        searched,
+        not searched,
+        not searched,
+    )
+    assert len(made.document_stores) == 1
+
+
+def test_rules_ask_for_a_store_that_nobody_has_named() -> None:
+    rules = proposed("documentStore", "memoryVectorStore", "openAIEmbeddings")
+    asked = stored(rules, "A bot for our document store", stores=[HR, DRAFTS], by_rules=True)
+    assert asked.declined == "There are: HR policies, HR. Which document store should it answer from?"
+    assert asked.asks
+    answered = stored(rules, "A bot for our document store HR policies", stores=[HR, DRAFTS], by_rules=True)
+    assert value_of(answered) == ["id-hr"]
+
+
+def test_an_approval_does_not_cover_other_files_or_another_vector_store() -> None:
+    approved = stored(proposed("documentStoreVS"), files=[HANDBOOK], stores=[HR])
+    approved = approved.model_copy(update={"capability": capability_of(approved, [], SCHEMAS)})
+    state = AgentState(plan=PlanState(contract=approved, approved=True, agreed=approved.capability))
+    counted = [one.model_copy(update={"chunks": 7}) for one in approved.document_stores]
+    assert _is_approved(state, approved, approved.model_copy(update={"document_stores": counted}))
+    for change in ({"files": ["other.pdf"]}, {"like": "another"}):
+        other = [one.model_copy(update=change) for one in agreed_stores(approved)]
+        assert not _is_approved(state, approved, approved.model_copy(update={"document_stores": other}))
+
+
+async def test_the_pieces_are_counted_before_the_approval_and_a_broken_file_is_said() -> None:
+    made = stored(proposed("documentStoreVS"), files=[HANDBOOK], stores=[HR])
+
+    class Server:
+        def __init__(self, error: Exception | None = None) -> None:
+            self.error = error
+
+        async def preview_chunks(self, loader: LoaderSpec, *, timeout: float) -> int:  # noqa: ASYNC109
+            if self.error:
+                raise self.error
+            assert loader.loader_config["metadata"] == '{"file": "handbook.pdf"}'
+            return 4
+
+    files: Any = Files(HANDBOOK)
+    server: Any = Server()
+    assert (await measured(made, files, server)).document_stores[0].chunks == 4
+    broken: Any = Server(FlowiseServerError("x", details={"flowise_message": "Invalid PDF structure"}))
+    (finding,) = (await measured(made, files, broken)).findings
+    assert finding.code == "FILE_UNREADABLE"
+    assert "Invalid PDF structure" in finding.message
+    one, two = [(await store_spec(made.document_stores[0], files, session)).loaders[0].id for session in "ab"]
+    assert one != two
+
+
+def test_a_view_shows_no_settings() -> None:
+    store = DocumentStore(
+        id="1",
+        name="HR",
+        status="UPSERTED",
+        loaders=[StoreLoader(id="l", loader_id="cheerio", source="https://x.test/?key=secret", total_chunks=2)],
+        vector_store_config=Component(name="postgres", config={"host": "db.secret", "password": "secret"}),
+        embedding_config=Component(name="openAIEmbeddings", config={"modelName": "small", "credential": "secret"}),
+        where_used=[{"id": "f", "name": "Bot"}],
+    )
+    view = view_of(store)
+    assert "secret" not in view.model_dump_json()
+    assert (view.sources, view.used_by, view.can_be_copied) == (["https://x.test/"], ["Bot"], True)
+    unknown = store.model_copy(update={"vector_store_config": Component(name="supabase")})
+    assert not view_of(unknown).can_be_copied
