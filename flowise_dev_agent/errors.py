@@ -346,6 +346,24 @@ class SessionConflictError(AgentError):
     code = "session_conflict"
 
 
+class IdempotencyKeyReusedError(SessionConflictError):
+    """An Idempotency-Key came with another request before."""
+
+    code = "idempotency_key_reused"
+
+
+class RequestInProgressError(SessionConflictError):
+    """The first request with an Idempotency-Key has not ended yet."""
+
+    code = "request_in_progress"
+
+
+class AnswerNotKeptError(SessionConflictError):
+    """A request was carried out before, and its answer held a secret."""
+
+    code = "answer_not_kept"
+
+
 class CheckpointVersionError(AgentError):
     """A checkpoint was written by a newer version of the service."""
 

@@ -14,6 +14,7 @@ from flowise_dev_agent.runtime.sessions.service import SessionService
 MAX_WAIT_SECS = 300
 #: The largest Postgres bigint; a larger cursor could not be compared with a sequence number.
 MAX_SEQ = 2**63 - 1
+IDEMPOTENCY_KEY_PATTERN = r"^[\x21-\x7e]{1,255}$"
 
 
 def engine(request: Request) -> Runtime:
@@ -67,7 +68,7 @@ AfterSeq = Annotated[int, Depends(_after_seq)]
 IdempotencyKey = Annotated[
     str | None,
     Header(
-        pattern=r"^[\x21-\x7e]{1,255}$",
+        pattern=IDEMPOTENCY_KEY_PATTERN,
         description="The same key with the same request gives the same answer instead of a second run.",
     ),
 ]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from flowise_dev_agent.persistence.connections import ConnectionRow, StoredConnections
     from flowise_dev_agent.persistence.database import Database
     from flowise_dev_agent.persistence.deliveries import Deliveries, Outbox
+    from flowise_dev_agent.persistence.done_requests import DoneRequest, DoneRequests
     from flowise_dev_agent.persistence.events import Events, NewEvent, StoredEvent
     from flowise_dev_agent.persistence.flow_tests import FlowTestRow, FlowTests
     from flowise_dev_agent.persistence.flow_versions import FlowVersion, Versions
@@ -54,6 +55,8 @@ _HOMES = {
     "StoredConnections": "connections",
     "Database": "database",
     "Deliveries": "deliveries",
+    "DoneRequest": "done_requests",
+    "DoneRequests": "done_requests",
     "Events": "events",
     "Fact": "audit",
     "FencedSaver": "saver",
@@ -99,6 +102,8 @@ __all__ = [
     "ConnectionRow",
     "Database",
     "Deliveries",
+    "DoneRequest",
+    "DoneRequests",
     "Events",
     "Fact",
     "FencedSaver",

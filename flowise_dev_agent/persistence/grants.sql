@@ -32,6 +32,7 @@ GRANT SELECT ON webhook_endpoints TO fda_system;
 GRANT SELECT, DELETE ON session_events, blobs, attachments, node_artifacts TO fda_system;
 GRANT SELECT, UPDATE, DELETE ON checkpoints, checkpoint_blobs, checkpoint_writes TO fda_system;
 GRANT SELECT, INSERT, UPDATE, DELETE ON leftovers TO fda_system;
+GRANT SELECT, DELETE ON done_requests TO fda_system;
 -- Recording that in the ledger.
 GRANT SELECT, INSERT, UPDATE ON audit_heads TO fda_system;
 GRANT SELECT, INSERT ON audit_log, audit_words TO fda_system;

@@ -12,6 +12,7 @@ from langgraph.checkpoint.postgres.base import PRUNE_DELETE_THREADS_SQL
 
 from flowise_dev_agent.errors import SessionNotFoundError
 from flowise_dev_agent.persistence.database import Connection, Database, across_owners, for_owner, translated_errors
+from flowise_dev_agent.persistence.done_requests import KEPT
 from flowise_dev_agent.persistence.sessions import Sessions
 from flowise_dev_agent.settings import RetentionSettings
 
@@ -61,6 +62,10 @@ _SURPLUS_ARTIFACTS: Final = """
             FROM node_artifacts WHERE kind = ANY(%(kinds)s)) AS numbered
         WHERE number > %(kept)s LIMIT %(batch)s)
 """
+_OLD_REQUESTS: Final = f"""
+    DELETE FROM done_requests WHERE (owner, key) IN (
+        SELECT owner, key FROM done_requests WHERE created_at < now() - {KEPT} LIMIT %(batch)s)
+"""
 _UNPRUNED: Final = """
     SELECT id FROM sessions WHERE status IN ('completed', 'failed', 'cancelled')
     AND (SELECT count(*) FROM checkpoints WHERE thread_id = sessions.id::text) > 1
@@ -81,8 +86,9 @@ class Retention:
         self._settings = settings
 
     async def pass_once(self) -> dict[str, int]:
-        """Remove what is due; how many sessions, threads, events, stored texts (`artifacts`), artifacts of steps and
-        attachments that were, and how many threads were cut down to their last checkpoint (`pruned`).
+        """Remove what is due; how many sessions, threads, events, stored texts (`artifacts`), artifacts of steps,
+        attachments and answers to `requests` that were, and how many threads were cut down to their last checkpoint
+        (`pruned`).
 
         Raises DatabaseUnavailableError; what was removed until then stays removed.
         """
@@ -101,6 +107,7 @@ class Retention:
             "node_artifacts": await self._all(self._delete_aged) + await self._all(self._delete_surplus),
             "attachments": await self._all(lambda: self._execute(_UNUSED_FILES, 1))
             + await self._all(lambda: self._execute(_OLD_FILES, files), files),
+            "requests": await self._all(lambda: self._execute(_OLD_REQUESTS, 1)),
             "pruned": await self._all(self._prune),
         }
 

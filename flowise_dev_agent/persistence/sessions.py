@@ -16,7 +16,7 @@ from psycopg.rows import class_row
 from flowise_dev_agent.caller import Caller, from_stored
 from flowise_dev_agent.contracts.attachments import MAX_SESSION_BYTES
 from flowise_dev_agent.contracts.interrupts import Approval
-from flowise_dev_agent.errors import SessionConflictError, SessionNotFoundError
+from flowise_dev_agent.errors import IdempotencyKeyReusedError, SessionConflictError, SessionNotFoundError
 from flowise_dev_agent.persistence.attachments import bind_attachments
 from flowise_dev_agent.persistence.audit import Fact, record, spoken, stored_caller
 from flowise_dev_agent.persistence.blobs import encoded
@@ -344,7 +344,7 @@ class Sessions:
                     await bind_attachments(connection, session_id, answer.attachments, MAX_SESSION_BYTES)
                 return row
         except UniqueViolation as error:
-            raise SessionConflictError(
+            raise IdempotencyKeyReusedError(
                 "This Idempotency-Key was used for another answer in this session.", hint="Use a new key."
             ) from error
 

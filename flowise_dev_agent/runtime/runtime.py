@@ -13,6 +13,7 @@ from flowise_dev_agent.persistence import (
     Blobs,
     Database,
     Deliveries,
+    DoneRequests,
     Events,
     FlowTests,
     InstanceNodes,
@@ -94,6 +95,7 @@ class Runtime:
     ) -> None:
         self.db = db
         self.keys = KeyService(db)
+        self.done_requests = DoneRequests(db)
         self.ledger = Ledger(db)
         self.audit = AuditService(self.ledger)
         self.connections = connections

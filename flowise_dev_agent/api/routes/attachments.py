@@ -6,16 +6,17 @@ from uuid import UUID
 from fastapi import APIRouter, File, Path, Query, Request, UploadFile
 
 from flowise_dev_agent.api.deps import engine
+from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.contracts.attachments import AttachmentList, AttachmentView
 from flowise_dev_agent.errors import InvalidInputError
 
-router = APIRouter(prefix="/attachments", tags=["attachments"])
+router = APIRouter(prefix="/attachments", tags=["attachments"], route_class=OnceRoute)
 
 AttachmentId = Annotated[UUID, Path(description="The attachment's id.")]
 
 
-@router.post("", status_code=201, responses=declared(413))
+@router.post("", dependencies=[ONCE], status_code=201, responses=declared(409, 413))
 async def add_attachment(
     request: Request, file: Annotated[UploadFile, File(description="PDF, DOCX, text, Markdown, CSV or OpenAPI 3.")]
 ) -> AttachmentView:

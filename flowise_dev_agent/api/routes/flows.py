@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from flowise_dev_agent.api.deps import FlowId, IdempotencyKey, Service, SessionId, WaitSecs, engine
 from flowise_dev_agent.api.limits import limit_chat
+from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.contracts.change import FlowChange, SessionChange
 from flowise_dev_agent.contracts.chat import CHAT_ID_PATTERN, ChatQuestion
@@ -30,7 +31,7 @@ from flowise_dev_agent.runtime.flows.service import FlowService
 from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary, FlowView
 from flowise_dev_agent.runtime.sessions.service import SessionService
 
-router = APIRouter(tags=["flows"])
+router = APIRouter(tags=["flows"], route_class=OnceRoute)
 
 
 async def _flows(request: Request) -> FlowService:
@@ -134,7 +135,9 @@ async def get_version_graph(
 
 
 @router.post(
-    "/flows/{chatflow_id}/chat", dependencies=[Depends(limit_chat)], responses=declared(404, 413, 429, 502, 504)
+    "/flows/{chatflow_id}/chat",
+    dependencies=[Depends(limit_chat), ONCE],
+    responses=declared(404, 409, 413, 429, 502, 504),
 )
 async def ask_flow(
     request: Request, chatflow_id: FlowId, body: ChatQuestion, flows: Flows, instance: Instance = None
@@ -168,8 +171,8 @@ async def validate_flow(body: ValidateFlow, tests: FlowTesting, instance: Instan
 @router.post(
     "/flows/{chatflow_id}/test",
     status_code=202,
-    dependencies=[Depends(limit_chat)],
-    responses=declared(404, 413, 429, 502, 504),
+    dependencies=[Depends(limit_chat), ONCE],
+    responses=declared(404, 409, 413, 429, 502, 504),
 )
 async def start_flow_test(
     response: Response, chatflow_id: FlowId, body: TestFlow, tests: FlowTesting, instance: Instance = None
@@ -182,8 +185,8 @@ async def start_flow_test(
 @router.post(
     "/flows/test",
     status_code=202,
-    dependencies=[Depends(limit_chat)],
-    responses=declared(400, 413, 429, 502, 504),
+    dependencies=[Depends(limit_chat), ONCE],
+    responses=declared(400, 409, 413, 429, 502, 504),
 )
 async def start_flow_text_test(
     response: Response, body: TestFlowText, tests: FlowTesting, instance: Instance = None

@@ -6,11 +6,12 @@ from uuid import UUID
 from fastapi import APIRouter, Path, Request
 
 from flowise_dev_agent.api.deps import engine
+from flowise_dev_agent.api.once import ONCE_WITH_SECRET, OnceRoute
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.caller import current_caller
 from flowise_dev_agent.contracts.keys import CallerView, KeyList, MadeKey, NewKey, RotateKey
 
-router = APIRouter(prefix="/keys", tags=["keys"])
+router = APIRouter(prefix="/keys", tags=["keys"], route_class=OnceRoute)
 
 KeyId = Annotated[UUID, Path(description="The key's id.")]
 
@@ -21,7 +22,7 @@ async def list_keys(request: Request) -> KeyList:
     return await engine(request).keys.all()
 
 
-@router.post("", status_code=201, responses=declared(409))
+@router.post("", dependencies=[ONCE_WITH_SECRET], status_code=201, responses=declared(409))
 async def create_key(request: Request, body: NewKey) -> MadeKey:
     """Make a key for a person or program. It is in this answer and in no later one."""
     return await engine(request).keys.make(body)
@@ -40,7 +41,7 @@ async def get_current_key() -> CallerView:
     )
 
 
-@router.post("/{key_id}/rotate", responses=declared(404, 409))
+@router.post("/{key_id}/rotate", dependencies=[ONCE_WITH_SECRET], responses=declared(404, 409))
 async def rotate_key(request: Request, key_id: KeyId, body: RotateKey) -> MadeKey:
     """Make another key in the place of this one, with the same name, scopes and end."""
     return await engine(request).keys.rotate(key_id, keep_old_secs=body.keep_old_secs)

@@ -5,11 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 
 from flowise_dev_agent.api.deps import engine
+from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.runtime.admin.catalogue import MOST_HITS, CatalogueHits
 from flowise_dev_agent.runtime.admin.knowledge import KnowledgeList, RefreshView
 
-router = APIRouter(prefix="/knowledge", tags=["instances"])
+router = APIRouter(prefix="/knowledge", tags=["instances"], route_class=OnceRoute)
 
 
 @router.get("", responses=declared())
@@ -29,7 +30,7 @@ async def search_knowledge(
     return await engine(request).catalogue.search(query, instance=instance, limit=limit)
 
 
-@router.post("/{instance_id}/refresh", status_code=202, responses=declared())
+@router.post("/{instance_id}/refresh", dependencies=[ONCE], status_code=202, responses=declared(409))
 async def refresh_knowledge(
     request: Request, instance_id: Annotated[str, Path(max_length=200, description="Flowise instance.")]
 ) -> RefreshView:

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from flowise_dev_agent.api.deps import PatternsOfOwner
+from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.contracts.patterns import (
     Category,
@@ -16,7 +17,7 @@ from flowise_dev_agent.contracts.patterns import (
     Skipped,
 )
 
-router = APIRouter(prefix="/patterns", tags=["patterns"])
+router = APIRouter(prefix="/patterns", tags=["patterns"], route_class=OnceRoute)
 
 InstanceId = Annotated[str | None, Query(max_length=64, description="Only patterns of this Flowise instance.")]
 
@@ -74,7 +75,7 @@ async def export_patterns(library: PatternsOfOwner, instance: InstanceId = None)
     )
 
 
-@router.post("/import", responses=declared(413))
+@router.post("/import", dependencies=[ONCE], responses=declared(409, 413))
 async def import_patterns(body: PatternFile, library: PatternsOfOwner, instance: InstanceId = None) -> ImportResult:
     """Bring patterns in, for one instance. What is there already for the same words stays as it is."""
     imported: list[int] = []

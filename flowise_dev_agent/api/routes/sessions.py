@@ -9,6 +9,7 @@ from sse_starlette import EventSourceResponse
 
 from flowise_dev_agent.api.deps import MAX_SEQ, AfterSeq, IdempotencyKey, Service, SessionId, WaitSecs, engine, settle
 from flowise_dev_agent.api.limits import session_start_limit
+from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.api.sse import STREAM_ENDS, event_stream
 from flowise_dev_agent.contracts.designs import DesignView
@@ -37,7 +38,7 @@ _EVENTS = {
 
 def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
     """The `/sessions` routes; those that start a session go through `limiter`."""
-    router = APIRouter(prefix="/sessions", tags=["sessions"])
+    router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=OnceRoute)
     start_limit = session_start_limit(limiter, server)
 
     @router.post("", responses=_STARTED | declared(409, 413, 429))
@@ -126,12 +127,12 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         view = await service.resume(session_id, body, idempotency_key=idempotency_key)
         return await settle(response, service, view, wait_secs)
 
-    @router.post("/{session_id}/cancel", responses=declared(404, 409))
+    @router.post("/{session_id}/cancel", dependencies=[ONCE], responses=declared(404, 409))
     async def cancel_session(session_id: SessionId, service: Service) -> SessionView:
         """Stop a session, running or waiting. What was written to Flowise stays."""
         return await service.cancel(session_id)
 
-    @router.post("/{session_id}/retry", responses=_RUNNING | declared(404, 409))
+    @router.post("/{session_id}/retry", dependencies=[ONCE], responses=_RUNNING | declared(404, 409))
     async def retry_session(
         response: Response, session_id: SessionId, service: Service, wait_secs: WaitSecs
     ) -> SessionView:
@@ -214,7 +215,12 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         """The session's webhooks, newest first, with the result of each."""
         return await service.deliveries(session_id)
 
-    @router.post("/{session_id}/deliveries/{delivery_id}/replay", status_code=202, responses=declared(404))
+    @router.post(
+        "/{session_id}/deliveries/{delivery_id}/replay",
+        dependencies=[ONCE],
+        status_code=202,
+        responses=declared(404, 409),
+    )
     async def replay_delivery(
         session_id: SessionId,
         delivery_id: Annotated[UUID, Path(description="The `webhook-id` of the delivery.")],

@@ -5,11 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Request
 
 from flowise_dev_agent.api.deps import FlowId, SessionId, engine
+from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.contracts.versions import Bookmark, NumberedVersions
 from flowise_dev_agent.runtime.flows.version_history import FlowVersions, RolledBack, VersionDiff, VersionList
 
-router = APIRouter(tags=["versions"])
+router = APIRouter(tags=["versions"], route_class=OnceRoute)
 
 
 async def _versions(request: Request) -> FlowVersions:
@@ -40,7 +41,7 @@ async def diff_session_versions(
     return await versions.diff(session_id, from_, to)
 
 
-@router.post("/sessions/{session_id}/rollback", responses=declared(404, 409, 422, 502))
+@router.post("/sessions/{session_id}/rollback", dependencies=[ONCE], responses=declared(404, 409, 422, 502))
 async def rollback_session(session_id: SessionId, versions: FlowVersionsDep, version: Label = None) -> RolledBack:
     """Write a version back to the flow, the first one when none is named; read back before it answers.
 

@@ -20,6 +20,7 @@ from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryPage, Del
 from flowise_dev_agent.errors import (
     DatabaseUnavailableError,
     DesignNotFoundError,
+    IdempotencyKeyReusedError,
     InvalidInputError,
     SecretInTextError,
     SessionConflictError,
@@ -385,12 +386,10 @@ def check_key(key: str | None) -> None:
         raise InvalidInputError(f"An Idempotency-Key has 1 to {_MAX_KEY_CHARS} characters.")
 
 
-def key_reused() -> SessionConflictError:
+def key_reused() -> IdempotencyKeyReusedError:
     """A key that came with another request before."""
-    return SessionConflictError(
-        "This Idempotency-Key was used for another request.",
-        hint="Send the same body, or use a new key.",
-        details={"reason": "idempotency_key_reused"},
+    return IdempotencyKeyReusedError(
+        "This Idempotency-Key was used for another request.", hint="Send the same body, or use a new key."
     )
 
 

@@ -60,7 +60,7 @@ async def test_p67_a_repeated_start_with_its_key_is_the_same_session(http: httpx
     (session_id,) = {response.json()["thread_id"] for response in responses}
     assert await world.effects(session_id) == ["a"]
     other = await http.post("/sessions", json={"requirement": "work:b"}, headers=headers)
-    assert (other.status_code, other.json()["details"]) == (409, {"reason": "idempotency_key_reused"})
+    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
 
 
 async def streamed(http: httpx2.AsyncClient, path: str, body: object, key: str) -> list[tuple[str, str]]:

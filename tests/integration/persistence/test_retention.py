@@ -163,6 +163,7 @@ async def test_retention_removes_by_age_only_what_has_ended(database: Database, 
         "events": 2,
         "artifacts": 1,
         "node_artifacts": 0,
+        "requests": 0,
         "attachments": 0,
         "pruned": 2,
     }

@@ -9968,7 +9968,10 @@ export interface operations {
     add_attachment: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -9991,6 +9994,8 @@ export interface operations {
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409"];
             /** @description Request Entity Too Large */
             413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
@@ -10404,7 +10409,10 @@ export interface operations {
     post_credential: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -10427,6 +10435,8 @@ export interface operations {
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409"];
             /** @description Request Entity Too Large */
             413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
@@ -10738,7 +10748,10 @@ export interface operations {
                 /** @description Flowise instance; the default one. */
                 instance?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -10763,6 +10776,8 @@ export interface operations {
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409"];
             /** @description Request Entity Too Large */
             413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
@@ -10896,7 +10911,10 @@ export interface operations {
                 /** @description Flowise instance; the default one. */
                 instance?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+            };
             path: {
                 /** @description The chatflow's id. */
                 chatflow_id: string;
@@ -10924,6 +10942,8 @@ export interface operations {
             403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409"];
             /** @description Request Entity Too Large */
             413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
@@ -11338,7 +11358,10 @@ export interface operations {
                 /** @description Flowise instance; the default one. */
                 instance?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+            };
             path: {
                 /** @description The chatflow's id. */
                 chatflow_id: string;
@@ -11366,6 +11389,8 @@ export interface operations {
             403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409"];
             /** @description Request Entity Too Large */
             413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
@@ -11612,7 +11637,10 @@ export interface operations {
     create_key: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -11711,7 +11739,10 @@ export interface operations {
     rotate_key: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+            };
             path: {
                 /** @description The key's id. */
                 key_id: string;
@@ -11818,7 +11849,10 @@ export interface operations {
     refresh_knowledge: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+            };
             path: {
                 /** @description Flowise instance. */
                 instance_id: string;
@@ -11840,6 +11874,8 @@ export interface operations {
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -12263,7 +12299,10 @@ export interface operations {
                 /** @description Only patterns of this Flowise instance. */
                 instance?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -12286,6 +12325,8 @@ export interface operations {
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409"];
             /** @description Request Entity Too Large */
             413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
@@ -12780,7 +12821,10 @@ export interface operations {
     cancel_session: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+            };
             path: {
                 /** @description The session's id (`thread_id`). */
                 session_id: string;
@@ -12926,7 +12970,10 @@ export interface operations {
     replay_delivery: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+            };
             path: {
                 /** @description The session's id (`thread_id`). */
                 session_id: string;
@@ -12952,6 +12999,8 @@ export interface operations {
             403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -13217,6 +13266,8 @@ export interface operations {
                 wait?: number | null;
             };
             header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
                 /** @description RFC 7240: `wait=10` or `respond-async`. */
                 prefer?: string | null;
             };
@@ -13268,7 +13319,10 @@ export interface operations {
                 /** @description A label such as `v1.0`. */
                 version?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+            };
             path: {
                 /** @description The session's id (`thread_id`). */
                 session_id: string;
