@@ -77,7 +77,7 @@ async def office(
         OIDC_ISSUER=provider.endpoint,
         OIDC_CLIENT_ID=CLIENT,
         OIDC_CLIENT_SECRET=SECRET,
-        OIDC_GROUPS="harbour=build+approve@harbour,airport=build+approve@airport",
+        OIDC_GROUPS="crew=build@harbour,harbour=build+approve@harbour,airport=build+approve@airport",
         SEPARATE_APPROVAL="true",
     )
     await service.start()
@@ -90,11 +90,19 @@ async def test_two_people_of_a_team_decide_together_and_another_team_sees_nothin
     ada = await office.arrives("ada", "harbour")
     session = await ada.start(WISH)
     plan = await ada.question("The plan")
+    await expect(ada.page.get_by_text("somebody with the right")).to_have_count(0)
     # Who asked for it does not approve it.
     await ada.press("Approve", plan)
     await ada.reads(REFUSAL)
     assert [heard for heard in ada.heard if "403" not in heard] == []
     ada.heard.clear()
+
+    # Who may build only reads it beforehand.
+    tim = await office.arrives("tim", "crew")
+    await tim.see(session)
+    await tim.question("The plan")
+    await tim.reads("To approve, somebody with the right “approve” opens this page.")
+    assert await tim.violations() == []
 
     grace = await office.arrives("grace", "harbour")
     await grace.page.locator(".inbox a").first.click()

@@ -1,6 +1,7 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { Problem } from "../api/client";
+import { caller } from "../api/queries";
 import { answerSession } from "../api/sessions";
 import type { Answer, Interrupt, SessionEvent, SessionView } from "../api/types";
 import { t } from "../i18n";
@@ -33,6 +34,9 @@ function Form({ question, ...props }: FormProps<Interrupt>) {
   }
 }
 
+/** Questions by which something gets written. */
+const DECISIONS: Interrupt["type"][] = ["plan_approval", "patch_review", "result_review"];
+
 interface Props {
   session: SessionView;
   question: Interrupt;
@@ -46,6 +50,8 @@ export function QuestionCard({ session, question, onMine }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   const id = session.thread_id;
   // The verdict says the same, shorter.
+  const { data: person } = useQuery(caller());
+  const mayDecide = !person || !DECISIONS.includes(question.type) || person.scopes.includes("approve");
   const told = question.type === "result_review" && Boolean(question.data.verdict?.headline);
 
   // The answered form is gone and took the focus with it, or left it on what happens meanwhile; move the focus here.
@@ -78,6 +84,11 @@ export function QuestionCard({ session, question, onMine }: Props) {
           {t(questionTitle(question.type, question.reason))}
         </h2>
         {!told && <p>{t(question.message)}</p>}
+        {!mayDecide && (
+          <p className="note warn">
+            {t("You may ask for changes here. To approve, somebody with the right “approve” opens this page.")}
+          </p>
+        )}
       </div>
       <Refusal value={answer.error}>
         <Form question={question} session={session} busy={answer.isPending} send={answer.mutate} />
