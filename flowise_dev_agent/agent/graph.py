@@ -33,6 +33,8 @@ _REPEATABLE: Final = frozenset(
         *("repair_schema", "preflight_validate_patch", "hitl_review_v2"),
     }
 )
+#: They ask at once, and the question is stored with what led to it.
+_ASKING: Final = frozenset({"hitl_select_target", "hitl_plan_v2", "hitl_review_v2"})
 #: What they do outside refers to the state that they begin with.
 _EFFECTIVE: Final = frozenset({"apply_patch", "test_v2"})
 
@@ -84,7 +86,7 @@ def build_graph(
 
 def can_wait(ended: Set[str], following: Set[str]) -> bool:
     """Whether the state after these nodes may be lost with its worker, as long as no other is stored."""
-    return bool(following) and ended <= _REPEATABLE and not following & _EFFECTIVE
+    return bool(following) and (ended <= _REPEATABLE or following <= _ASKING) and not following & _EFFECTIVE
 
 
 def _stored(name: str, node: Node) -> Callable[..., Awaitable[dict[str, Any]]]:

@@ -10,7 +10,7 @@ from base64 import b64encode
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence, Set
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -25,7 +25,8 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from langgraph.checkpoint.serde.types import RESUME
+from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
+from langgraph.types import Interrupt
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
@@ -34,11 +35,11 @@ from flowise_dev_agent.contracts.base import Kept
 from flowise_dev_agent.persistence.database import ROUND_TRIP_SECS, Database, translated_errors
 from flowise_dev_agent.persistence.lease import ASSERT_OWNER_SQL, Lease
 
-# Both inserts read `owner`, so neither happens without it. The step is one parameter because psycopg takes as long to
+_OWNER: Final = "WITH owner AS MATERIALIZED (SELECT assert_owner(%(run)s, %(epoch)s))"
+# All of it reads `owner`, so nothing happens without it. The step is one parameter because psycopg takes as long to
 # adapt a dozen as Postgres to store them.
-_PUT: Final = """
-    WITH owner AS MATERIALIZED (SELECT assert_owner(%(run)s, %(epoch)s)),
-    step AS (
+_STEP: Final = f"""
+    {_OWNER}, step AS (
         SELECT item.* FROM owner, jsonb_to_record(%(step)s) AS item
             (thread text, ns text, id text, parent text, checkpoint jsonb, metadata jsonb, blobs jsonb)
     ), stored AS (
@@ -47,43 +48,39 @@ _PUT: Final = """
         FROM step, jsonb_to_recordset(step.blobs) AS item (channel text, version text, type text, blob text)
         ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO NOTHING
     )
+"""
+_PUT: Final = """
     INSERT INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
     SELECT thread, ns, id, parent, checkpoint, metadata FROM step
     ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id)
     DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata
 """
-# As the base class: what reports the end of a task replaces what was reported before, anything else is stored once.
-_PUT_WRITES: Final = """
-    WITH owner AS MATERIALIZED (SELECT assert_owner(%(run)s, %(epoch)s))
+_INSERT_WRITES: Final = """
     INSERT INTO checkpoint_writes
         (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
-    SELECT %(thread)s, %(ns)s, %(checkpoint)s, %(task)s, %(path)s, item.idx, item.channel, item.type,
+    SELECT item.thread, item.ns, item.checkpoint, item.task, item.path, item.idx, item.channel, item.type,
            decode(item.blob, 'base64')
-    FROM owner, jsonb_to_recordset(%(writes)s) AS item (idx integer, channel text, type text, blob text)
+    FROM owner, jsonb_to_recordset(%(writes)s) AS item (thread text, ns text, checkpoint text, task text, path text,
+        idx integer, channel text, type text, blob text)
     ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx)
 """
+# As the base class: what reports the end of a task replaces what was reported before, anything else is stored once.
 _REPLACING: Final = "DO UPDATE SET channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob"
 _KEEPING: Final = "DO NOTHING"
-# The base class takes a dozen statements, one for each channel: it also reads threads of subgraphs and DeltaChannels.
-_PRUNE: Final = """
-    WITH owner AS MATERIALIZED (SELECT assert_owner(%(run)s, %(epoch)s)),
-    head AS (
-        SELECT latest.checkpoint_id AS id, latest.checkpoint -> 'channel_versions' AS versions
-        FROM owner, checkpoints AS latest WHERE latest.thread_id = %(thread)s AND latest.checkpoint_ns = ''
-        ORDER BY latest.checkpoint_id DESC LIMIT 1
-    ), of_writes AS (
-        DELETE FROM checkpoint_writes AS item USING head
-        WHERE item.thread_id = %(thread)s AND item.checkpoint_ns = '' AND item.checkpoint_id <> head.id
+_PUT_WITH_WRITES: Final = f"{_STEP}, written AS ({_INSERT_WRITES} {_KEEPING}) {_PUT}"
+# What no session can go on from any more is removed, as by the base class's `aprune`.
+_PUT_LAST: Final = f"""
+    {_STEP}, of_writes AS (
+        DELETE FROM checkpoint_writes AS item USING step
+        WHERE item.thread_id = step.thread AND item.checkpoint_ns = step.ns
     ), of_blobs AS (
-        DELETE FROM checkpoint_blobs AS item USING head
-        WHERE item.thread_id = %(thread)s AND item.checkpoint_ns = ''
-        AND item.version IS DISTINCT FROM head.versions ->> item.channel
-    ), orphaned AS (
-        UPDATE checkpoints AS item SET parent_checkpoint_id = NULL FROM head
-        WHERE item.thread_id = %(thread)s AND item.checkpoint_ns = '' AND item.checkpoint_id = head.id
-    )
-    DELETE FROM checkpoints AS item USING head
-    WHERE item.thread_id = %(thread)s AND item.checkpoint_ns = '' AND item.checkpoint_id <> head.id
+        DELETE FROM checkpoint_blobs AS item USING step
+        WHERE item.thread_id = step.thread AND item.checkpoint_ns = step.ns
+        AND item.version IS DISTINCT FROM step.checkpoint -> 'channel_versions' ->> item.channel
+    ), earlier AS (
+        DELETE FROM checkpoints AS item USING step
+        WHERE item.thread_id = step.thread AND item.checkpoint_ns = step.ns AND item.checkpoint_id <> step.id
+    ) {_PUT}
 """
 #: Channels whose values are in the checkpoint itself, as in the base class.
 _INLINE: Final = (str, int, float, bool, type(None))
@@ -92,8 +89,9 @@ _INPUT: Final = "__start__"
 
 #: The state's channels in the form of this version; None when they have it.
 Upgrade = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
-#: Whether a checkpoint can wait for the next one, from the nodes that have ended and those that follow; `__start__`
-#: is among them at the beginning. What can wait is repeated after a kill: at no cost and without an effect.
+#: Whether a checkpoint can wait for the next one, from the nodes that have ended since the last stored one and those
+#: that follow; `__start__` is among them at the beginning. What can wait is repeated after a kill: at no cost and
+#: without an effect.
 CanWait = Callable[[Set[str], Set[str]], bool]
 
 
@@ -116,6 +114,8 @@ class _Step:
     metadata: CheckpointMetadata
     parent: str | None
     changed: Set[str]
+    #: Nodes that have ended since the last one that is stored.
+    ended: Set[str]
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,19 @@ class _Writes:
     writes: Sequence[tuple[str, Any]]
     task_id: str
     task_path: str
+
+    @property
+    def replacing(self) -> bool:
+        return all(channel in WRITES_IDX_MAP for channel, _ in self.writes)
+
+    def by_index(self) -> dict[int, tuple[str, Any]]:
+        """Each channel and its value under the number that its row has."""
+        rows: dict[int, tuple[str, Any]] = {}
+        for number, (channel, value) in enumerate(self.writes):
+            index = WRITES_IDX_MAP.get(channel, number)
+            if self.replacing or index not in rows:
+                rows[index] = channel, value
+        return rows
 
 
 class FencedSaver(AsyncPostgresSaver):
@@ -140,7 +153,7 @@ class FencedSaver(AsyncPostgresSaver):
     runs that node again. A person's answer is in its run. DeltaChannels are not supported.
 
     A checkpoint that `can_wait` becomes a row with the writes that become rows, or when the state is read; otherwise
-    the next one says it, too.
+    the next one says it, too. After the last one, which no node follows, there are no others.
 
     A checkpoint of an earlier version of the state is read as `upgrade` gives it, and stored so with the next step.
     """
@@ -198,11 +211,13 @@ class FencedSaver(AsyncPostgresSaver):
             metadata,
             waiting.parent if waiting else parent,
             {*new_versions, *self._upgraded, *(waiting.changed if waiting else ())},
+            {*ended, *(waiting.ended if waiting else ())},
         )
-        if not ns and self._can_wait(ended, next_nodes(checkpoint)):
+        following = next_nodes(checkpoint)
+        if not ns and self._can_wait(step.ended, following):
             self._waiting = step
         else:
-            await self._store(step)
+            await self._store(step, _STEP + _PUT if ns or following else _PUT_LAST)
         saved = _config(thread_id, ns, checkpoint["id"])
         if not ns:
             before = None if parent is None else _config(thread_id, ns, parent)
@@ -212,13 +227,18 @@ class FencedSaver(AsyncPostgresSaver):
 
     async def flush(self) -> None:
         """Store what waits."""
+        held, self._held = self._held, []
         if self._waiting is not None:
-            await self._store(self._waiting)
+            rows = {row: value for one in held for row, value in self._rows_of(one).items()}
+            await self._store(self._waiting, _PUT_WITH_WRITES, writes=Jsonb(list(rows.values())))
             self._waiting = None
-        for held in self._take_held():
-            await self._write(held)
+            for one in held:
+                self._remember(one)
+        else:
+            for one in held:
+                await self._write(one)
 
-    async def _store(self, step: _Step) -> None:
+    async def _store(self, step: _Step, statement: LiteralString, **more: Jsonb) -> None:
         checkpoint, place = step.checkpoint, step.config.get("configurable", {})
         values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
         inline = {name: value for name, value in values.items() if isinstance(value, _INLINE)}
@@ -227,14 +247,17 @@ class FencedSaver(AsyncPostgresSaver):
             "thread": place["thread_id"],
             "ns": place["checkpoint_ns"],
             "id": checkpoint["id"],
-            "parent": step.parent,
+            "parent": None if statement is _PUT_LAST else step.parent,
             "checkpoint": {**checkpoint, "channel_values": inline},
             "metadata": get_serializable_checkpoint_metadata(step.config, step.metadata),
             "blobs": [self._blob(name, str(versions[name]), values[name]) for name in changed],
         }
-        async with self._database.connection() as connection:
-            await connection.execute(_PUT, {"run": self._lease.run_id, "epoch": self._lease.epoch, "step": Jsonb(row)})
+        await self._execute(statement, step=Jsonb(row), **more)
         self._upgraded = frozenset()
+
+    async def _execute(self, statement: LiteralString, **params: Jsonb) -> None:
+        async with self._database.connection() as connection:
+            await connection.execute(statement, {"run": self._lease.run_id, "epoch": self._lease.epoch, **params})
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -253,24 +276,6 @@ class FencedSaver(AsyncPostgresSaver):
                 if pipeline:
                     await cursor.execute(ASSERT_OWNER_SQL, (self._lease.run_id, self._lease.epoch))
                 yield cursor
-
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """As the base class, with its strategies `keep_latest` and `delete`; fenced, one statement a thread to keep.
-
-        Raises ValueError for another strategy.
-        """
-        if strategy not in {"keep_latest", "delete"}:
-            raise ValueError(f"The prune strategy must be 'keep_latest' or 'delete', not {strategy!r}.")
-        if strategy == "delete":
-            self._held.clear()
-            self._known, self._latest, self._rows = True, None, {}
-            for thread in thread_ids:
-                await self.adelete_thread(thread)
-            return
-        async with self._database.connection() as connection:
-            for thread in thread_ids:
-                params = {"run": self._lease.run_id, "epoch": self._lease.epoch, "thread": thread}
-                await connection.execute(_PRUNE, params)
 
     def _blob(self, channel: str, version: str, value: Any) -> dict[str, str]:
         return {"channel": channel, "version": version, **self._encoded(value)}
@@ -314,46 +319,54 @@ class FencedSaver(AsyncPostgresSaver):
             pending_writes=[write for write in found.pending_writes or [] if write[1] in WRITES_IDX_MAP],
         )
 
-    def _take_held(self) -> list[_Writes]:
-        held, self._held = self._held, []
-        return held
-
-    async def _write(self, held: _Writes) -> None:
+    def _rows_of(self, held: _Writes) -> dict[tuple[str, int], dict[str, Any]]:
         place = held.config.get("configurable", {})
-        replacing = all(channel in WRITES_IDX_MAP for channel, _ in held.writes)
-        rows: dict[int, tuple[str, Any]] = {}
-        for number, (channel, value) in enumerate(held.writes):
-            index = WRITES_IDX_MAP.get(channel, number)
-            if replacing or index not in rows:
-                rows[index] = channel, value
-        params = {
-            "run": self._lease.run_id,
-            "epoch": self._lease.epoch,
+        where = {
             "thread": place["thread_id"],
             "ns": place["checkpoint_ns"],
             "checkpoint": place["checkpoint_id"],
             "task": held.task_id,
             "path": held.task_path,
-            "writes": Jsonb(
-                [{"idx": index, "channel": channel, **self._encoded(value)} for index, (channel, value) in rows.items()]
-            ),
         }
-        async with self._database.connection() as connection:
-            await connection.execute(f"{_PUT_WRITES} {_REPLACING if replacing else _KEEPING}", params)
-        self._remember(place["checkpoint_id"], held, rows, replacing=replacing)
+        return {
+            (held.task_id, index): {**where, "idx": index, "channel": channel, **self._encoded(value)}
+            for index, (channel, value) in held.by_index().items()
+        }
 
-    def _remember(
-        self, checkpoint_id: str, held: _Writes, rows: Mapping[int, tuple[str, Any]], *, replacing: bool
-    ) -> None:
+    async def _write(self, held: _Writes) -> None:
+        statement = f"{_OWNER} {_INSERT_WRITES} {_REPLACING if held.replacing else _KEEPING}"
+        await self._execute(statement, writes=Jsonb(list(self._rows_of(held).values())))
+        self._remember(held)
+
+    def _remember(self, held: _Writes) -> None:
         """Have the latest checkpoint, which is in memory, say what was written after it."""
+        checkpoint_id = held.config.get("configurable", {})["checkpoint_id"]
         if self._rows is None or self._latest is None or self._latest.checkpoint["id"] != checkpoint_id:
             self._known = False
             return
-        for index, (channel, value) in rows.items():
+        for index, (channel, value) in held.by_index().items():
             key, row = (held.task_path, held.task_id, index), (held.task_id, channel, value)
-            self._rows[key] = row if replacing else self._rows.get(key, row)
+            self._rows[key] = row if held.replacing else self._rows.get(key, row)
         in_order = sorted(self._rows.items(), key=lambda item: writes_sort_key(*item[0]))
         self._latest = self._latest._replace(pending_writes=[row for _, row in in_order])
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a thread is: the state's channels, the nodes that run next, and what waits for a person's answer."""
+
+    values: Mapping[str, Any]
+    following: Set[str]
+    interrupts: Sequence[Interrupt]
+
+
+def standing(found: CheckpointTuple) -> Standing:
+    """What a checkpoint and the writes after it say."""
+    values = {name: value for name, value in _values(found).items() if not _is_control(name)}
+    written = found.pending_writes or []
+    done = {task for task, channel, _ in written if channel not in WRITES_IDX_MAP}
+    raised = [value for task, channel, value in written if channel == INTERRUPT and task not in done]
+    return Standing(values, next_nodes(found.checkpoint), [interrupt for several in raised for interrupt in several])
 
 
 def _values(found: CheckpointTuple) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ import psycopg
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained, NodeTimeoutError
 from langgraph.runtime import RunControl
-from langgraph.types import Command, StateSnapshot
+from langgraph.types import Command
 
 from flowise_dev_agent.caller import acting_for, answering
 from flowise_dev_agent.contracts.base import read_as
@@ -44,6 +44,7 @@ from flowise_dev_agent.observability.metrics import NODE_SECONDS, RUN_SECONDS, R
 from flowise_dev_agent.persistence import Claim, Database, Events, FencedSaver, NewEvent, Runs
 from flowise_dev_agent.persistence.database import patient
 from flowise_dev_agent.persistence.runs import RunResult
+from flowise_dev_agent.persistence.saver import Standing, standing
 from flowise_dev_agent.reasoning.engines.limiter import calls_of
 from flowise_dev_agent.runtime.agent import Agent, Graph
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter, is_flow_write
@@ -246,25 +247,31 @@ class _GraphExecution:
 
     async def drive(self, control: RunControl) -> RunResult:
         """Run the graph until it needs a person or has ended."""
-        session = self._claim.session
-        state = await self._graph.aget_state(self._config)
-        if state.created_at is None:
+        session, place = self._claim.session, await self._standing()
+        if place is None:
             await self._stream(dict(self._agent.initial_state(session.request)), session, control)
-        elif self._claim.interrupt_id in {interrupt.id for interrupt in state.interrupts}:
+        elif self._claim.interrupt_id in {interrupt.id for interrupt in place.interrupts}:
             await self._stream(Command(resume={self._claim.interrupt_id: self._claim.answer}), session, control)
-        elif state.tasks and not state.interrupts:
+        elif place.following and not place.interrupts:
             await self._stream(None, session, control)
         else:
             # An earlier attempt came this far and was lost before it could say so.
-            return await self._result_of(state)
-        return await self._result_of(await self._graph.aget_state(self._config))
+            return self._result_of(place)
+        reached = await self._standing()
+        assert reached is not None  # noqa: S101 - the graph has stored its steps
+        return self._result_of(reached)
+
+    async def _standing(self) -> Standing | None:
+        found = await self._saver.aget_tuple(self._config)
+        return found and standing(found)
 
     async def columns(self) -> Mapping[str, Any]:
         """What the state says about the session's columns; nothing when it cannot be read just now."""
         try:
-            return self._agent.project((await self._graph.aget_state(self._config)).values)
+            place = await self._standing()
         except DatabaseUnavailableError:
             return {}
+        return self._agent.project(place.values) if place else {}
 
     async def _stream(self, graph_input: Any, session: Any, control: RunControl) -> None:
         context = self._agent.context(session, self._claim.lease, self._writer.emit)
@@ -316,16 +323,15 @@ class _GraphExecution:
         elif not task["interrupts"]:
             self._writer.put(new_event(NodeEndData(), node=node, phase=phase, status="ok", duration_ms=duration))
 
-    async def _result_of(self, state: StateSnapshot) -> RunResult:
-        columns = dict(self._agent.project(state.values))
-        if state.interrupts:
-            raised = state.interrupts[0]
-            node = next((task.name for task in state.tasks if task.interrupts), None)
+    def _result_of(self, place: Standing) -> RunResult:
+        columns = dict(self._agent.project(place.values))
+        if place.interrupts:
+            raised = place.interrupts[0]
+            node = next(iter(place.following), None)
             interrupt = read_as(INTERRUPT, {**raised.value, "id": raised.id})
             result = self._agent.result_of(interrupt)
             return _waiting(interrupt, node, self._agent.node_phases.get(node or ""), columns, result)
         outcome = columns.get("outcome")
-        await self._prune()
         status = "cancelled" if outcome == "cancelled" else "completed"
         event = new_event(
             DoneData(outcome=outcome, chatflow_id=columns.get("chatflow_id")),
@@ -333,13 +339,6 @@ class _GraphExecution:
             summary=f"Ended: {outcome}" if outcome else "Ended",
         )
         return RunResult(status=status, event=event, columns=columns)
-
-    async def _prune(self) -> None:
-        """Drop all but the last checkpoint while the thread is still ours alone."""
-        try:
-            await self._saver.aprune([str(self._claim.session.id)])
-        except DatabaseUnavailableError:
-            logger.warning("The finished thread was not pruned; retention will do it.")
 
 
 def failure(

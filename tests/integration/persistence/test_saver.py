@@ -10,6 +10,7 @@ import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
+from langgraph.types import Interrupt
 
 from flowise_dev_agent.errors import LeaseLostError
 from flowise_dev_agent.persistence import (
@@ -25,7 +26,7 @@ from flowise_dev_agent.persistence import (
     WriteIntents,
 )
 from flowise_dev_agent.persistence.runs import RunResult
-from flowise_dev_agent.persistence.saver import plain_serializer
+from flowise_dev_agent.persistence.saver import Standing, plain_serializer, standing
 
 
 async def add_run(database: Database, *, epoch: int = 1) -> tuple[uuid.UUID, Lease]:
@@ -52,6 +53,12 @@ async def take_over(database: Database, lease: Lease) -> Lease:
 
 def config(session_id: uuid.UUID) -> Any:
     return {"configurable": {"thread_id": str(session_id), "checkpoint_ns": ""}}
+
+
+def going_on(value: Any, **more: Any) -> Any:
+    """A checkpoint that a node follows."""
+    values = {"x": value, "branch:to:next": None, **more}
+    return {**checkpoint(value), "channel_values": values, "channel_versions": dict.fromkeys(values, 1)}
 
 
 def checkpoint(value: Any) -> Any:
@@ -102,8 +109,22 @@ def stock(database: Database) -> AsyncPostgresSaver:
 async def test_the_librarys_saver_reads_what_ours_stores_and_the_other_way_round(database: Database) -> None:
     session_id, lease = await add_run(database)
     first = checkpoint({"a": 1}) | {
-        "channel_values": {"x": {"a": [1, None]}, "text": "t", "none": None, "number": 1.5, "list": []},
-        "channel_versions": {"x": "1.a", "text": "1.b", "none": "1.c", "number": "1.d", "list": "1.e"},
+        "channel_values": {
+            "x": {"a": [1, None]},
+            "text": "t",
+            "none": None,
+            "number": 1.5,
+            "list": [],
+            "branch:to:next": None,
+        },
+        "channel_versions": {
+            "x": "1.a",
+            "text": "1.b",
+            "none": "1.c",
+            "number": "1.d",
+            "list": "1.e",
+            "branch:to:next": "1.f",
+        },
     }
     metadata: Any = {"source": "loop", "step": 3}
     ours = FencedSaver(database, lease)
@@ -184,7 +205,7 @@ async def test_a_checkpoint_that_can_wait_is_stored_with_the_next_one_or_with_wh
     third = at("slow", {"x": 2, "y": 2}, x={"a": 2}, y={"b": 2})
     last = await saver.aput(saved, third, {}, {"y": 2})
     assert await stored() == [first["id"], third["id"]]
-    assert steps == [(set(), {"slow"}), ({"slow"}, {"quick"}), ({"quick"}, {"slow"})]
+    assert steps == [(set(), {"slow"}), ({"slow"}, {"quick"}), ({"slow", "quick"}, {"slow"})]
     # What changed in the one that was never stored is there, and the next one follows one that is.
     theirs = await stock(database).aget_tuple(last)
     assert theirs is not None
@@ -221,23 +242,53 @@ async def test_the_latest_checkpoint_is_read_once_and_each_reader_gets_its_own(d
     assert later.reads == 1
 
 
-async def test_all_checkpoints_of_a_thread_are_deleted_by_the_owner_and_no_other_strategy_is_known(
-    database: Database,
-) -> None:
+async def test_the_last_checkpoint_leaves_only_itself_and_only_under_the_lease(database: Database) -> None:
+    session_id, lease = await add_run(database)
+    other_id, other_lease = await add_run(database)
+    await FencedSaver(database, other_lease).aput(config(other_id), going_on({"c": 1}), {}, {"x": 1})
+    others = (await rows(database))[0]
+    saver = FencedSaver(database, lease)
+    first = going_on({"a": 1}, kept={"b": 1})
+    saved = await saver.aput(config(session_id), first, {}, {"x": 1, "kept": 1})
+    await saver.aput_writes(saved, [(INTERRUPT, "?")], "asks")
+    last = {
+        **checkpoint({"a": 2}),
+        "channel_values": {"x": {"a": 2}, "kept": {"b": 1}},
+        "channel_versions": {"x": 2, "kept": 1},
+    }
+    before = await rows(database)
+    stale = FencedSaver(database, Lease(lease.run_id, lease.epoch - 1))
+    with pytest.raises(LeaseLostError):
+        await stale.aput(saved, last, {}, {"x": 2})
+    assert await rows(database) == before
+    await saver.aput(saved, last, {}, {"x": 2})
+    assert await rows(database) == [others + 3]
+    theirs = await stock(database).aget_tuple(config(session_id))
+    assert theirs is not None
+    assert theirs.checkpoint == last
+    assert (theirs.parent_config, theirs.pending_writes) == (None, [])
+
+
+async def test_where_a_thread_is_follows_from_its_checkpoint_and_what_was_written_after_it(database: Database) -> None:
     session_id, lease = await add_run(database)
     saver = FencedSaver(database, lease)
-    await saver.aput(config(session_id), checkpoint({"a": 1}), {}, {"x": 1})
-    before = await rows(database)
-    with pytest.raises(ValueError, match="'keep_latest' or 'delete', not 'oldest'"):
-        await saver.aprune([str(session_id)], strategy="oldest")
-    await take_over(database, lease)
-    with pytest.raises(LeaseLostError):
-        await saver.aprune([str(session_id)], strategy="delete")
-    assert await rows(database) == before
-    owner = FencedSaver(database, Lease(lease.run_id, lease.epoch + 1))
-    await owner.aprune([str(session_id)], strategy="delete")
-    assert await owner.aget_tuple(config(session_id)) is None
-    assert await rows(database) == [0]
+    saved = await saver.aput(config(session_id), going_on({"a": 1}), {}, {"x": 1})
+    question = Interrupt(value={"type": "t"}, id="q")
+    await saver.aput_writes(saved, [(INTERRUPT, [question])], "task")
+
+    async def place() -> Standing:
+        found = await FencedSaver(database, lease).aget_tuple(config(session_id))
+        assert found is not None
+        return standing(found)
+
+    assert await place() == Standing({"x": {"a": 1}}, {"next"}, [question])
+    # The answer is not yet the end of the node; what it returns is.
+    await saver.aput_writes(saved, [(RESUME, ["yes"])], "task")
+    await saver.flush()
+    assert (await place()).interrupts == [question]
+    await saver.aput_writes(saved, [("x", {"a": 2})], "task")
+    await saver.flush()
+    assert (await place()).interrupts == []
 
 
 async def test_who_lost_the_lease_settles_nothing(database: Database, database_dsn: str) -> None:
@@ -270,8 +321,6 @@ async def test_after_a_takeover_nothing_can_be_written_under_the_old_lease(datab
         await saver.aput(config(session_id), checkpoint({"a": 2}), {}, {"x": 2})
     with pytest.raises(LeaseLostError):
         await saver.aput_writes(saved, [(INTERRUPT, 1)], "task")
-    with pytest.raises(LeaseLostError):
-        await saver.aprune([str(session_id)])
     with pytest.raises(LeaseLostError):
         await Events(database).append(old, session_id, [NewEvent("write")])
     intents = WriteIntents(database)

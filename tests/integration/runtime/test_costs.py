@@ -20,7 +20,9 @@ FLOWISE_CALLS = 7
 #: Of the same session by the rules; each is a round trip, in which it says for whom it acts, too. Events and notices
 #: are not among them: how many go together depends on time. Nor is what the worker asks for its jobs and looks after
 #: now and then.
-STATEMENTS = 56
+STATEMENTS = 53
+#: Statements among them that store a step of the graph, with what belongs to it.
+CHECKPOINTS = 9
 _TIMED = (
     *("SELECT set_config('role'", "SET LOCAL"),
     *("pg_notify", "UPDATE sessions SET event_seq", "SELECT EXISTS", "advisory", "lost_epoch"),
@@ -55,10 +57,13 @@ async def test_a_session_stays_within_its_calls_and_statements(
     database_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statements: Counter[str] = Counter()
+    checkpoints = 0
     execute = AsyncCursor.execute
 
     async def counted(self: AsyncCursor[Any], query: Any, *args: Any, **options: Any) -> AsyncCursor[Any]:
+        nonlocal checkpoints
         text = " ".join(str(query).split())
+        checkpoints += "INTO checkpoint" in text
         if not any(word in text for word in _TIMED):
             statements[text[:100]] += 1
         return await execute(self, query, *args, **options)
@@ -73,8 +78,10 @@ async def test_a_session_stays_within_its_calls_and_statements(
         )
         async with Runtime.open(settings, worker=True) as runtime:
             await created(runtime)
+            checkpoints = 0
             monkeypatch.setattr(AsyncCursor, "execute", counted)
             view = await created(runtime)
     assert view.outcome == "accepted"
     assert view.totals.flowise_calls <= FLOWISE_CALLS
     assert statements.total() <= STATEMENTS, statements.most_common(20)
+    assert checkpoints <= CHECKPOINTS

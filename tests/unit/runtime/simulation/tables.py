@@ -248,6 +248,7 @@ class Saver(InMemorySaver):
         self._can_wait = can_wait
         self._waiting: tuple[Any, ...] | None = None
         self._next: frozenset[str] = frozenset()
+        self._ended: frozenset[str] = frozenset()
 
     async def aget_tuple(self, config: Any) -> CheckpointTuple | None:
         await self.flush()
@@ -260,12 +261,14 @@ class Saver(InMemorySaver):
 
     async def aput(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
         self._held.clear()
-        ended, self._next = self._next, next_nodes(checkpoint)
+        self._ended, self._next = self._ended | self._next, next_nodes(checkpoint)
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             config, new_versions = waiting[0], {**waiting[3], **new_versions}
-        if not self._can_wait(ended, self._next):
-            return await self._put(config, checkpoint, metadata, new_versions)
+        if not self._can_wait(self._ended, self._next):
+            saved = await self._put(config, checkpoint, metadata, new_versions)
+            await point()
+            return saved
         self._waiting = config, checkpoint, metadata, new_versions
         return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint["id"]}}
 
@@ -277,9 +280,8 @@ class Saver(InMemorySaver):
         parent = config["configurable"].get("checkpoint_id")
         if checkpoint["id"] not in thread[""]:
             assert parent is None or parent not in parents, "two checkpoints follow the same one"
-        saved = super().put(config, checkpoint, metadata, new_versions)
-        await point()
-        return saved
+        self._ended = frozenset()
+        return super().put(config, checkpoint, metadata, new_versions)
 
     async def aput_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
         self._held.append((config, writes, task_id, task_path))
@@ -287,14 +289,15 @@ class Saver(InMemorySaver):
             await self.flush()
 
     async def flush(self) -> None:
+        held, self._held = self._held, []
         if self._waiting is not None:
             await self._put(*self._waiting)
             self._waiting = None
-        held, self._held = self._held, []
+            for item in held:
+                super().put_writes(*item)
+            await point()
+            return
         for item in held:
             await point()
             self._tables.owned(self._lease)
             super().put_writes(*item)
-
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        self._tables.owned(self._lease)
