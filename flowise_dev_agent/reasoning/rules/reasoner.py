@@ -10,9 +10,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning import contracts
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.reasoner import Reasoner
-from flowise_dev_agent.reasoning.rules.design import build
-from flowise_dev_agent.reasoning.rules.design.change import design_change, unheard, wish_of
-from flowise_dev_agent.reasoning.rules.design.naming import copy_name, take_flow_name, wish_for_copy
+from flowise_dev_agent.reasoning.rules.design import build, change
 from flowise_dev_agent.reasoning.rules.design.parts import for_request
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of, without_opening
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
@@ -184,7 +182,7 @@ def _plan(request: contracts.PlanRequest) -> contracts.PlanContract:
     """The plan of a request; pure, so that it can run in a process of its own."""
     previous, is_new = request.previous, request.intent.operation == "create" and not request.existing
     # A flow that exists keeps the name that it has on the server.
-    name, rest = take_flow_name(normalised(request.feedback)) if request.feedback and is_new else ("", "")
+    name, rest = change.take_flow_name(normalised(request.feedback)) if request.feedback and is_new else ("", "")
     if previous is not None and not previous.declined and name:
         previous = previous.model_copy(update={"flow_name": name})
         request = replace(request, previous=previous, feedback=rest or None)
@@ -197,27 +195,27 @@ def _plan(request: contracts.PlanRequest) -> contracts.PlanContract:
     try:
         made = _design(request, World(request.nodes, request.credential_types, language, request.ready_nodes))
     except DeclinedError as reason:
-        if (kept := unheard(request, reason)) is not None:
+        if (kept := change.unheard(request, reason)) is not None:
             return kept
         made = build.declined(request, str(reason))
     made = made.to_plan()
     if request.intent.operation != "copy" or made.declined:
         return made
-    named = copy_name(request.requirement) or made.flow_name
+    named = change.copy_name(request.requirement) or made.flow_name
     return made.model_copy(update={"flow_name": named, "goal": telling.short(request.requirement)})
 
 
 def _design(request: contracts.PlanRequest, world: World) -> Design:
     if request.design is not None:
         return build.design_form(request, request.design, world)
-    wish, previous = wish_of(request), request.previous
+    wish, previous = change.wish_of(request), request.previous
     if wish is None:
         raise world.decline("declined_failed", reason=request.verdict.reason if request.verdict else "")
     if request.intent.operation == "copy" and not request.feedback:
-        wish = wish_for_copy(wish, request.target)
+        wish = change.wish_for_copy(wish, request.target)
         if not wish:
             same = build.declined(request, "")
             return same.model_copy(update={"declined": None, "steps": [world.say("step_copy")]})
     if request.existing or (previous and previous.flow_kind == "CHATFLOW" and previous.nodes):
-        return design_change(request, wish, world)
+        return change.design_change(request, wish, world)
     return build.design_new(request, world)

@@ -16,9 +16,9 @@ BOATS = f"You answer for Heron Boats.\nNever mention discounts.\nKeep answers sh
 @pytest.mark.parametrize(
     ("feedback", "after"),
     [
-        ("replace", BOATS.replace("Never mention discounts.", "It can mention discounts now.")),
+        ("1", BOATS.replace("Never mention discounts.", "It can mention discounts now.")),
         ("keep both", f"{BOATS}\nIt can mention discounts now"),
-        ("Mention discounts if asked.", BOATS.replace("Never mention discounts.", "Mention discounts if asked.")),
+        ("Never mention discounts", BOATS.replace("Never mention discounts.", "It can mention discounts now.")),
     ],
 )
 async def test_an_answer_about_a_prompt_leads_to_approval(feedback: str, after: str) -> None:

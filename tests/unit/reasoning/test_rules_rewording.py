@@ -181,23 +181,32 @@ def test_another_number_to_call_takes_the_place_of_none() -> None:
     assert "Call 01736 555 011" in after
 
 
-def test_a_line_that_says_more_than_the_new_value_is_added_too() -> None:
+def test_a_line_that_says_more_than_the_new_value_is_asked_about() -> None:
     for wish in ("From May the perch costs £15, cash only", "A perch is £15 from April"):
-        assert prompt_after(PARROTS, planned(PARROTS, wish)) == PARROTS.replace("£12", "£15") + f"\n{wish}"
+        question = planned(PARROTS, wish).declined or ""
+        assert "«A parrot costs £45, a perch £12.»" in question
+        assert prompt_after(PARROTS, planned(PARROTS, wish, (question, "both"))) == f"{PARROTS}\n{wish}"
     mail = "Write to stay@gull.example."
     assert prompt_after(mail, planned(mail, "new email: hello@gull.example")) == "Write to hello@gull.example."
 
 
 ASKED = [
-    ("You sell tea. Be brief. Never write long texts.", "be detailed", "Be brief.", "replace", "both"),
-    (PARROTS, "the price is £20 now", "A parrot costs £45, a perch £12.", "replace", "keep both"),
+    ("You sell tea. Be brief. Never write long texts.", "be detailed", "Be brief.", "1", "both",
+     "Be brief about green tea."),
+    ("You sell tea. Never promise a date for a blend.", "blends can be promised within a week",
+     "Never promise a date for a blend.", "replace", "keep both", "Promise blends of tea on Mondays only."),
+    (PARROTS, "the price is £20 now", "A parrot costs £45, a perch £12.", "The price of a parrot is £20, a perch £12.",
+     "keep both", "A parrot costs £20, a perch £12."),
     (BREAD + " Ne parle ni de gâteaux, ni de glaces ou de prix.", "Il peut parler de glaces maintenant",
-     "Ne parle ni de gâteaux, ni de glaces ou de prix.", "remplacer", "les deux"),
+     "Ne parle ni de gâteaux, ni de glaces ou de prix.", "Ne parle ni de gâteaux, ni de prix.", "les deux",
+     "Parle de glaces en été."),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("prompt", "wish", "sentence", "replace", "both"), ASKED)
-def test_answers_settle_a_contradiction(prompt: str, wish: str, sentence: str, replace: str, both: str) -> None:
+@pytest.mark.parametrize(("prompt", "wish", "sentence", "replace", "both", "own"), ASKED)
+def test_answers_settle_a_contradiction(
+    prompt: str, wish: str, sentence: str, replace: str, both: str, own: str
+) -> None:
     question = planned(prompt, wish).declined or ""
     assert question.rstrip().endswith("?")
     assert f"«{sentence}»" in question
@@ -205,8 +214,59 @@ def test_answers_settle_a_contradiction(prompt: str, wish: str, sentence: str, r
     assert sentence not in after
     assert all(one.group() in after for one in sentences(prompt) if one.group() != sentence)
     assert prompt_after(prompt, planned(prompt, wish, (question, both))).startswith(prompt)
-    own = planned(prompt, wish, (question, "Rhubarb rhubarb rhubarb."))
-    assert prompt_after(prompt, own) == prompt.replace(sentence, "Rhubarb rhubarb rhubarb.")
+    if replace != "1":
+        assert prompt_after(prompt, planned(prompt, wish, (question, own))) == prompt.replace(sentence, own)
+    # An answer to something else is asked again, and gets into no prompt.
+    for other in ("OpenAI is fine", "yes, but keep the old one where it fits", "replace"):
+        again = planned(prompt, wish, (question, other))
+        assert again.declined == question or (other == "replace" == replace and not again.declined)
+
+
+APPENDED_BESIDE = [
+    ("Always answer in English, even to other languages.", "If someone writes in Welsh it should answer in Welsh"),
+    ("Sign off with \"Happy throwing!\"", "end every answer with: Questions? Call 01797 555 021"),
+    ("Gib keine Rechtsberatung.", "Es soll auch eine kurze Einschätzung zur Rechtslage geben"),
+    ("No des precios de lentillas; que llamen al 965 555 210.", "Ya podemos dar precios de lentillas: 22 € la caja"),
+    ("Abrimos de 10 a 14 y de 17 a 20.", "Por la tarde abrimos hasta las 21 ahora"),
+    ("Spediamo solo in Italia, con 9 euro di spese.", "Adesso spediamo anche in Svizzera, 25 euro"),
+    ("Rispondi in italiano, con tono cordiale.", "Antworte auch auf Deutsch, wenn jemand Deutsch schreibt"),
+    ("Otwarte codziennie od 8:00 do 20:00.", "W niedziele zamykamy o 18:00"),
+    ("Be matter-of-fact.", "Der Ton darf lockerer und herzlich sein"),
+    ("Evening classes run on Tuesdays from 6pm to 9pm and cost £34.", "Evening classes move to Wednesdays, same time"),
+    ("Seja formal e breve.", "Pode ser mais descontraída"),
+    ("Bei Fragen verweise an Frau Ebert, Tel. 0365 555 12.", "Frau Ebert ist weg, jetzt Herr Solak, Tel. 0365 555 18"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sentence", "wish"), APPENDED_BESIDE)
+def test_a_wish_about_the_subject_of_a_sentence_that_it_does_not_settle_is_asked_about(
+    sentence: str, wish: str
+) -> None:
+    plan = planned(f"You answer for the house.\n{sentence}", wish)
+    assert plan.asks
+    assert f"«{sentence}»" in (plan.declined or "")
+    assert wish.split(" ", 1)[1] in (plan.declined or "")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "wish", "changed"),
+    [
+        ("You answer.\nOur rate is 120 pounds per hour plus VAT. The first call of 30 minutes is free.",
+         "the hourly rate went up to 145, and the first call is only 20 mins now", ("120 pounds", "145 pounds")),
+        ("You answer.\nCancel up to 24 hours beforehand, after that we charge £20. A visit costs £46. Scans take 24 "
+         "hours.", "cancelling is 48 hours now, not 24. and the fee went up to £30",
+         ("24 hours beforehand", "48 hours beforehand")),
+        ("案内係です。\n受付時間は9時〜17時です。図書館は10時〜17時です。",
+         "受付時間を9時〜17時から9時〜18時に変えてください。", ("9時〜17時", "9時〜18時")),
+        ("You answer.\nUn corso costa 80 euro.", "il corso passa da 80 a 85 euro", ("80 euro", "85 euro")),
+    ],
+)  # fmt: skip
+def test_a_new_value_takes_the_place_of_the_old_one_alone(prompt: str, wish: str, changed: tuple[str, str]) -> None:
+    plan = planned(prompt, wish)
+    assert plan.declined is None
+    after = prompt_after(prompt, plan)
+    expected = prompt.replace(*changed, 1).replace("30 minutes", "20 mins" if "20 mins" in wish else "30 minutes")
+    assert after == expected.replace("£20", "£30" if "£30" in wish else "£20")
 
 
 @pytest.mark.parametrize(

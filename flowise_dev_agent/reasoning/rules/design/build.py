@@ -19,8 +19,7 @@ from flowise_dev_agent.reasoning.rules.design.providers import CHATS, chat_provi
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read, tool_named
 from flowise_dev_agent.reasoning.rules.design.selection import select, usable
 from flowise_dev_agent.reasoning.rules.design.steps import design_steps, is_stepwise
-from flowise_dev_agent.reasoning.rules.design.titles import named_fields
-from flowise_dev_agent.reasoning.rules.design.values import Said, parameters, prompt_field
+from flowise_dev_agent.reasoning.rules.design.values import Said, named_fields, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, mentioned, normalised

@@ -2,8 +2,9 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 from flowise_dev_agent.contracts.plan import Design, DesignConnection, Part, PlanContract, PlannedValue
@@ -16,15 +17,15 @@ from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.playbook import is_advice
 from flowise_dev_agent.reasoning.rules.design.build import asked, fresh_ids, spans_of, values_of
 from flowise_dev_agent.reasoning.rules.design.edits import Edits, find_edits
-from flowise_dev_agent.reasoning.rules.design.naming import naming, respelled, take_flow_name
 from flowise_dev_agent.reasoning.rules.design.parts import Account
+from flowise_dev_agent.reasoning.rules.design.prompt import begins_wish
 from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.rewording import akin
-from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, parameters, prompt_field
+from flowise_dev_agent.reasoning.rules.design.values import Said, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.wording import held, without_remarks, worded
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, words
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import (
     Span,
     is_negated,
@@ -40,13 +41,17 @@ from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 _MODELS = "Chat Models"
 _SYSTEM_TEXT = "Messages[0].content"
 _ORDINALS = ("first", "second", "third")
-#: Words beside a number -> the quantity that it is in a flow that has one of these fields.
-_BY_PLACE = {
-    "tokens": ("max_tokens", MAX_TOKENS),
-    "pieces": ("top_k", {"topK"}),
-    "turns": ("memory_window", {"k"}),
-    "rounds": ("max_loops", {"maxLoopCount"}),
-}
+_FLOW, _CALLED = pattern("naming", "flow"), pattern("copying", "called")
+#: "Copy the flow ... as Y": "as" alone says nothing.
+_COPIED_AS = re.compile(
+    rf"(?:{words('copy').pattern})[^.;:\n]{{0,90}}?\s{pattern('copying', 'as').pattern}", re.IGNORECASE
+)
+#: How Flowise names a flow; its digits are no value.
+_ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
+_QUOTES = "\"“”„«»「」' "
+_LONGEST_NAME = 100
+#: How alike a misspelt word is, and how many characters away its number.
+_ALIKE, _NEAR = 0.85, 25
 _CLAUSE_END = re.compile(r"[.;!?\n](?:\s|$)")
 _REPLY, _HUMAN = "directReplyAgentflow", "humanInputAgentflow"
 #: What people call a node of a kind; the title alone names none of several.
@@ -101,14 +106,14 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     if not (change.system_text or change.prompt_text):
         # Nobody is asked about words of a wish that names parts which have no place here.
         Account(change.text, spans, {**stays, **added}, values, gone).check(world)
-    places, chosen = _prompts(request, change, {**stays, **added}, wish)
+    places, chosen = _prompts(request, change, {**stays, **added}, wish, world)
     moved = _moved(request, edits, existing, added, world)
     ranged = [one for one in ranged if (one.node_id, one.param) not in [(two.node_id, two.param) for two in moved]]
     places |= {f"{value.node_id}.{value.param}": str(value.value) for value in moved}
     understood = bool(values or ids or going)
-    said = worded(request, change, spans, places, chosen, world, understood=understood)
-    told = [(one.node_id, one.param) for one in said.values]
-    texts = [*(value for value in moved if (value.node_id, value.param) not in told), *said.values]
+    words_, reworded, left = worded(request, change, spans, places, chosen, world, understood=understood)
+    told = [(one.node_id, one.param) for one in words_]
+    texts = [*(value for value in moved if (value.node_id, value.param) not in told), *words_]
     ranged, values = [*ranged, *texts], [*values, *texts]
     if not values and not ids and not going:
         raise world.decline("declined_no_change")
@@ -122,6 +127,9 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     needed = dict.fromkeys([*earlier, *required_types(new, world.available)])
     prompts = [f"{text.node_id}.{text.param}" for text in texts]
     source = f"feedback:{1 if planned else 0}" if request.feedback else "requirement"
+    steps = [world.say("step_remove", node=id_, label=existing[id_].label) for id_ in edits.removed]
+    steps += [world.say("step_replace", node=id_, old=existing[id_].label, new=world.schema(name).label)
+              for id_, name in edits.replaced.items()]  # fmt: skip
     design = Design(
         goal=world.say("goal_change", requirement=telling.short(wish)),
         operation=request.intent.operation,
@@ -133,8 +141,8 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         connections=links,
         disconnections=cuts,
         credential_requirements=list(needed),
-        parts=account.parts(world, source=source, prompts=prompts, left=said.left, remarks=remarks),
-        steps=[*said.steps, *_steps(edits, existing, world)],
+        parts=account.parts(world, source=source, prompts=prompts, left=left, remarks=remarks),
+        steps=[*reworded, *steps],
     )
     design = telling.told(design, shown, Said(change, "\n".join(str(text.value) for text in texts)), world)
     return _merged(planned, design, going, request, world, pending=pending) if planned else design
@@ -146,8 +154,8 @@ def _in_range(request: PlanRequest, values: Sequence[PlannedValue], world: World
     for value in values:
         number, (low, high) = value.value, BOUNDS.get(value.param.rpartition(".")[2], (None, None))
         if isinstance(number, int | float) and low is not None and not low <= number <= (high or math.inf):
-            high_ = "" if high is None else f" – {high:g}"
-            question = world.say("question_range", where=value.param, value=f"{number:g}", low=f"{low:g}", high=high_)
+            most, said = "" if high is None else f" – {high:g}", f"{number:g}"
+            question = world.say("question_range", where=value.param, value=said, low=f"{low:g}", high=most)
             answer = re.search(NUMBER, dict(request.clarifications).get(question, ""))
             if answer is None:
                 raise DeclinedError(question)
@@ -175,14 +183,20 @@ def _pending(request: PlanRequest) -> bool:
 def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World) -> Mapping[str, NodeSchema]:
     """The places (`node id` or `node id.path`) that a wish means: in nodes that it names, the one of its ordinal from
     left to right, else all. Raises DeclinedError for an ordinal that none has."""
-    named, denied = _named(request, places, wish)
+    said = f"{wish}\n{asked(request.requirement, request.clarifications).details}"
+    named, denied = list[str](), list[str]()
+    for place in places:
+        found = [m.span() for name in _own_names(request, place.partition(".")[0]) for m in naming(name).finditer(said)]
+        if found:
+            (denied if all(is_negated(said, *span) for span in found) else named).append(place)
     if named or denied:
-        return {place: places[place] for place in named or places if place not in denied}
+        # A title may be an everyday word, too: as it is written it is the title.
+        exact = [one for one in named if request.labels.get(one.partition(".")[0], "") in wish]
+        return {place: places[place] for place in exact or named or places if place not in denied}
     ordinals = [match.group() for match in mentions(wish, pattern("inside", "ordinal"))]
     answers = [answer for question, answer in request.clarifications if question.endswith("?")]
     # The one that is named first is meant: "the second model, leave the first alone".
-    said = (n for one in [*ordinals, *answers] for n, name in enumerate(_ORDINALS) if words(name).search(one))
-    index = next(said, None)
+    index = next((_ORDINALS.index(n) for one in [*ordinals, *answers] for n in _ORDINALS if words(n).search(one)), None)
     models = [place for place, schema in places.items() if schema.category in (_MODELS, "LLMs")]
     if index is None or len(models) < 2:
         return places
@@ -194,24 +208,11 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
     raise world.decline("declined_which", nodes=", ".join(names))
 
 
-def _named(request: PlanRequest, places: Iterable[str], wish: str) -> tuple[list[str], list[str]]:
-    """The places in nodes that the wish, or the answer to a question about it, names, and those that it excludes."""
-    said = f"{wish}\n{asked(request.requirement, request.clarifications).details}"
-    named, denied = list[str](), list[str]()
-    for place in places:
-        found = [m.span() for name in _own_names(request, place.partition(".")[0]) for m in naming(name).finditer(said)]
-        if found:
-            (denied if all(is_negated(said, *span) for span in found) else named).append(place)
-    return named, denied
-
-
 def _own_names(request: PlanRequest, node_id: str) -> list[str]:
     """The id of a node and the title that the person gave it."""
     label, schema = request.labels.get(node_id, ""), request.nodes.get(request.existing.get(node_id, ""))
-    return [
-        node_id,
-        *([label] if label.casefold() not in {"", *_ANY, schema.label.casefold() if schema else ""} else []),
-    ]
+    said_by_all = {"", *_ANY, schema.label.casefold() if schema else ""}
+    return [node_id, *([label] if label.casefold() not in said_by_all else [])]
 
 
 def _read(request: PlanRequest, text: str, world: World) -> tuple[Reading, list[str]]:
@@ -228,10 +229,6 @@ def _read(request: PlanRequest, text: str, world: World) -> tuple[Reading, list[
     places = [match.span() for name in named for match in naming(name).finditer(text)]
     places += [match.span() for looked_for in (words("all_of_them"), pattern("inside", "ordinal"))
                for match in looked_for.finditer(text)]  # fmt: skip
-    # What a setting was: "... instead of 4".
-    ends = {span.end for span in change.spans if not span.task}
-    former = re.finditer(rf"(?i){words('instead_of').pattern}\s[^,.;!?\n]{{1,40}}", text)
-    places += [match.span() for match in former if match.start() in ends or match.start() - 1 in ends]
     nodes = [*world.schemas(request.existing).values(), *world.schemas(request.inside).values()]
     change = _with_settings(change, nodes)
     stored = any(schema.category == "Vector Stores" for schema in nodes)
@@ -244,8 +241,8 @@ def _read(request: PlanRequest, text: str, world: World) -> tuple[Reading, list[
 def _with_settings(change: Reading, nodes: Sequence[NodeSchema]) -> Reading:
     """With numbers beside a word that only one field of the flow can mean: "8 chunks", "400 tokens"."""
     fields = {param.name for schema in nodes for param in schema.params}
-    for name, (quantity, params) in _BY_PLACE.items():
-        match = pattern("values", name).search(change.text) if params & fields else None
+    for name, (quantity, *params) in constants("by_place").items():
+        match = pattern("values", name).search(change.text) if fields.intersection(params) else None
         # Where texts are split, tokens may be the size of their pieces.
         split = name == "tokens" and "chunkSize" in fields
         if match and not split and getattr(change.quantities, quantity) is None:
@@ -256,11 +253,12 @@ def _with_settings(change: Reading, nodes: Sequence[NodeSchema]) -> Reading:
 
 
 def _prompts(
-    request: PlanRequest, change: Reading, nodes: Mapping[str, NodeSchema], wish: str
+    request: PlanRequest, change: Reading, nodes: Mapping[str, NodeSchema], wish: str, world: World
 ) -> tuple[dict[str, str], list[str]]:
     """(the fields `node.field` for words for the model with what a fresh node has in them, those that are named)."""
     if inside := _messages(request):
-        return dict.fromkeys(inside, ""), _named_places(request, inside, wish)
+        steps = {place: schema for place in inside if (schema := nodes.get(place.partition(".")[0]))}
+        return dict.fromkeys(inside, ""), _named_places(request, steps, wish, world)
     fields = {f"{id_}.{field}": schema for id_, schema in nodes.items()
               if (field := prompt_field(schema)) and schema.category in (*ENDING_CATEGORIES, "Prompts")}  # fmt: skip
     if change.prompt_text and not change.system_text:
@@ -270,20 +268,17 @@ def _prompts(
         if place.endswith(".responsePrompt")
         else ""
         for place, schema in fields.items()
-    }, _named_places(request, fields, wish)
+    }, _named_places(request, fields, wish, world)
 
 
-def _named_places(request: PlanRequest, places: Iterable[str], wish: str) -> list[str]:
-    named, _ = _named(request, places, wish)
-    if named:
-        # A title may be an everyday word, too: as it is written it is the title.
-        return [one for one in named if request.labels.get(one.partition(".")[0], "") in wish] or named
+def _named_places(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World) -> list[str]:
+    named = _meant(request, places, wish, world)
+    if len(named) < len(places):
+        return list(named)
     # "The one that drafts" is the Drafter, "the agent" the only one.
     said = [word.casefold() for word in re.findall(r"[^\W\d_]{4,}", wish)]
     titles = {place: _own_names(request, place.partition(".")[0])[1:] for place in places}
-    alike = [
-        place for place, names in titles.items() if any(akin(name.casefold(), one) for name in names for one in said)
-    ]
+    alike = [place for place, own in titles.items() if any(akin(name.casefold(), w) for name in own for w in said)]
     agents = [place for place in titles if request.existing.get(place.partition(".")[0]) == "agentAgentflow"]
     only = agents if len(agents) == 1 and words("an_agent").search(wish) else []
     return alike if len(alike) == 1 else only
@@ -308,12 +303,6 @@ def _moved(
             text += f"\n\n{behind}" if behind and behind[-9:] not in text else ""
             found.append(PlannedValue(node_id=new, param=target, value=text))
     return found
-
-
-def _steps(edits: Edits, existing: Mapping[str, NodeSchema], world: World) -> list[str]:
-    steps = [world.say("step_remove", node=id_, label=existing[id_].label) for id_ in edits.removed]
-    return steps + [world.say("step_replace", node=id_, old=existing[id_].label, new=world.schema(name).label)
-                    for id_, name in edits.replaced.items()]  # fmt: skip
 
 
 def _merged(
@@ -403,3 +392,62 @@ def _models(request: PlanRequest, change: Reading, wish: str, world: World) -> l
             values = {name: old[name] for name in plain if old.get(name) not in (None, "")} | values
         found += [PlannedValue(node_id=node_id, param=f"{path}.{name}", value=v) for name, v in values.items()]
     return found
+
+
+# --- What a wish calls a flow or a copy ------------------------------------------------------------------------------
+
+
+def take_flow_name(text: str) -> tuple[str, str]:
+    """(the name that a wish gives the flow, the text without what said so); an empty name where it gives none."""
+    match = _FLOW.search(text)
+    if match is None:
+        return "", text
+    name, rest = _cut(match.group("name"))
+    behind = text[match.end() :].lstrip(" .,;:")
+    return squeeze(name.strip(_QUOTES))[:_LONGEST_NAME], squeeze(f"{text[: match.start()]} {rest} {behind}")
+
+
+def _cut(name: str) -> tuple[str, str]:
+    """(the name, what is wished for behind it): "Front desk and answer briefly" is a name and another wish."""
+    ends = re.finditer(r"\s(?:and|und|y|et|e)\s", name) if name[:1] not in "\"“„«'" else ()
+    cut = next((match for match in ends if begins_wish(name[match.end() :])), None)
+    return (name[: cut.start()], name[cut.end() :]) if cut else (name, "")
+
+
+def naming(name: str) -> re.Pattern[str]:
+    """The whole name in a text."""
+    return re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+
+
+def respelled(text: str) -> str:
+    """The text with the words of settings spelled right where a number is near: "temprature 0.2"."""
+
+    def right(match: re.Match[str]) -> str:
+        word = match.group().casefold()
+        near = re.search(r"\d", text[max(0, match.start() - _NEAR) : match.end() + _NEAR])
+        alike = get_close_matches(word, wordset("settings"), 1, _ALIKE) if near else []
+        return alike[0] if alike and not (word.startswith(alike[0]) or alike[0].startswith(word)) else match.group()
+
+    return re.sub(r"[^\W\d_]{5,}", right, text)
+
+
+def copy_name(text: str) -> str | None:
+    """What the copy is to be called, None when the text does not say."""
+    match = _CALLED.search(text) or _COPIED_AS.search(text)
+    return squeeze(match.group("name").strip(_QUOTES) if match else "")[:_LONGEST_NAME] or None
+
+
+def wish_for_copy(text: str, original: str | None) -> str:
+    """What `text` wants to be different in the copy, '' for nothing. `original` is the name of the flow to copy, which
+    says nothing about the copy: a copy of the "Sales bot" is not told to be a sales bot."""
+    rest = squeeze(_ID.sub(" ", _COPIED_AS.sub(" ", _CALLED.sub(" ", text))))
+    rest = re.sub(re.escape(original), " ", rest, flags=re.IGNORECASE) if original else rest
+    copied = words("copy").search(rest)
+    if copied is None:
+        return squeeze(rest).strip(" ,;:.")
+    before, behind = rest[: copied.start()], rest[copied.end() :]
+    begins = pattern("copying", "wish").search(behind)
+    # A value is a wish, whatever stands in front of it; "the flow, copied" puts the wish in front.
+    said = behind[begins.start() :] if begins else behind if re.search(r"\d|@|://", behind) else ""
+    asks = begins or (not said and any(words(name).search(before) for name in ("change", "add_to")))
+    return squeeze(f"{before if asks else ''} {said}").strip(" ,;:.")

@@ -10,15 +10,10 @@ from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design.prompt import Unit, units
 from flowise_dev_agent.reasoning.rules.design.world import World
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, pattern, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, constants, pattern, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, quoted, signals, squeeze, to_number
 from flowise_dev_agent.sanitize import shortened
 
-#: Nodes that do what a kind of signal speaks of.
-_APIS = {"getApiChain", "postApiChain", "openApiChain"}
-_DOERS = {"branch": {"multiPromptChain", "multiRetrievalQAChain"}, "call": _APIS, "service": {*_APIS, "apiLoader"},
-          "approval": {"humanInputAgentflow"},
-          "output": {"structuredOutputParser", "advancedStructuredOutputParser"}}  # fmt: skip
 _PRODUCT = pattern("facts", "product")
 #: What a model in the settings would not make possible either.
 _IMPOSSIBLE = {"train", "guarantee", "pay", "phone", "device"}
@@ -99,7 +94,7 @@ class Account:
             (squeeze(match.group()), kind)
             for match, kind in signals(self._text)
             # Several agents are none of the one flow that is made, whatever else the words name.
-            if not present & _DOERS.get(kind, set())
+            if not present & set(constants("doers").get(kind, ()))
             and kind not in self._kinds_done
             and (kind == "team" or not any(_does(span, match) for span in self._done))
         ]
@@ -146,12 +141,6 @@ def _answers(value: PlannedValue, span: Span, said: str) -> bool:
     return is_address or bool({value.param, value.param.rpartition(".")[2]} & span.params)
 
 
-def _joined(part: Part, others: Sequence[Part], **changed: str) -> Part:
-    nodes = list(dict.fromkeys(node for one in others for node in one.nodes))
-    values = list(dict.fromkeys(value for one in others for value in one.values))
-    return part.model_copy(update={**changed, "nodes": nodes, "values": values})
-
-
 def for_request(plan: PlanContract, request: PlanRequest) -> PlanContract:
     """The plan with an answer to each part of the request, from what was read of the text in smaller stretches."""
     if not request.parts:
@@ -173,4 +162,6 @@ def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part]) -> Par
     lost = next((own for own in mine if own.state != "covered" and not (done and own.state == "assumed")), None)
     quotes = " ".join(f"«{own.quote}»" for own in mine if lost and own.state == lost.state)
     said = f"{quotes}: {lost.reason}" if lost and len(mine) > 1 else lost.reason if lost else ""
-    return _joined(part, mine, state=lost.state if lost else "covered", reason=said)
+    places = {"nodes": list(dict.fromkeys(node for own in mine for node in own.nodes)),
+              "values": list(dict.fromkeys(value for own in mine for value in own.values))}  # fmt: skip
+    return part.model_copy(update={**places, "state": lost.state if lost else "covered", "reason": said})

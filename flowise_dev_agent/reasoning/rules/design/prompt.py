@@ -17,6 +17,7 @@ _BRACKETS = re.compile(r"\([^()\n]{0,300}\)|\[[^\[\]\n]{0,300}\]|（[^（）\n]{
 _ADDRESS, _BEHAVES, _IF = (pattern("prompt", name) for name in ("address", "behaves", "if"))
 #: What is known of each letter: nothing, that it was recognised, that it belongs to a task.
 _SEEN, _TASK = 1, 2
+_BUT = pattern("about", "but")
 _FEWEST_WORDS, _FEWEST_SIGNS = 4, 8
 
 
@@ -190,7 +191,7 @@ def clauses_of(text: str, spans: Sequence[Span]) -> list[Clause]:
         # "... and if you do not know, say so" is one wish, and so is "instead of 'Hi' say 'Hello'".
         before = _without(_stretch(text, groups[-1][-1]), wordset("also")) if groups else ""
         conditional = _IF.match(before) or words("instead_of").match(before)
-        if not groups or unit.opens or (begins_wish(stretch) and not conditional):
+        if not groups or unit.opens or (begins_wish(stretch) and not conditional and not _BUT.match(stretch)):
             groups.append([])
         groups[-1].append(unit)
     bare = text

@@ -5,14 +5,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, pairwise, takewhile
+from typing import NamedTuple
 
 from flowise_dev_agent.reasoning.rules.design.prompt import behaves
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, pattern, patterns, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import capital, quoted_spans, squeeze
 
 _SENTENCE, _COUNT, _IF = pattern("values", "sentence"), pattern("values", "count"), pattern("prompt", "if")
-_ROLE, _OR = pattern("prompt", "role"), pattern("values", "or")
-_OURS, _TELLS = pattern("facts", "ours"), pattern("facts", "tells")
+_ROLE = pattern("prompt", "role")
+_TELLS = pattern("facts", "tells")
 _DAYS, _DAY_TO, _SINCE = patterns("days", "names"), pattern("days", "to"), pattern("days", "since")
 #: Values of which one can take the place of another of its kind, the clearest first.
 _SHAPES = {
@@ -24,19 +25,25 @@ _TOPICS = tuple(f"about_{name}" for name in ("price", "phone", "hours", "place",
 _GENERIC = (*_TOPICS, "about_language", "languages", "now", "addition", "forbids", "allows", "begins_at", "ends_at")
 #: Of these a prompt says one thing only.
 _ONE_OF = frozenset({"about_apology", "about_address", "about_length", "about_place"})
+_SHAPED = ("greeting", "closing", "emoji", "tone", "format")
+_CLASS_WORDS = pattern("about", "tone")
 _CONTACTS = frozenset({"mail", "address", "phone"})
+_NO_NUMBERS = frozenset({"quote", "language", *_CONTACTS})
+_RANGE = re.compile(r"\s?(?:-|–|〜|~|to|till|until|bis|à|a|às|do|tot|alle)\s?")
+_BECOMES = re.compile(r"(?i)[\s,]*(?:to|auf|à|a|para|naar|na|zu|→|->|=>|から|を)[\s]*")
 _JOINT = re.compile(rf"[,;]?\s(?:{'|'.join(sorted(wordset('ands')))})\s|[,;]\s")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]{3,}|[\u30a0-\u30ff\u3400-\u9fff]{2,}")
 _FUNCTION_WORDS = frozenset(chain.from_iterable(FUNCTION_WORDS.values()))
 _EVERYDAY = tuple(word for word in wordset("everyday") if len(word) > 3)
-_SHORTEST_STEM, _SHARE_OF_STEM, _RARE = 4, 0.57, 2
-_LONGEST_OLD, _NEXT_TO = 60, 8
+_SHORTEST_STEM, _SHARE_OF_STEM, _RARE = 5, 0.57, 2
+_LONGEST_OLD, _NEXT_TO, _LONGEST_SHORT = 60, 8, 4
+#: From which likeness on a sentence is asked about, and how many are.
+_ALIKE, _MOST_ASKED = 10, 4
 _CLAUSE_END = re.compile(r"[,;.!?](?:\s|$)|[、。]")
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(NamedTuple):
     """A value in a text. `kind` is its shape, of a number with its unit the unit."""
 
     kind: str
@@ -45,11 +52,9 @@ class Value:
     text: str
 
 
-@dataclass(frozen=True)
-class Group:
-    """Values of one kind in one clause: the words and the days that they belong to, and where their sentence begins."""
+class Group(NamedTuple):
+    """Values of one kind in one clause, and the words and the days that they belong to."""
 
-    place: int
     values: tuple[Value, ...]
     owner: frozenset[str]
     days: frozenset[int]
@@ -58,15 +63,14 @@ class Group:
 @dataclass(frozen=True)
 class Amendment:
     """A stretch of a prompt and what it would become: '' takes it out, None is not known. `certain`: the wish leaves
-    nothing open; `swapped`: only values of it change; `adds`: the line says more than that, and is added, too."""
+    nothing open; `others`: what it may mean as well."""
 
     start: int
     end: int
     old: str
     new: str | None
     certain: bool = True
-    swapped: bool = False
-    adds: bool = False
+    others: tuple["Amendment", ...] = ()
 
 
 def sentences(prompt: str) -> Iterator[re.Match[str]]:
@@ -74,33 +78,40 @@ def sentences(prompt: str) -> Iterator[re.Match[str]]:
     return (match for match in _SENTENCE.finditer(prompt) if not match.group().startswith("<"))
 
 
-def values_in(text: str) -> list[Value]:
-    """The values of a text in their order; each letter belongs to one at most."""
+def values_in(text: str, *, bare: bool = False) -> list[Value]:
+    """The values of a text in their order; each letter belongs to one at most. With `bare` plain numbers, too."""
     quotes = (Value("quote", start, end, text[start:end]) for start, end in quoted_spans(text))
     shaped = (Value(kind, *m.span(), m.group()) for kind, shape in _SHAPES.items() for m in shape.finditer(text))
     counts = (Value(str(m["unit"]).casefold(), *m.span(), m.group()) for m in _COUNT.finditer(text))
     found: list[Value] = []
-    for value in chain(quotes, shaped, (one for one in counts if one.kind not in _FUNCTION_WORDS)):
+    numbers = _numbers(text) if bare else []
+    for value in chain(quotes, shaped, (one for one in counts if one.kind not in _FUNCTION_WORDS), numbers):
         if not any(one.start < value.end and value.start < one.end for one in found):
             found.append(value)
     return sorted(found, key=lambda value: value.start)
 
 
-def amendment(line: str, prompt: str, *, settled: bool = False) -> Amendment | None:
-    """What a line says about something that is there; None where it speaks of nothing in the prompt. `settled`: it is
-    the answer to what the new value is."""
+def amendment(line: str, prompt: str, near: tuple[int, int] | None = None, *, new: bool = False) -> Amendment | None:
+    """What a line says about something that is there; None where it speaks of nothing in the prompt. `near` is what
+    the line before it changed; `new`: it is known to be about what is different."""
     wanted, former = _former(line)
-    found = _of_former(wanted, former, prompt) if former else None
-    found = found or (None if _IF.match(line) else _of_values(wanted, prompt) or _of_rule(wanted, former, prompt))
-    if found is None or found.new == found.old:
-        return None
-    return replace(found, certain=True) if settled and found.new is not None else found
+    said = verbatim(wanted)
+    found = _of_former(wanted, former, prompt) if former else _of_two(said, prompt)
+    found = found or (None if _IF.match(line) else _of_values(said, prompt, near, new=new))
+    found = found or _of_rule(said, former, prompt, whole=wanted)
+    return None if found is None or found.new == found.old else found
+
+
+def verbatim(line: str) -> str:
+    """The line with NULs for what answers are to hold word for word."""
+    for start, end in quoted_spans(line):
+        line = line[:start] + "\x00" * (end - start) + line[end:]
+    return line
 
 
 def relates(line: str, prompt: str) -> bool:
     """Whether a line speaks of anything that the prompt speaks of."""
-    found = [match.group() for match in sentences(prompt)]
-    return any(_shared(line, one, prompt) or _topics(line, one) for one in found) or amendment(line, prompt) is not None
+    return any(_shared(line, one.group(), prompt) or _topics(line, one.group()) for one in sentences(prompt))
 
 
 # --- Values -------------------------------------------------------------------------------------------------------
@@ -119,40 +130,63 @@ def _former(line: str) -> tuple[str, str]:
 
 def _of_former(wanted: str, former: str, prompt: str) -> Amendment | None:
     """The one place of the value that the line says is to go, with the new one there."""
-    old, mine = (values_in(former) or _numbers(former))[:1], [one.text for one in _numbers(wanted)[:1]]
-    if old and old[0].kind:
-        known, mine = values_in(prompt), [one.text for one in values_in(wanted) if one.kind == old[0].kind]
-    else:
-        # A bare number is another one in each sentence: only that of a sentence about the same thing is meant.
-        own = _own_words(wanted)
-        about = [m.span() for m in sentences(prompt) if any(_is_among(word, own) for word in _own_words(m.group()))]
-        known = [one for one in _numbers(prompt) if any(start <= one.start < end for start, end in about)]
-    places = [one for one in known if old and _plain(one) == _plain(old[0])]
-    return _changed(prompt, [(places[0], mine[0])]) if len(places) == 1 == len(mine) else None
+    old, mine = values_in(former, bare=True)[:1], values_in(wanted, bare=True)
+    mine = [one for one in mine if old and (one.kind == old[0].kind or not (old[0].kind or one.kind in _NO_NUMBERS))]
+    # A bare number is another one in each sentence: only that of a sentence about the same thing is meant.
+    return _swapped(old, mine[:1], prompt, "" if old and old[0].kind else wanted) if mine else None
+
+
+def _swapped(old: Sequence[Value], new: Sequence[Value], prompt: str, about: str = "") -> Amendment | None:
+    """Values in the one place of others, which follow one another there, too; with `about` in a sentence about that."""
+    own, there = _own_words(about), values_in(prompt, bare=True)
+    spans = [m.span() for m in sentences(prompt) if not about or any(_is_among(w, own) for w in _own_words(m.group()))]
+    windows = (there[start : start + len(old)] for start in range(len(there)))
+    places = [one for one in windows if [*map(_said, one)] == [*map(_said, old)]
+              and any(start <= one[0].start and one[-1].end <= end for start, end in spans)]  # fmt: skip
+    return _changed(prompt, _exchanged(places[0], new)) if len(places) == 1 and len(old) == len(new) else None
+
+
+def _said(value: Value) -> str:
+    """The numbers of a value; of one without numbers its letters."""
+    return " ".join(_NUMBER.findall(value.text)) or re.sub(r"[\W_]", "", value.text).casefold()
 
 
 def _numbers(text: str) -> list[Value]:
     return [Value("", *match.span(), match.group()) for match in _NUMBER.finditer(text)]
 
 
-def _of_values(line: str, prompt: str) -> Amendment | None:
+def _of_two(line: str, prompt: str) -> Amendment | None:
+    """The new one of two values in the place of the old one: "from 9 to 5 to 9 to 6", "9時〜17時から9時〜18時に"."""
+    values = [one for one in values_in(line, bare=True) if one.kind != "quote"]
+    runs: list[list[Value]] = []
+    for value in values:
+        joined = runs and _RANGE.fullmatch(line[runs[-1][-1].end : value.start])
+        runs = [*runs[:-1], [*runs[-1], value]] if joined else [*runs, [value]]
+    pairs = [(one, two) for one, two in pairwise(runs) if _BECOMES.fullmatch(line[one[-1].end : two[0].start])]
+    # "From 80 to 85" may be a range, too: it is a change where there is one of 80 alone.
+    pairs += [([run[0]], [run[1]]) for run in runs if len(run) == 2]
+    return next((found for one, two in pairs if (found := _swapped(one, two, prompt))), None)
+
+
+def _of_values(line: str, prompt: str, near: tuple[int, int] | None, *, new: bool) -> Amendment | None:
     """The values of a line in the place of those that belong to the same thing. None where it speaks of another thing
     or another day, or says that it is one thing more."""
-    if words("addition").search(line) and not words("now").search(line):
+    is_new = new or _is_new(line)
+    if words("addition").search(line) and not is_new:
         return None
     known, pairs = _groups(prompt), list[tuple[Value, str]]()
-    kinds = {"price", *(one.kind for one in values_in(line))} if words("by_amount").search(line) else set[str]()
-    unclear = [one for one in known if one.values[0].kind in kinds]
-    foreign = [word for word in _own_words(line) if not _is_among(word, _own_words(prompt))]
+    foreign = [word for word in _thing(line) if not _is_among(word, _own_words(prompt))]
     for group in _groups(line, whole=True):
-        rivals = _rivals(group, known, foreign, is_new=words("now").search(line) is not None)
+        rivals = _rivals(group, known, foreign, is_new=is_new)
+        close = [one for one in rivals if near and near[0] <= one.values[0].start < near[1]]
+        rivals = close if len(close) == 1 and not group.owner else rivals
         fitting = _paired(line, group, rivals[0]) if len(rivals) == 1 else []
-        unclear += rivals[:1] if not fitting else []
+        if rivals and not fitting:
+            return None
         pairs += fitting
-    if unclear:
-        return replace(_changed(prompt, [(unclear[0].values[0], "")]), new=None, certain=False)
-    adds = bool(foreign) or len(pairs) < sum(one.kind != "quote" for one in values_in(line))
-    return replace(_changed(prompt, pairs), adds=adds) if pairs else None
+    more = bool(foreign) or len(pairs) < sum(one.kind != "quote" for one in values_in(line))
+    found = _changed(prompt, pairs) if pairs else None
+    return replace(found, new=None, certain=False) if found and more else found
 
 
 def _groups(text: str, *, whole: bool = False) -> list[Group]:
@@ -160,47 +194,65 @@ def _groups(text: str, *, whole: bool = False) -> list[Group]:
     With `whole` all words of the clause."""
     found: list[Group] = []
     for match in sentences(text):
-        sentence, values, groups = match.group(), values_in(match.group()), list[Group]()
+        sentence, groups = match.group(), list[Group]()
+        values = values_in(sentence, bare=whole)
         speaks = words("about_language").search(sentence) and not _IF.match(sentence)
         kinds = {one.kind for one in values} - {"quote", *([] if speaks else ["language"])}
         for mine in ([one for one in values if one.kind == kind] for kind in sorted(kinds)):
             cuts = [0]
-            for one, two in pairwise(mine):
+            for one, two in pairwise(values if whole else mine):
                 between = [joint.end() for joint in _JOINT.finditer(sentence, one.end, two.start)]
-                owned = [
-                    cut for cut in between if _own_words(sentence[cut : two.end]) or _days(sentence[cut : two.end])
-                ]
+                owned = [cut for cut in between if _thing(sentence[cut : two.end]) or _days(sentence[cut : two.end])]
                 cuts += [*owned[-1:], *between[:1]][:1]
             for start, end in pairwise([*cuts, len(sentence)]):
                 own = [one for one in mine if start <= one.start < end]
+                if not own:
+                    continue
                 clause, days = sentence[start:end], _days(sentence[start:end])
-                owner = (not whole and _own_words(sentence[start : own[0].start])) or _own_words(clause)
-                at = tuple(replace(one, start=one.start + match.start(), end=one.end + match.start()) for one in own)
-                if start and not owner and not days:
+                owner = (not whole and _own_words(sentence[start : own[0].start])) or _thing(clause)
+                at = tuple(one._replace(start=one.start + match.start(), end=one.end + match.start()) for one in own)
+                if start and groups and not owner and not days:
                     # "9 to 12 and 14 to 18": a second pair of the same.
-                    groups[-1] = replace(groups[-1], values=groups[-1].values + at)
+                    groups[-1] = groups[-1]._replace(values=groups[-1].values + at)
                 else:
-                    groups.append(Group(match.start(), at, owner, days))
+                    groups.append(Group(at, owner, days))
         found += groups
     return found
 
 
+def _thing(text: str) -> frozenset[str]:
+    """The own words of a text without its values and their units."""
+    for value in values_in(text):
+        text = text.replace(value.text, " ")
+    return _own_words(text)
+
+
 def _rivals(group: Group, known: Sequence[Group], foreign: Sequence[str], *, is_new: bool) -> list[Group]:
     """The values of a prompt that those of a line can be meant for; none where they belong to something new."""
-    kind = group.values[0].kind
-    rivals = [one for one in known if one.values[0].kind == kind or akin(one.values[0].kind, kind)]
+    kind, rivals = group.values[0].kind, [one for one in known if _same(one.values[0].kind, group.values[0].kind)]
     rivals = [one for one in rivals if one.days == group.days] if group.days else rivals
     named = [one for one in rivals if (one.owner or group.days) and all(_is_among(w, group.owner) for w in one.owner)]
     if named:
         most = max(len(one.owner) for one in named)
         return [one for one in named if len(one.owner) == most]
+    if is_new and kind in _CONTACTS and len(rivals) == 1:
+        return rivals
     partly = [one for one in rivals if any(_is_among(word, group.owner) for word in one.owner)]
-    # What is named once may be left out behind: "a class for adults is £9, for children £5".
-    beside = [one for one in rivals if one not in partly and one.place in [other.place for other in partly]]
-    if group.owner:
-        return [] if foreign else [*partly, *beside]
+    if not kind:
+        # A bare number may be anything: a year, the number of a house.
+        return partly if is_new else []
+    if foreign or group.owner:
+        return [] if foreign else partly
     # A number to call, without a word that it is a new one, is not that of something else.
-    return [one for one in rivals if is_new or kind not in _CONTACTS or not one.owner] if not foreign else []
+    return [one for one in rivals if is_new or kind not in _CONTACTS or not one.owner]
+
+
+def _same(known: str, kind: str) -> bool:
+    """Whether values are of one kind: "mins" is "minutes", and a bare number can be one of anything."""
+    if not kind:
+        return known not in _NO_NUMBERS
+    short = min(len(known), len(kind)) <= _LONGEST_SHORT and known[:3] == kind[:3]
+    return known == kind or akin(known, kind) or short
 
 
 def _paired(line: str, group: Group, chosen: Group) -> list[tuple[Value, str]]:
@@ -208,11 +260,16 @@ def _paired(line: str, group: Group, chosen: Group) -> list[tuple[Value, str]]:
     old, new = chosen.values, group.values
     if len(old) == 2 and len(new) == 1 and new[0].kind == "time":
         before = line[: new[0].start]
-        last = [
-            max((one.end() for one in words(name).finditer(before)), default=-1) for name in ("begins_at", "ends_at")
-        ]
+        said = (words(name).finditer(before) for name in ("begins_at", "ends_at"))
+        last = [max((one.end() for one in found), default=-1) for found in said]
         return [(old[last.index(max(last))], new[0].text)] if last[0] != last[1] else []
-    return [(one, two.text) for one, two in zip(old, new, strict=True)] if len(old) == len(new) else []
+    return _exchanged(old, new) if len(old) == len(new) else []
+
+
+def _exchanged(old: Sequence[Value], new: Sequence[Value]) -> list[tuple[Value, str]]:
+    """Each value with its new text; of a number without a unit the unit stays."""
+    pairs = zip(old, new, strict=True)
+    return [(one, two.text if two.kind else _NUMBER.sub(two.text, one.text, count=1)) for one, two in pairs]
 
 
 def _changed(prompt: str, pairs: Sequence[tuple[Value, str]]) -> Amendment:
@@ -224,11 +281,7 @@ def _changed(prompt: str, pairs: Sequence[tuple[Value, str]]) -> Amendment:
     for value, text in sorted(pairs, key=lambda pair: -pair[0].start):
         text = f"{text[:1].lower()}{text[1:]}" if value.text[0].islower() else text
         new = new[: value.start - start] + text + new[value.end - start :]
-    return Amendment(start, end, prompt[start:end], new, swapped=True)
-
-
-def _plain(value: Value) -> str:
-    return re.sub(r"[\W_]", "", value.text).casefold()
+    return Amendment(start, end, prompt[start:end], new)
 
 
 @lru_cache(maxsize=512)
@@ -257,88 +310,135 @@ def _own_words(text: str) -> frozenset[str]:
 # --- Rules --------------------------------------------------------------------------------------------------------
 
 
-def _of_rule(line: str, former: str, prompt: str) -> Amendment | None:
-    """The sentence that a line contradicts, takes out, or says in another way; of several none is certain."""
-    candidates = [match for n, match in enumerate(sentences(prompt)) if n or not _ROLE.match(match.group())]
-    about = [(_contradicted(line, former, match.group(), prompt), match) for match in candidates]
-    most = max((shared for shared, _ in about if shared is not None), default=0)
-    chosen = [match for shared, match in about if shared == most]
-    if not chosen:
+def _of_rule(line: str, former: str, prompt: str, whole: str) -> Amendment | None:
+    """The sentences that a line may be meant to replace, the most alike first. It is certain where there is one of
+    which the line leaves nothing out. `whole` is what it would be replaced by."""
+    about = [(_likeness(line, former, match.group(), prompt, first=not n), match)
+             for n, match in enumerate(sentences(prompt))]  # fmt: skip
+    about = sorted((one for one in about if one[0]), key=lambda one: -one[0])
+    if not about:
         return None
-    old, out = chosen[0].group(), words("taken_out").search(line) is not None
-    new = _in_part("" if out else line, old, line, prompt)
-    certain = len(chosen) == 1 and new is not None and not _IF.match(old)
-    return Amendment(*chosen[0].span(), old, new, certain, swapped=out)
+    chosen = [match for likeness, match in about if likeness >= min(about[0][0], _ALIKE)]
+    out = words("taken_out").search(line) is not None
+    found = [_replaced("" if out else whole, line, match, prompt) for match in chosen[:_MOST_ASKED]]
+    return replace(found[0], certain=found[0].certain and len(found) == 1, others=tuple(found[1:]))
 
 
-def _contradicted(line: str, former: str, sentence: str, prompt: str) -> int | None:
-    """How many words a line shares with a sentence that it says is to go; 0 for one whose rule it says in another way,
-    None for any other."""
-    shared, topics = _shared(line, sentence, prompt), _topics(line, sentence)
-    forbidden = words("forbids").search(sentence) is not None
-    about = len(shared | {topic for topic in topics if not any(words(topic).search(word) for word in shared)})
-    if words("taken_out").search(line) or (words("goes").search(line) and not forbidden):
-        return about or None
+def _likeness(line: str, former: str, sentence: str, prompt: str, *, first: bool) -> int:
+    """How much a line speaks of what a sentence says: 0 where both can well be true; from _ALIKE on it is against it
+    or of the same subject."""
+    shared, classes = _shared(line, sentence, prompt), _classes(line) & _classes(sentence)
+    if first and _ROLE.match(sentence):
+        # Who the bot is stays, whatever is said about it.
+        return 0
+    if words("taken_out").search(line):
+        return len(shared | _topics(line, sentence))
     if former and _shared(former, sentence, prompt):
-        return about + 1
-    opposed = _opposed(line, sentence, shared, topics)
-    if words("addition").search(line) and not words("now").search(line) and not opposed:
-        return None
-    return 0 if opposed or _is_one_thing(line, sentence, topics) else None
+        return _ALIKE + len(shared) + 1
+    new = _is_new(line)
+    if _opposed(line, sentence, shared) or _ruled(line, sentence, classes, new=new):
+        return _ALIKE + len(shared) + len(classes)
+    if words("addition").search(line) and not new:
+        return 0
+    own, theirs, days = _own_words(line), _own_words(sentence), (_days(line), _days(sentence))
+    shared &= theirs
+    if all(days) and not days[0] & days[1]:
+        return len(shared) if len(shared) > 1 else 0
+    kinds = {one.kind for one in values_in(sentence)} - {"quote", "language"}
+    value = any(_same(kind, one.kind) for one in values_in(line) for kind in kinds)
+    # Opening hours without a day are those of every day.
+    topic = _topics(line, sentence) if new or (value and bool(days[0]) != bool(days[1])) else set[str]()
+    whole = all(_is_among(word, own) for word in theirs) or all(_is_among(word, theirs) for word in own)
+    close = shared and (value or new or days[0] or (whole and not _IF.match(line)))
+    return 1 + len(shared) if len(shared) > 1 or close or topic or (value and (new or not own)) else 0
 
 
-def _is_one_thing(line: str, sentence: str, topics: set[str]) -> bool:
-    """Whether both say how something is of which there is one: the length of answers, the place, how people are
-    addressed. "Mention the long way round" is about the way."""
-    of = topics & _ONE_OF
-    if "about_place" in of and (words("now").search(line) or _OURS.search(line)):
+def _ruled(line: str, sentence: str, classes: frozenset[str], *, new: bool) -> bool:
+    """Whether both are rules of which a prompt has one: another language, length, tone, way to address or to end."""
+    said = [set(map(str.casefold, words("languages").findall(text))) for text in (line, sentence)]
+    if "language" in classes and not said[0] <= said[1]:
         return True
-    own = _own_words(sentence)
-    more = [word for word in _own_words(line) if not _is_among(word, own)]
-    return bool(of - {"about_place"}) and len(more) <= 1 and not _TELLS.search(line)
+    if "about_place" in classes and new:
+        return True
+    rest = [word for word in _own_words(_CLASS_WORDS.sub(" ", line)) if not _is_among(word, _own_words(sentence))]
+    # "Mention the short way" is about the way.
+    narrow = classes & {"about_length", "tone"} and len(rest) <= 1 and not _TELLS.search(line)
+    return bool(narrow or classes - {"about_length", "tone", "language", "about_place"})
 
 
-def _opposed(line: str, sentence: str, shared: set[str], topics: set[str]) -> bool:
+def _is_new(line: str) -> bool:
+    """Whether a line says that something is different from now on. That it costs something is not that."""
+    return any(words(name).search(words("about_price").sub(" ", line)) for name in ("now", "by_amount"))
+
+
+def _classes(text: str) -> frozenset[str]:
+    """What of which a prompt says one thing a text speaks about."""
+    found = {name for name in _SHAPED if pattern("about", name).search(text)}
+    found |= {topic for topic in _ONE_OF if words(topic).search(text)}
+    speaks = words("languages").search(text) and words("about_language").search(text)
+    return frozenset({*found, "language"} if speaks else found)
+
+
+def _opposed(line: str, sentence: str, shared: set[str]) -> bool:
     """Whether one allows or asks for what the other forbids, or says that is open what is closed."""
-    forbids = [words("forbids").search(text) is not None for text in (line, sentence)]
-    allows = words("allows").search(line) is not None
-    own = _own_words(line)
-    open_ = [word for word in _own_words(sentence) if not _is_among(word, own)]
-    if forbids[1] and (allows or not forbids[0]):
-        return bool(shared) and len(open_) <= (1 if allows or words("now").search(line) else 0)
-    if forbids[0] and not forbids[1] and behaves(sentence):
-        return bool(shared) and len(open_) <= 1
+    against, allowed = _forbidden(sentence)
+    mine, wanted = _forbidden(line)
+    if any(word in against and _meets(word, wanted) and not _is_among(word, mine) for word in shared):
+        return True
+    if behaves(sentence) and any(word in allowed and _is_among(word, mine) for word in shared):
+        return True
+    if words("goes").search(line) and not against:
+        return bool(shared)
     shut = [words("shut").search(text) is not None for text in (line, sentence)]
-    return "about_hours" in topics and shut[0] != shut[1] and _days(line) == _days(sentence) and not open_
+    hours = words("about_hours").search(line) and words("about_hours").search(sentence)
+    return bool(hours) and shut[0] != shut[1] and _days(line) == _days(sentence)
 
 
-def _in_part(new: str, sentence: str, line: str, prompt: str) -> str | None:
-    """The sentence with new words in the place of the parts that the line speaks about, else these alone; None where
-    something would be lost that the line does not speak of."""
+@lru_cache(maxsize=512)
+def _forbidden(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """(the words of clauses that forbid, those of the others)."""
+    found = [set[str](), set[str]()]
+    for clause in [text] if _IF.match(text) else _CLAUSE_END.split(text):
+        found[not words("forbids").search(clause)].update(_telling_words(clause))
+    return frozenset(found[0]), frozenset(found[1])
+
+
+def _replaced(new: str, line: str, match: re.Match[str], prompt: str) -> Amendment:
+    """The sentence with new words in the place of the parts that the line speaks about. It is certain where the line
+    says everything that goes."""
+    sentence = match.group()
     cuts = [0, *(joint.end() for joint in _JOINT.finditer(sentence)), len(sentence)]
     parts = [sentence[start:end] for start, end in pairwise(cuts)]
-    about = [number for number, part in enumerate(parts) if _shared(line, part, prompt) or _topics(line, part)]
+    classes = _classes(line) & _classes(sentence)
+    about = [n for n, part in enumerate(parts) if _shared(line, part, prompt) or _classes(part) & classes]
     first, last = (about[0], about[-1] + 1) if about else (0, len(parts))
     front, gone, behind = ("".join(some) for some in (parts[:first], parts[first:last], parts[last:]))
     front = _JOINT.sub("", front) if len(parts[:first]) == 1 else re.sub(rf"(?:{_JOINT.pattern})$", "", front)
-    topics = _topics(line, gone)
-    left = [
-        one for one in values_in(gone) if one.text not in line and not any(words(t).search(one.text) for t in topics)
-    ]
-    listed = _OR.search(gone) and any(not _is_among(word, _own_words(line)) for word in _telling_words(gone))
-    if words("goes").search(line):
-        # What goes takes its values with it.
-        left = left if len(parts) > 1 and gone == sentence else []
-    if (behind and not behaves(behind)) or (left and "about_place" not in topics) or (listed and not topics & _ONE_OF):
-        return None
-    kept = [_ended(one, sentence) for one in (front, new) if one]
-    return " ".join([*kept, *([capital(behind)] if behind else [])])
+    own, allowed = (
+        _own_words(line),
+        2 if "about_length" in classes else 1 if classes or words("goes").search(line) else 0,
+    )
+    told = not new or "about_place" in classes
+    open_ = [word for word in _own_words(gone) if not (told or _is_among(word, own))]
+    lost = [one for one in values_in(gone) if one.kind != "language" and one.text not in line]
+    torn = bool(front and not behaves(front)) or bool(behind and not behaves(behind))
+    # "Never X, Y or Z" is a list of which each part leans on its beginning.
+    leans = words("forbids").search(sentence) is not None and len(parts) > 1
+    leans = torn or (leans and not behaves(behind))
+    front, behind = ("", "") if leans else (front, behind)
+    kept = [ended(one, sentence) for one in (front, new) if one]
+    text = " ".join([*kept, *([capital(behind)] if behind else [])])
+    leans = leans or bool(lost and not classes & {"about_length", "about_place", "greeting", "closing"})
+    clean = not leans and len(open_) <= allowed
+    certain = clean and not _IF.match(sentence) and not _IF.match(line)
+    # What would lose more than the line speaks of is not proposed.
+    return Amendment(*match.span(), sentence, None if leans else text, certain)
 
 
 def _shared(line: str, sentence: str, prompt: str) -> set[str]:
     """Words of the sentence that the line speaks of and that few sentences of the prompt have."""
     said = _telling_words(line)
-    found = [word for word in _telling_words(sentence) if _is_among(word, said)]
+    found = [word for word in _telling_words(sentence) if _meets(word, said)]
     others = [set(map(str.casefold, _WORD.findall(match.group()))) for match in sentences(prompt)] if found else []
     return {word for word in found if sum(_is_among(word, other) for other in others) <= _RARE}
 
@@ -360,15 +460,30 @@ def akin(one: str, other: str) -> bool:
     >>> akin("apologise", "apologising"), akin("station", "stay")
     (True, False)
     """
-    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-    return one == other or (common >= _SHORTEST_STEM and common >= _SHARE_OF_STEM * max(len(one), len(other)))
+    common = _in_common(one, other)
+    shortest = min(len(one), len(other), _SHORTEST_STEM)
+    return one == other or (3 <= common >= shortest and common >= _SHARE_OF_STEM * max(len(one), len(other)))
+
+
+def _in_common(one: str, other: str) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _meets(word: str, others: Iterable[str]) -> bool:
+    """Whether a word has something to do with one of others, which may be another thing of its kind: "legal advice" and
+    "legality", in German "Reitstunde" and "Stunde"."""
+    return any(
+        akin(word, one) or _in_common(word, one) > _SHORTEST_STEM
+        or (min(len(word), len(one)) >= _SHORTEST_STEM and (word in one or one in word))
+        for one in others
+    )  # fmt: skip
 
 
 def _topics(line: str, sentence: str) -> set[str]:
     return {topic for topic in _TOPICS if words(topic).search(line) and words(topic).search(sentence)}
 
 
-def _ended(line: str, sentence: str) -> str:
+def ended(line: str, sentence: str) -> str:
     """The line with the sign at its end that the sentence has."""
     done = line[-1:] in ".!?。！？" or sentence[-1] not in ".!?。"
     return line if done else f"{line}{sentence[-1] if sentence[-1] in '.。' else '.'}"

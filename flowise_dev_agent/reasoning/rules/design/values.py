@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from flowise_dev_agent.patch import InputParam, NodeSchema
@@ -11,9 +12,8 @@ from flowise_dev_agent.patch.model.visibility import is_visible
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design.providers import belongs, provider_of
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
-from flowise_dev_agent.reasoning.rules.design.titles import named_fields
-from flowise_dev_agent.reasoning.rules.language.lexicon import constants
-from flowise_dev_agent.reasoning.rules.language.text import quoted, squeeze
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, wordset
+from flowise_dev_agent.reasoning.rules.language.text import is_negated, quoted, squeeze, to_number
 
 _MAX_TOKENS_PARAMS = ("maxTokens", "maxTokensToSample", "maxOutputTokens", "maxCompletionTokens")
 MAX_TOKENS = frozenset(_MAX_TOKENS_PARAMS)
@@ -24,8 +24,16 @@ _EMBEDDING_MODEL = re.compile(
     r"\b(text-embedding-[\w-]+|nomic-embed-text|mxbai-embed-large|voyage-[\w-]+)", re.IGNORECASE
 )
 _DEFAULT_OVERLAP = 200
+_TOLD = ("approval", "placeholder", "good_for", "expert_in", "retriever_tool")
 _ADDRESS = re.compile(r"url|uri|host|endpoint|link|webpath|address", re.IGNORECASE)
 _NAME = re.compile(r"index|collection|table|database|bucket|namespace|store|key$", re.IGNORECASE)
+_WORD = re.compile(r"[A-Za-z0-9]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_LINK, _ON, _OFF = (f"(?:{pattern('titles', name).pattern})" for name in ("link", "on", "off"))
+_EMPTIED, _GONE = (f"(?:{pattern('titles', name).pattern})" for name in ("emptied", "gone"))
+_QUOTED = r"(?:\"(?P<a>[^\"]*)\"|“(?P<b>[^”]*)”|„(?P<c>[^“”]*)[“”]|«\s*(?P<d>[^»]*?)\s*»|'(?P<e>[^'\n]{1,80})')"
+_SKIPPED = frozenset({"modelName", "model", "systemMessagePrompt", "systemMessage"})
+_SECRET = ("key", "token", "secret", "password")
 _PATH = re.compile(r"path|folder|directory", re.IGNORECASE)
 
 
@@ -120,25 +128,12 @@ def _needed(schema: NodeSchema, said: Said, language: str) -> dict[str, Any]:
     about = topic_of(said, language)
     topic = said.topic or next(iter(said.reading.topics), "text")
     slug = re.sub(r"[^a-z0-9]+", "_", topic.lower()).strip("_")[:40] or "text"
-    task = without_braces(said.prompt) or say("plain", language)
-    match schema.name:
-        case "humanInputAgentflow":
-            return {"humanInputDescriptionType": "fixed", "humanInputDescription": say("approval", language)}
-        case "plainText":
-            return {"text": say("placeholder", language, topic=about)}
-        case "promptTemplate":
-            return {"template": said.reading.prompt_text or f"{task}\n\n{{text}}"}
-        case "promptRetriever" | "vectorStoreRetriever":
-            good, expert = (say(key, language, topic=about) for key in ("good_for", "expert_in"))
-            return {"name": slug, "description": good, "systemMessage": expert}
-        case "chatPromptTemplate":
-            return {"systemMessagePrompt": task, "humanMessagePrompt": "{text}"}
-        case "retrieverTool":
-            return {"name": f"search_{slug}", "description": say("retriever_tool", language, topic=about)}
-        case "chainTool":
-            return {"name": "run_chain", "description": task}
-        case _:
-            return _model_default(schema) if schema.category in ("Chat Models", "Embeddings") else {}
+    told = {key: say(key, language, topic=about) for key in _TOLD}
+    told |= {"slug": slug, "task": without_braces(said.prompt) or say("plain", language)}
+    told["template"] = said.reading.prompt_text or f"{told['task']}\n\n{{text}}"
+    if needed := constants("needed").get(schema.name):
+        return {name: text.format(**told) for name, text in needed.items()}
+    return _model_default(schema) if schema.category in ("Chat Models", "Embeddings") else {}
 
 
 def _model_values(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
@@ -214,3 +209,60 @@ def _fill(schema: NodeSchema, param: InputParam, reading: Reading, names: list[s
     if names and _NAME.search(param.name):
         return names.pop()
     return marked
+
+
+# --- Fields that a text names by their titles: "set the frequency penalty to 0.5" ----------------------------------
+
+
+def named_fields(schema: NodeSchema, text: str) -> dict[str, tuple[Any, int, int]]:
+    """Field name -> (value, start, end) for the fields of this type that the text names with a value that fits."""
+    found: dict[str, tuple[Any, int, int]] = {}
+    for param, forms in _patterns(schema):
+        for looked_for, value in forms:
+            match = next((m for m in looked_for.finditer(text) if not is_negated(text, m.start(), m.start())), None)
+            taken = None if match is None else _said_value(param, match) if value is None else value
+            if match and taken is not None:
+                found[param.name] = (taken, *match.span())
+                break
+    return found
+
+
+@lru_cache(maxsize=512)
+def _patterns(schema: NodeSchema) -> list[tuple[InputParam, list[tuple[re.Pattern[str], bool | str | None]]]]:
+    """For each field the ways to name it with a value, and the value where the words alone give it."""
+    return [(param, forms) for param in schema.params if param.name not in _SKIPPED and (forms := _forms(param))]
+
+
+def _forms(param: InputParam) -> list[tuple[re.Pattern[str], bool | str | None]]:
+    titles = {" ".join(_WORD.findall(text)).casefold() for text in (param.label, _CAMEL.sub(" ", param.name))}
+    titles = {title for title in titles if len(title) > 3 and title not in wordset("bare_titles")}
+    if not titles:
+        return []
+    choices = "|".join(title.replace(" ", r"[\s_-]*") for title in sorted(titles, key=len, reverse=True))
+    name = rf"\b(?:{choices})\b"
+    match param.type:
+        case "number":
+            set_ = (re.compile(name + _LINK + NUMBER + r"(?!\w)", re.I), None)
+            emptied = rf"\b{_EMPTIED}{name}(?!\s*\d)|{name}{_GONE}"
+            return [set_, (re.compile(emptied, re.I), "")] if param.optional else [set_]
+        case "boolean":
+            on = rf"\b{_ON}{name}|{name}{_LINK}(?:on|true|yes|enabled|an|ein)\b"
+            return [(re.compile(rf"\b{_OFF}{name}|{name}{_LINK}(?:off|false|disabled|aus)\b", re.I), False),
+                    (re.compile(on, re.I), True)]  # fmt: skip
+        case "options" if param.options:
+            choice = "|".join(re.escape(option) for option in sorted(param.options, key=len, reverse=True))
+            return [(re.compile(rf"{name}{_LINK}[\"'“„]?(?P<option>{choice})(?!\w)", re.I), None)]
+        case "string" | "asyncOptions" if not param.name.lower().endswith(_SECRET):
+            return [(re.compile(name + _LINK + _QUOTED, re.I), None)]
+        case _:
+            return []
+
+
+def _said_value(param: InputParam, match: re.Match[str]) -> Any:
+    if param.type == "options":
+        said = match["option"].casefold()
+        return next(option for option in param.options if option.casefold() == said)
+    if param.type == "number":
+        number = to_number(match.group(1))
+        return int(number) if number == int(number) else number
+    return next((text for text in match.groupdict().values() if text is not None), None)

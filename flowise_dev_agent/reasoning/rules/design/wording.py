@@ -2,24 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.reasoning.contracts import PlanRequest
-from flowise_dev_agent.reasoning.rules.design.prompt import (
-    Clause,
-    Unit,
-    begins_wish,
-    behaves,
-    clauses_of,
-    is_empty,
-    says_enough,
-    speaks_of_no_part,
-    units,
-)
+from flowise_dev_agent.reasoning.rules.design import prompt
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
-from flowise_dev_agent.reasoning.rules.design.rewording import Amendment, amendment, relates
+from flowise_dev_agent.reasoning.rules.design.rewording import Amendment, amendment, ended, relates, verbatim
 from flowise_dev_agent.reasoning.rules.design.values import without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import words, wordset
@@ -27,31 +17,21 @@ from flowise_dev_agent.reasoning.rules.language.text import Span, quoted, squeez
 
 #: A number, an address, or a name within a sentence. German writes every noun like a name.
 _FACT, _NAME = re.compile(r"\d|@|://"), re.compile(r"(?<=[\w,] )[A-ZÀ-Ý][a-zà-ÿ]")
-_FEWEST_WORDS, _LONGEST_FACT = 3, 15
+_FEWEST_WORDS = 3
 _WISHES = ("change", "add", "remove", "copy")
 _HANGING = wordset("relatives") | wordset("prepositions")
 
 
-@dataclass(frozen=True)
-class Words:
-    """What a wish does to prompts: values, steps that tell of sentences that change, and clauses that no prompt holds
-    because they are not understood."""
-
-    values: tuple[PlannedValue, ...] = ()
-    steps: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
-
-
 def without_remarks(text: str, spans: Sequence[Span]) -> tuple[str, list[str]]:
     """(the text without the stretches that ask for nothing and tell the model nothing, those)."""
-    all_, remarks, wished = units(text, spans), list[Unit](), False
+    all_, remarks, wished, plain = prompt.units(text, spans), list[prompt.Unit](), False, verbatim(text)
     for unit, before in zip(all_, [None, *all_], strict=False):
         quote = text[unit.start : unit.end]
         # "Could you add that ...?" is a wish.
-        wished = begins_wish(quote.strip()) or (wished and not unit.opens)
+        wished = prompt.begins_wish(quote.strip()) or (wished and not unit.opens)
         # "... with him" goes with what it hangs on, "and" with what is behind it.
         hangs = before in remarks and not unit.opens and quote.split(" ", 1)[0].casefold() in _HANGING
-        if hangs or _is_remark(quote, "" if wished else text[unit.start :], opens=unit.opens):
+        if hangs or _is_remark(quote, "" if wished else plain[unit.start :], opens=unit.opens):
             remarks += [before] if before and text[before.start : before.end].strip(" ,") in wordset("ands") else []
             remarks.append(unit)
     rest = text
@@ -64,42 +44,39 @@ def _is_remark(stretch: str, behind: str, *, opens: bool) -> bool:
     asks, said = re.match(r"[^.!?\n]*[?？]", behind), stretch.strip(" ,;:.!")
     greets = bool(said) and all(word in wordset("greetings") for word in re.findall(r"\w+", said.casefold()))
     reason = not opens and words("because").match(said) and not re.search(r"\d", said)
-    wishes = begins_wish(said) or any(words(name).search(said) for name in _WISHES)
+    wishes = prompt.begins_wish(said) or any(words(name).search(said) for name in _WISHES)
     return greets or (bool(words("remark").search(said) or asks or reason) and not wishes)
 
 
 def worded(
     request: PlanRequest, change: Reading, spans: Sequence[Span], places: Mapping[str, str], chosen: Sequence[str],
     world: World, *, understood: bool,
-) -> Words:  # fmt: skip
-    """What the words of a wish mean for `places`, the prompts (`node.field`) with what they hold while they are empty;
-    `chosen` are those that the wish names. `understood`: something else of it is done. Raises DeclinedError."""
+) -> tuple[list[PlannedValue], list[str], list[str]]:  # fmt: skip
+    """(values, steps that tell of sentences that change, clauses not understood): what the words of a wish mean for
+    `places`, the prompts (`node.field`) with what they hold while they are empty; `chosen` are those that the wish
+    names. `understood`: something else of it is done. Raises DeclinedError."""
     texts = {place: held(request, place) or default for place, default in places.items()}
     lines, left = _heard(request, change, spans, texts, world, understood=understood, named=bool(chosen))
-    given = change.system_text or change.prompt_text
+    given, steps, added, near = change.system_text or change.prompt_text, list[str](), list[str](), None
     if not lines and not given:
-        return Words(left=tuple(left))
+        return [], [], left
     place = _one_prompt(request, list(chosen) or list(places), lines, texts, world)
-    node_id, _, param = place.partition(".")
-    text = texts[place]
+    (node_id, _, param), text = place.partition("."), texts[place]
+    html, whole = text.lstrip().startswith("<p"), not held(request, place) and bool(places[place])
     if given and not change.adds:
-        made = given if param == "template" else without_braces(given)
-        made += f"\n\n{places[place]}" if "{context}" in places[place] and "{context}" not in made else ""
-        made = "\n".join([made, *lines])
-        return Words((PlannedValue(node_id=node_id, param=param, value=made),), left=tuple(left))
-    html, steps, added = text.lstrip().startswith("<p"), list[str](), list[str]()
-    for line in [*lines, *([given] if given else [])]:
-        found = _settled(request, without_braces(line), text, world)
-        said = found if isinstance(found, str) else without_braces(line) if found.adds else ""
-        added += [f"<p>{said}</p>" if html else said] if said else []
+        text, whole = given if param == "template" else without_braces(given), True
+        text += f"\n\n{places[place]}" if "{context}" in places[place] and "{context}" not in text else ""
+        text, lines = "\n".join([text, *lines]), []
+    for line in [*lines, *([given] if given and change.adds else [])]:
+        found = _settled(request, without_braces(line), text, near, world)
         if isinstance(found, Amendment):
             steps.append(world.say("step_reword", where=place, old=found.old, new=found.new or "–"))
-            text = _with(text, found)
-    if steps or (places[place] and not held(request, place)):
-        made = "\n".join([text, *added])
-        return Words((PlannedValue(node_id=node_id, param=param, value=made),), tuple(steps), tuple(left))
-    more = [PlannedValue(node_id=node_id, param=param, value=line, mode="append") for line in added]
-    return Words(tuple(more), left=tuple(left))
+            text, near = _with(text, found), (found.start, found.start + len(found.new or ""))
+        else:
+            added.append(f"<p>{found}</p>" if html else found)
+    if steps or whole:
+        return [PlannedValue(node_id=node_id, param=param, value="\n".join([text, *added]))], steps, left
+    return [PlannedValue(node_id=node_id, param=param, value=one, mode="append") for one in added], steps, left
 
 
 def _heard(
@@ -108,43 +85,32 @@ def _heard(
 ) -> tuple[list[str], list[str]]:  # fmt: skip
     """(lines for a prompt; what is not understood beside other things). Raises DeclinedError."""
     trusting = request.intent.operation == "update"
-    clauses = [clause for clause in clauses_of(change.text, spans) if not _is_rest(clause)]
-    certain = {
-        clause for clause in clauses
-        if not clause.taken and not _names_structure(clause)
-        and (clause.instruction or (trusting and _holds_fact(clause, change.language))
-             or any(relates(clause.bare, text) for text in texts.values()))
-    }  # fmt: skip
+    clauses = [clause for clause in prompt.clauses_of(change.text, spans) if not _is_rest(clause)]
     lines, left = list[str](), list[str]()
     for clause in clauses:
+        asks = not clause.instruction and any(words(name).search(clause.line) for name in ("add", "remove", "create"))
+        structure = asks and words("structure").search(clause.line)
         # A wish that names the node whose prompt it is for may well say "agent".
-        free = speaks_of_no_part(clause.bare) or (named and not _names_structure(clause))
-        own = trusting and free and not understood and not clause.taken and says_enough(clause.line)
-        if clause in certain or own:
-            # What speaks of no part of the flow can only be for the model.
+        free = prompt.speaks_of_no_part(clause.bare) or (named and not structure)
+        # What speaks of no part of the flow can only be for the model.
+        fact = _FACT.search(clause.bare) or (change.language != "de" and _NAME.search(clause.bare))
+        fact = (free and not understood) or fact or quoted(clause.bare)
+        own = trusting and fact and prompt.says_enough(clause.line)
+        told = own or clause.instruction or any(relates(clause.bare, text) for text in texts.values())
+        if told and not clause.taken and not structure:
             lines.append(clause.instruction or clause.line)
-        elif free and (understood or certain):
+        elif free:
             left.append(clause.line)
         else:
             raise world.decline("declined_wish", parts=f"«{clause.line}»")
+    if left and not (lines or understood):
+        raise world.decline("declined_wish", parts=f"«{left[0]}»")
     return lines, left
 
 
-def _names_structure(clause: Clause) -> bool:
-    """Whether a clause that is put as no instruction asks for a part of the flow ("add a third branch")."""
-    asks = any(words(name).search(clause.line) for name in ("add", "remove", "create"))
-    return not clause.instruction and asks and words("structure").search(clause.line) is not None
-
-
-def _holds_fact(clause: Clause, language: str) -> bool:
-    named = language != "de" and _NAME.search(clause.bare)
-    says = len(clause.line.split()) >= _FEWEST_WORDS or not clause.line.isascii()
-    return says and bool(_FACT.search(clause.bare) or quoted(clause.bare) or named)
-
-
-def _is_rest(clause: Clause) -> bool:
+def _is_rest(clause: prompt.Clause) -> bool:
     """Whether a clause is one or two words around what was recognised: in a language without words here a verb."""
-    said = [word for word in re.findall(r"[^\W\d_]{3,}", clause.bare) if not is_empty(word)]
+    said = [word for word in re.findall(r"[^\W\d_]{3,}", clause.bare) if not prompt.is_empty(word)]
     around = "\x00" in clause.bare and not clause.instruction
     return clause.taken and len(said) < (_FEWEST_WORDS if around else 1)
 
@@ -168,33 +134,50 @@ def _one_prompt(
     if not places:
         raise world.decline("declined_no_prompt")
     places = [place for place in places if any(amendment(line, texts[place]) for line in lines)] or places
+    ids = [place.partition(".")[0] for place in places]
     if len(places) > 1:
-        ids = [place.partition(".")[0] for place in places]
         raise world.decline("declined_which", nodes=", ".join(request.labels.get(id_) or id_ for id_ in ids))
     return places[0]
 
 
-def _settled(request: PlanRequest, line: str, text: str, world: World) -> Amendment | str:
+def _settled(request: PlanRequest, line: str, text: str, near: tuple[int, int] | None, world: World) -> Amendment | str:
     """What becomes of a sentence of the prompt, or the line that is added. Raises DeclinedError, a question."""
-    answers = dict(request.clarifications)
-    found = amendment(line, text, settled=request.intent.operation == "copy")
-    if found is None:
-        return line
-    clean = found.new is not None and (found.swapped or behaves(line) or len(line.split()) <= _LONGEST_FACT)
-    if found.certain and clean:
-        return found
-    key = "question_replace" if clean else "question_reword"
-    question = world.say(key, old=found.old, line=line, new=found.new or "–")
-    if question not in answers:
-        raise DeclinedError(question)
-    answer = answers[question].strip(" .!\"'«»“”„")
+    found = amendment(line, text, near, new=request.intent.operation == "copy")
+    if found is None or (found.certain and found.new is not None):
+        return found or line
+    several = [found, *found.others]
+    while True:
+        key = "question_several" if several[1:] else "question_reword" if several[0].new is None else "question_replace"
+        old = " ".join(f"{n}. «{one.old}»" for n, one in enumerate(several, 1)) if several[1:] else several[0].old
+        question = world.say(key, old=old, line=line, new=several[0].new or "–")
+        answer = dict(request.clarifications).get(question, "").strip(" .!\"'«»“”„")
+        settled = _chosen(without_braces(answer), line, several) if answer else None
+        if settled is None:
+            raise DeclinedError(question)
+        if isinstance(settled, str) or settled.new is not None:
+            return settled
+        several = [settled]
+
+
+def _chosen(answer: str, line: str, several: Sequence[Amendment]) -> Amendment | str | None:
+    """What an answer to the question about these sentences says; None where it leaves it open."""
     if words("to_keep_both").fullmatch(answer):
         return line
-    if clean and words("to_replace").fullmatch(answer):
-        return found
+    if words("to_replace").fullmatch(answer):
+        return several[0] if len(several) == 1 and several[0].new is not None else None
+    number = re.fullmatch(r"\D{0,12}(\d)\W*", answer) if several[1:] else None
+    meant = [one for n, one in enumerate(several, 1) if (number and int(number[1]) == n) or answer in one.old]
+    if len(meant) == 1:
+        return replace(meant[0], others=())
+    # Another sentence is one about the same thing: an answer to something else gets into no prompt.
+    about = [one for one in several if relates(answer, one.old) or (relates(answer, line) and not several[1:])]
+    if len(about) != 1 or any(words(name).search(answer) for name in ("to_replace", "to_keep_both")):
+        return None
     # "65 euros" says what changes in the sentence.
-    value = amendment(without_braces(answer), found.old, settled=True)
-    return replace(found, new=value.new if value and value.swapped else without_braces(answers[question]), adds=False)
+    value = amendment(answer, about[0].old)
+    if value and value.certain and value.new is not None:
+        return replace(about[0], new=value.new, others=())
+    return replace(about[0], new=ended(answer, about[0].old), others=()) if prompt.says_enough(answer) else None
 
 
 def _with(text: str, change: Amendment) -> str:

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, MARKS, NUMBER_WORDS, pattern, table
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, MARKS, NUMBER_WORDS, pattern, rows, table
 
 #: What turns a mention into its opposite, in front of it or right behind it.
 _NOT_BEFORE, _NOT_BEHIND, _CLAUSE = (pattern("text", name) for name in ("not_before", "not_behind", "clause"))
@@ -13,6 +13,7 @@ _NOT_BEFORE, _NOT_BEHIND, _CLAUSE = (pattern("text", name) for name in ("not_bef
 _OURS, _TELLS, _NEVER, _OPENED, _ACTS = (
     pattern("facts", name) for name in ("ours", "tells", "never", "opened", "acts")
 )
+_SAID, _SAYS = pattern("about", "saying"), [pattern("about", name) for name in ("says", "greeting", "closing")]
 _SENTENCE = re.compile(r"[.!?。！？](?=\s|$)|[;\n]|(?<=[。！？])")
 #: "Send a GET to https://..." is a request.
 _REQUEST = re.compile(r"\b(?:GET|POST|PUT|DELETE|PATCH)\b[^\n]*?://")
@@ -24,10 +25,7 @@ _LOOK_BACK = 80
 _QUOTED = re.compile(
     r"\"([^\"\n]{1,400})\"|“([^”\n]{1,400})”|„([^“”\n]{1,400})[“”]|«\s*([^»\n]{1,400}?)\s*»|'([^'\n]{1,80})'(?!\w)|「([^」\n]{1,400})」"
 )
-_SCRIPTS = {
-    "ja": r"[\u3040-\u30ff]", "ko": r"[\uac00-\ud7af]", "zh": r"[\u4e00-\u9fff]", "ru": r"[\u0400-\u04ff]",
-    "ar": r"[\u0600-\u06ff]", "hi": r"[\u0900-\u097f]",
-}  # fmt: skip
+_SCRIPTS = {row["code"]: row["letters"] for row in rows("scripts")}
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,9 @@ def quoted(text: str) -> list[str]:
 
 
 def quoted_spans(text: str) -> list[tuple[int, int]]:
-    return [match.span() for match in _QUOTED.finditer(text)]
+    """Where a text quotes, or says behind a colon what is to be said word for word ("end with: Questions? Call 5")."""
+    said = [match.span("said") for match in _SAID.finditer(text) if any(one.search(match["lead"]) for one in _SAYS)]
+    return said + [match.span() for match in _QUOTED.finditer(text) if not any(a <= match.start() < b for a, b in said)]
 
 
 def detect_language(text: str) -> str:

@@ -9,18 +9,12 @@ from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.reasoning.rules.design.values import Said, topic_of
 from flowise_dev_agent.reasoning.rules.design.world import World
+from flowise_dev_agent.reasoning.rules.language.lexicon import constants
 from flowise_dev_agent.reasoning.rules.language.text import squeeze
 from flowise_dev_agent.sanitize import shortened
 
 #: Type or category -> the phrase for what it is there for.
-_PURPOSES: Final = {
-    "conversationChain": "ending_chat", "conversationalRetrievalQAChain": "ending_documents",
-    "llmChain": "ending_chain", "startAgentflow": "start", "conditionAgentAgentflow": "route",
-    "humanInputAgentflow": "human", "Chat Models": "model", "Memory": "memory",
-    "Agents": "ending_agent", "Prompts": "prompt",
-    "Output Parsers": "parser", "Document Loaders": "loader", "Text Splitters": "splitter", "Vector Stores": "store",
-    "Embeddings": "embeddings", "Moderation": "moderation", "Tools": "tool",
-}  # fmt: skip
+_PURPOSES: Final = constants("purposes")
 _SEARCHES: Final = frozenset({"serpAPI", "serper", "braveSearchAPI", "googleCustomSearch", "exaSearch", "searXNG"})
 _MOST_QUESTIONS, _LONGEST_VALUE, _LONGEST_QUOTE = 6, 300, 160
 
@@ -48,18 +42,10 @@ def told(design: Design, nodes: Mapping[str, NodeSchema], said: Said, world: Wor
     """The design with its steps, tests, criteria and placeholders. `nodes` are all that it is about."""
     labels = [node.label or nodes[node.node_id].label for node in design.nodes if not node.existing]
     tests = [TestCase(id=f"t{n}", turns=turns) for n, turns in enumerate(_questions(said, nodes, world), start=1)]
-    criteria = [
-        Criterion(id=f"c{n}", text=text, tests=[test.id for test in tests])
-        for n, text in enumerate(_criteria(said, nodes, world), start=1)
-    ]
-    return design.model_copy(
-        update={
-            "steps": [*design.steps, *steps(labels, design, world)],
-            "tests": tests,
-            "criteria": criteria,
-            "placeholders": placeholders(design.values),
-        }
-    )
+    ids, found = [test.id for test in tests], enumerate(_criteria(said, nodes, world), start=1)
+    criteria = [Criterion(id=f"c{n}", text=text, tests=ids) for n, text in found]
+    more = {"tests": tests, "criteria": criteria, "placeholders": placeholders(design.values)}
+    return design.model_copy(update={**more, "steps": [*design.steps, *steps(labels, design, world)]})
 
 
 def steps(added: Sequence[str], design: Design, world: World) -> list[str]:
@@ -84,8 +70,7 @@ def _questions(said: Said, nodes: Mapping[str, NodeSchema], world: World) -> lis
     """What to ask the flow, turn by turn: what the person named, each once."""
     reading, names = said.reading, {schema.name for schema in nodes.values()}
     if "llmChain" in names:
-        french = "French" in said.prompt and not reading.structured
-        return [[world.say("test_translate" if french else "test_task")]]
+        return [[world.say("test_task")]]
     found = [[world.say("test_documents", topic=topic)] for topic in _topics(said, world)]
     found += [[world.say(f"test_{name}")] for name in ("calculator", "currentDateTime") if name in names]
     if names & _SEARCHES:
