@@ -1,6 +1,8 @@
-"""A typed client of the service's HTTP API."""
+"""A typed client of the service's HTTP API, with and without async."""
 
-from flowise_dev_agent.client.client import RUN_END_EVENTS, AgentClient
+from flowise_dev_agent.client.blocking import SyncAgentClient
+from flowise_dev_agent.client.client import AgentClient
 from flowise_dev_agent.client.errors import ServiceError, ServiceUnreachableError
+from flowise_dev_agent.client.events import RUN_END_EVENTS
 
-__all__ = ["RUN_END_EVENTS", "AgentClient", "ServiceError", "ServiceUnreachableError"]
+__all__ = ["RUN_END_EVENTS", "AgentClient", "ServiceError", "ServiceUnreachableError", "SyncAgentClient"]

@@ -1,51 +1,33 @@
-"""Calls for whoever runs the service: keys, the ledger, patterns, what is known of servers."""
+"""Calls for whoever runs the service: keys, the ledger, how the service is."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 from uuid import UUID
 
-from flowise_dev_agent.client.transport import Http, problem_of, read_answer
+from flowise_dev_agent.client.transport import Http, given, problem_of, read_answer
 
 if TYPE_CHECKING:
-    # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
+    # Loaded by the methods that read them.
     from flowise_dev_agent.contracts.audit import AuditPage, AuditReport, ErasedWords
-    from flowise_dev_agent.contracts.keys import KeyList, MadeKey, NewKey
-    from flowise_dev_agent.contracts.node_artifacts import ArtifactPage, Memory
-    from flowise_dev_agent.runtime.admin.knowledge import KnowledgeList, RefreshView
+    from flowise_dev_agent.contracts.keys import CallerView, KeyList, MadeKey, NewKey
+    from flowise_dev_agent.runtime.admin.health import HealthView, InfoView, ReadyView
+    from flowise_dev_agent.runtime.admin.public_settings import PublicSettings
 
 
 class AdminCalls(Http):
     """What a client can do besides sessions and flows."""
 
-    async def memory_artifacts(self, memory_id: int, *, limit: int = 50, offset: int = 0) -> "ArtifactPage":
-        """When a pattern was kept and used."""
-        from flowise_dev_agent.contracts.node_artifacts import ArtifactPage
-
-        params = {"limit": limit, "offset": offset}
-        return read_answer(ArtifactPage, await self._call("GET", f"/memories/{memory_id}/artifacts", params=params))
-
-    async def memories(self, query: str = "", *, memory_id: int | None = None, limit: int = 50) -> "Sequence[Memory]":
-        """Patterns: one, those that fit words, or the most successful ones."""
-        from flowise_dev_agent.contracts.node_artifacts import Memory
-
-        given = {"q": query or None, "id": memory_id, "limit": limit}
-        params = {name: value for name, value in given.items() if value is not None}
-        found = await self._call("GET", "/patterns", params=params)
-        return [
-            Memory(
-                memory_id=row["id"],
-                text=row["requirement"],
-                **{name: row[name] for name in ("name", "instance", "success_count", "failure_count")},
-            )
-            for row in found["patterns"]
-        ]
-
     async def keys(self) -> "KeyList":
         """All keys of people and programs, newest first."""
         from flowise_dev_agent.contracts.keys import KeyList
 
-        return read_answer(KeyList, await self._call("GET", "/keys"))
+        return await self._get(KeyList, "/keys")
+
+    async def current_key(self) -> "CallerView":
+        """Whose key the calls of this client come with, and what it may do."""
+        from flowise_dev_agent.contracts.keys import CallerView
+
+        return await self._get(CallerView, "/keys/current")
 
     async def create_key(self, new: "NewKey") -> "MadeKey":
         """Make a key; the answer is the only one that has it."""
@@ -64,17 +46,17 @@ class AdminCalls(Http):
         """End a key at once."""
         await self._call("DELETE", f"/keys/{key_id}")
 
+    # --- the ledger --------------------------------------------------------------------------------------------------
+
     async def audit(self, *, limit: int = 100, cursor: int | None = None, **which: Any) -> "AuditPage":
         """Answers and writes, newest first; filters are `session`, `flow`, `person`, `action`, `since`, `until`."""
         from flowise_dev_agent.contracts.audit import AuditPage
 
-        params = {"limit": limit, "cursor": cursor, **which}
-        given = {name: value for name, value in params.items() if value is not None}
-        return read_answer(AuditPage, await self._call("GET", "/audit", params=given))
+        return await self._get(AuditPage, "/audit", limit=limit, cursor=cursor, **which)
 
     async def audit_export(self, format_: str = "jsonl", **which: Any) -> AsyncGenerator[str]:
         """All rows that the filters let through, oldest first, as pieces of a JSON Lines or CSV file."""
-        params = {name: value for name, value in {"format": format_, **which}.items() if value is not None}
+        params = given({"format": format_, **which})
         with self._in_words():
             async with self._http.stream("GET", "/audit/export", params=params) as response:
                 if response.is_error:
@@ -87,29 +69,45 @@ class AdminCalls(Http):
         """Check that every row of the ledger is there as it was written."""
         from flowise_dev_agent.contracts.audit import AuditReport
 
-        params = {"session": str(session_id)} if session_id else {}
-        return read_answer(AuditReport, await self._call("GET", "/audit/verify", params=params))
+        return await self._get(AuditReport, "/audit/verify", session=str(session_id) if session_id else None)
 
     async def erase_audit_words(self, *, session_id: UUID | None = None, person: str | None = None) -> "ErasedWords":
         """Erase what was said in a session, by a person, or both."""
         from flowise_dev_agent.contracts.audit import ErasedWords
 
-        given = {"session": str(session_id) if session_id else None, "person": person}
-        params = {name: value for name, value in given.items() if value is not None}
+        params = given({"session": str(session_id) if session_id else None, "person": person})
         return read_answer(ErasedWords, await self._call("DELETE", "/audit/words", params=params))
 
-    async def health(self) -> dict[str, Any]:
-        """What the service runs on."""
-        return await self._call("GET", "/health")
+    # --- the service -------------------------------------------------------------------------------------------------
 
-    async def knowledge(self) -> "KnowledgeList":
-        """What is known of each Flowise server, and the last refresh."""
-        from flowise_dev_agent.runtime.admin.knowledge import KnowledgeList
+    async def health(self) -> "HealthView":
+        """What the service runs on, and whether each part answers."""
+        from flowise_dev_agent.runtime.admin.health import HealthView
 
-        return read_answer(KnowledgeList, await self._call("GET", "/knowledge"))
+        return await self._get(HealthView, "/health")
 
-    async def refresh(self, instance: str) -> "RefreshView":
-        """Have the service read a Flowise server again; `knowledge` shows how far it is."""
-        from flowise_dev_agent.runtime.admin.knowledge import RefreshView
+    async def info(self) -> "InfoView":
+        """The version, the model that plans, and a model in reach of the service."""
+        from flowise_dev_agent.runtime.admin.health import InfoView
 
-        return read_answer(RefreshView, await self._call("POST", f"/knowledge/{quote(instance, safe='')}/refresh"))
+        return await self._get(InfoView, "/info")
+
+    async def service_settings(self) -> "PublicSettings":
+        """How the service is set up, without secrets."""
+        from flowise_dev_agent.runtime.admin.public_settings import PublicSettings
+
+        return await self._get(PublicSettings, "/settings")
+
+    async def ready(self) -> "ReadyView":
+        """Whether the service takes new work; a `ServiceError` when it does not."""
+        from flowise_dev_agent.runtime.admin.health import ReadyView
+
+        return await self._get(ReadyView, "/ready")
+
+    async def live(self) -> None:
+        """Return when the process answers."""
+        await self._call("GET", "/live")
+
+    async def metrics(self) -> str:
+        """What the service counts, in the format of Prometheus."""
+        return (await self._answered("GET", "/metrics")).text

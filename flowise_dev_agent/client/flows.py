@@ -1,18 +1,17 @@
-"""Calls about flows: read, write, check and test them, their versions, and what they can be made of."""
+"""Calls about flows: find, read, write, check and test them, and talk to them."""
 
 import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
 from uuid import UUID
 
 from pydantic import BaseModel
 
-from flowise_dev_agent.client.transport import Http, read_answer
+from flowise_dev_agent.client.transport import Http, given, read_answer
 
 if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
-    from flowise_dev_agent.contracts.change import FlowChange, SessionChange
+    from flowise_dev_agent.contracts.chat import ChatQuestion
     from flowise_dev_agent.contracts.flow_tests import FlowTestView, TestFlow, ValidatedFlow, ValidateFlow
     from flowise_dev_agent.contracts.flow_writes import (
         ApplyToFlow,
@@ -22,51 +21,67 @@ if TYPE_CHECKING:
         ImportFlow,
         PromoteFlow,
     )
-    from flowise_dev_agent.contracts.nodes import NodeOptions, NodeTypeDetails, NodeTypePage
-    from flowise_dev_agent.contracts.versions import NumberedVersions
-    from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
-    from flowise_dev_agent.runtime.flows.version_history import RolledBack, VersionDiff, VersionList
-    from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary
+    from flowise_dev_agent.contracts.turns import Conversation
+    from flowise_dev_agent.contracts.verdict import Trace
+    from flowise_dev_agent.runtime.flows.chat import ChatAnswer
+    from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary, FlowView
 
 _POLL_SECS: Final = 1.0
 
 
 class FlowCalls(Http):
-    """What a client can do with flows."""
+    """What a client can do with flows. `chatflow_id` is a UUID, `instance` a Flowise server by its name in the service,
+    the default one when left out."""
 
-    async def change(self, session_id: UUID) -> "SessionChange | None":
-        """What the session does to its flow; None before there is anything to see."""
-        from flowise_dev_agent.contracts.change import SessionChange
-
-        change = await self._call("GET", f"/sessions/{session_id}/change")
-        return read_answer(SessionChange, change) if change else None
-
-    async def find_flows(self, query: str = "", *, instance: str | None = None, limit: int = 20) -> "FlowPage":
+    async def find_flows(
+        self,
+        query: str = "",
+        *,
+        instance: str | None = None,
+        drafts: bool = False,
+        limit: int = 20,
+        cursor: str | None = None,
+    ) -> "FlowPage":
         """Flows of a server by words; without any those changed last."""
         from flowise_dev_agent.runtime.flows.views import FlowPage
 
-        return read_answer(FlowPage, await self._find("/flows", query, instance, limit))
+        params = {"query": query, "instance": instance, "drafts": "true" if drafts else None}
+        return await self._get(FlowPage, "/flows", **params, limit=limit, cursor=cursor)
 
     async def flow_summary(self, chatflow_id: str, *, instance: str | None = None) -> "FlowSummary":
-        """A flow in words. `chatflow_id` is a UUID."""
+        """A flow in words."""
         from flowise_dev_agent.runtime.flows.views import FlowSummary
 
-        params = {"instance": instance} if instance else {}
-        return read_answer(FlowSummary, await self._call("GET", f"/flows/{chatflow_id}/summary", params=params))
+        return await self._get(FlowSummary, f"/flows/{chatflow_id}/summary", instance=instance)
+
+    async def flow_graph(self, chatflow_id: str, *, instance: str | None = None) -> "FlowView":
+        """A flow to be drawn."""
+        from flowise_dev_agent.runtime.flows.views import FlowView
+
+        return await self._get(FlowView, f"/flows/{chatflow_id}/graph", instance=instance)
+
+    async def flow_conversation(
+        self, chatflow_id: str, *, instance: str | None = None, limit: int = 10, cursor: str | None = None
+    ) -> "Conversation":
+        """The sessions on a flow as one conversation, newest last."""
+        from flowise_dev_agent.contracts.turns import Conversation
+
+        path = f"/flows/{chatflow_id}/conversation"
+        return await self._get(Conversation, path, instance=instance, limit=limit, cursor=cursor)
 
     async def export_flow(self, chatflow_id: str, *, instance: str | None = None) -> "FlowDocument":
-        """A flow with everything in it. `chatflow_id` is a UUID, here and below."""
+        """A flow with everything in it."""
         from flowise_dev_agent.contracts.flow_writes import FlowDocument
 
-        params = {"instance": instance} if instance else {}
-        return FlowDocument.model_validate(await self._call("GET", f"/flows/{chatflow_id}/export", params=params))
+        return await self._get(FlowDocument, f"/flows/{chatflow_id}/export", instance=instance)
 
     async def flow_ops(self, chatflow_id: str, *, instance: str | None = None) -> "FlowOps":
         """The ops that build a flow."""
         from flowise_dev_agent.contracts.flow_writes import FlowOps
 
-        params = {"instance": instance} if instance else {}
-        return FlowOps.model_validate(await self._call("GET", f"/flows/{chatflow_id}/ops", params=params))
+        return await self._get(FlowOps, f"/flows/{chatflow_id}/ops", instance=instance)
+
+    # --- writes ------------------------------------------------------------------------------------------------------
 
     async def import_flow(
         self, flow: "ImportFlow", *, instance: str | None = None, wait: float = 0, idempotency_key: str | None = None
@@ -92,13 +107,27 @@ class FlowCalls(Http):
         """Copy a flow to another server, or over a flow there."""
         return await self._write(f"/flows/{chatflow_id}/promote", promotion, wait, idempotency_key)
 
+    async def _write(
+        self, path: str, body: BaseModel, wait: float, idempotency_key: str | None, instance: str | None = None
+    ) -> "FlowWriteResult":
+        from flowise_dev_agent.contracts.flow_writes import FlowWriteResult
+
+        # Whole, since an op says by a default which one it is.
+        sent = body.model_dump(mode="json")
+        return read_answer(FlowWriteResult, await self._post(path, sent, wait, idempotency_key, instance))
+
+    # --- checks, tests and conversations -----------------------------------------------------------------------------
+
     async def validate_flow(self, flow: "ValidateFlow", *, instance: str | None = None) -> "ValidatedFlow":
         """What the service finds wrong with a flow."""
         from flowise_dev_agent.contracts.flow_tests import ValidatedFlow
 
-        params = {"instance": instance} if instance else {}
         body = flow.model_dump(mode="json", exclude_unset=True)
-        return read_answer(ValidatedFlow, await self._call("POST", "/flows/validate", params=params, json=body))
+        # It writes nothing.
+        found = await self._call(
+            "POST", "/flows/validate", params=given({"instance": instance}), json=body, repeatable=True
+        )
+        return read_answer(ValidatedFlow, found)
 
     async def test_flow(
         self, test: "TestFlow", chatflow_id: str | None = None, *, instance: str | None = None, wait: float = 0
@@ -107,9 +136,9 @@ class FlowCalls(Http):
         from flowise_dev_agent.contracts.flow_tests import FlowTestView
 
         path = f"/flows/{chatflow_id}/test" if chatflow_id else "/flows/test"
-        params = {"instance": instance} if instance else {}
         body = test.model_dump(mode="json", exclude_unset=True)
-        view = read_answer(FlowTestView, await self._call("POST", path, params=params, json=body))
+        answer = await self._call("POST", path, params=given({"instance": instance}), json=body)
+        view = read_answer(FlowTestView, answer)
         with suppress(TimeoutError):
             async with asyncio.timeout(wait):
                 while not view.is_over:
@@ -121,88 +150,24 @@ class FlowCalls(Http):
         """A test of a flow."""
         from flowise_dev_agent.contracts.flow_tests import FlowTestView
 
-        return read_answer(FlowTestView, await self._call("GET", f"/tests/{test_id}"))
+        return await self._get(FlowTestView, f"/tests/{test_id}")
 
-    async def search_catalogue(self, query: str, *, instance: str | None = None, limit: int = 10) -> "CatalogueHits":
-        """Node types and templates of a server by words."""
-        from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
+    async def test_trace(self, test_id: UUID, sha256: str) -> "Trace":
+        """What happened inside the flow during a trial of such a test (`trace_sha256`)."""
+        from flowise_dev_agent.contracts.verdict import Trace
 
-        return read_answer(CatalogueHits, await self._find("/knowledge/search", query, instance, limit))
+        return await self._get(Trace, f"/tests/{test_id}/traces/{sha256}")
 
-    async def node_types(
-        self,
-        query: str = "",
-        *,
-        category: str | None = None,
-        instance: str | None = None,
-        limit: int = 50,
-        cursor: str | None = None,
-    ) -> "NodeTypePage":
-        """Node types of a server, a page of them."""
-        from flowise_dev_agent.contracts.nodes import NodeTypePage
+    async def ask_flow(
+        self, chatflow_id: str, question: "ChatQuestion", *, instance: str | None = None
+    ) -> "ChatAnswer":
+        """Ask a flow, fill in its form, or decide where it waits for a person."""
+        from flowise_dev_agent.runtime.flows.chat import ChatAnswer
 
-        given = {"q": query, "category": category, "instance": instance, "limit": limit, "cursor": cursor}
-        params = {name: value for name, value in given.items() if value is not None}
-        return read_answer(NodeTypePage, await self._call("GET", "/nodes", params=params))
+        body = question.model_dump(mode="json", exclude_unset=True)
+        params = given({"instance": instance})
+        return read_answer(ChatAnswer, await self._call("POST", f"/flows/{chatflow_id}/chat", params=params, json=body))
 
-    async def node_type(self, name: str, *, instance: str | None = None, examples: bool = False) -> "NodeTypeDetails":
-        """A node type with its inputs, and with examples of its use if wanted."""
-        from flowise_dev_agent.contracts.nodes import NodeTypeDetails
-
-        params = ({"instance": instance} if instance else {}) | ({"examples": True} if examples else {})
-        return read_answer(NodeTypeDetails, await self._call("GET", f"/nodes/{quote(name, safe='')}", params=params))
-
-    async def node_options(self, name: str, param: str, *, instance: str | None = None) -> "NodeOptions":
-        """What a param of a node type may be set to."""
-        from flowise_dev_agent.contracts.nodes import NodeOptions
-
-        params = {"instance": instance} if instance else {}
-        path = f"/nodes/{quote(name, safe='')}/options"
-        return read_answer(NodeOptions, await self._call("POST", path, params=params, json={"param": param}))
-
-    async def _write(
-        self, path: str, body: BaseModel, wait: float, idempotency_key: str | None, instance: str | None = None
-    ) -> "FlowWriteResult":
-        from flowise_dev_agent.contracts.flow_writes import FlowWriteResult
-
-        # Whole, since an op says by a default which one it is.
-        sent = body.model_dump(mode="json")
-        return FlowWriteResult.model_validate(await self._post(path, sent, wait, idempotency_key, instance))
-
-    async def flow_versions(
-        self, chatflow_id: str, *, limit: int = 20, before: int | None = None
-    ) -> "NumberedVersions":
-        """The versions of a flow, v1, v2, ..., newest first."""
-        from flowise_dev_agent.contracts.versions import NumberedVersions
-
-        params = {"limit": limit} | ({"before": before} if before else {})
-        return read_answer(NumberedVersions, await self._call("GET", f"/flows/{chatflow_id}/versions", params=params))
-
-    async def compare_flow(self, chatflow_id: str, before: str, after: str = "live") -> "FlowChange":
-        """Two versions of a flow, or one and the flow as it is now."""
-        from flowise_dev_agent.contracts.change import FlowChange
-
-        params = {"before": before, "after": after}
-        return read_answer(FlowChange, await self._call("GET", f"/flows/{chatflow_id}/compare", params=params))
-
-    async def versions(self, session_id: UUID) -> "VersionList":
-        """What a session's flow held before and after each of its writes, oldest first."""
-        from flowise_dev_agent.runtime.flows.version_history import VersionList
-
-        return read_answer(VersionList, await self._call("GET", f"/sessions/{session_id}/versions"))
-
-    async def version_diff(
-        self, session_id: UUID, *, before: str | None = None, after: str | None = None
-    ) -> "VersionDiff":
-        """What differs between two versions of a session, by their labels; the first and the last when left out."""
-        from flowise_dev_agent.runtime.flows.version_history import VersionDiff
-
-        params = {name: label for name, label in {"from": before, "to": after}.items() if label is not None}
-        return read_answer(VersionDiff, await self._call("GET", f"/sessions/{session_id}/diff", params=params))
-
-    async def rollback(self, session_id: UUID, *, version: str | None = None) -> "RolledBack":
-        """Write a version of a session back to its flow; the first one when none is named."""
-        from flowise_dev_agent.runtime.flows.version_history import RolledBack
-
-        params = {"version": version} if version else {}
-        return read_answer(RolledBack, await self._call("POST", f"/sessions/{session_id}/rollback", params=params))
+    async def forget_chat(self, chatflow_id: str, chat_id: str, *, instance: str | None = None) -> None:
+        """Remove such a conversation from Flowise."""
+        await self._call("DELETE", f"/flows/{chatflow_id}/chat/{chat_id}", params=given({"instance": instance}))

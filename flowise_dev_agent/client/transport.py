@@ -1,16 +1,28 @@
 """Requests to the service, and its errors in words: what all calls of the client stand on."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, Final, Self, TypeVar
+from uuid import uuid4
 
 import httpx2
 from pydantic import BaseModel, SecretStr
+from pydantic_core import to_jsonable_python
 
 from flowise_dev_agent.caller import Door, RequestIds
 from flowise_dev_agent.client.errors import ServiceError, ServiceUnreachableError
 
 M = TypeVar("M", bound=BaseModel)
 CONNECT_SECS: Final = 5.0
+#: Events come at least as keep-alive comments; so much silence is a dead connection.
+_STREAM_SILENCE_SECS: Final = 90.0
+#: Before the first repetition; twice as long before each further one.
+PAUSE_SECS: Final = 0.2
+#: A service that asks for a longer pause is not waited for.
+_LONGEST_PAUSE_SECS: Final = 5.0
+#: The service or its database is away for a moment; too many requests.
+_PASSING: Final = frozenset({429, 503})
 
 
 class Http:
@@ -22,6 +34,7 @@ class Http:
         api_key: SecretStr | None = None,
         *,
         timeout: float = 30.0,
+        retries: int = 2,
         reconnects: int = 30,
         transport: httpx2.AsyncBaseTransport | None = None,
         door: Door = "rest",
@@ -29,6 +42,7 @@ class Http:
         owner: str | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
+        self._retries = retries
         self._reconnects = reconnects
         self._timeout = timeout
         headers = {"X-Door": door}
@@ -55,6 +69,10 @@ class Http:
         """Close the connections."""
         await self._http.aclose()
 
+    async def _get(self, model: type[M], path: str, **params: Any) -> M:
+        """What is at a path; a param that is None is left out."""
+        return read_answer(model, await self._call("GET", path, params=given(params)))
+
     async def _post(
         self,
         path: str,
@@ -63,21 +81,62 @@ class Http:
         idempotency_key: str | None,
         instance: str | None = None,
     ) -> Any:
-        headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
-        params = {"wait": wait} | ({"instance": instance} if instance else {})
-        timeout = httpx2.Timeout(self._timeout + wait, connect=CONNECT_SECS)
-        return await self._call("POST", path, json=body, params=params, headers=headers, timeout=timeout)
+        """The answer to a request that starts something: with a key, it can be repeated and starts it once."""
+        return await self._call(
+            "POST",
+            path,
+            json=body,
+            params=given({"wait": wait, "instance": instance}),
+            headers={"Idempotency-Key": idempotency_key or uuid4().hex},
+            timeout=httpx2.Timeout(self._timeout + wait, connect=CONNECT_SECS),
+            repeatable=True,
+        )
 
-    async def _find(self, path: str, query: str, instance: str | None, limit: int) -> Any:
-        given = {"query": query, "instance": instance, "limit": limit}
-        return await self._call("GET", path, params={name: value for name, value in given.items() if value is not None})
+    async def _call(self, method: str, path: str, *, repeatable: bool | None = None, **options: Any) -> Any:
+        response = await self._answered(method, path, repeatable=repeatable, **options)
+        return response.json() if response.content else None
 
-    async def _call(self, method: str, path: str, **options: Any) -> Any:
-        with self._in_words():
-            response = await self._http.request(method, path, **options)
+    async def _answered(
+        self, method: str, path: str, *, repeatable: bool | None = None, **options: Any
+    ) -> httpx2.Response:
+        """The response to a request, which is sent again for what passes if that changes nothing twice."""
+        left = self._retries if repeatable or (repeatable is None and method != "POST") else 0
+        pause = PAUSE_SECS
+        while True:
+            try:
+                with self._in_words():
+                    response = await self._http.request(method, path, **options)
+            except ServiceUnreachableError:
+                if not left:
+                    raise
+            else:
+                asked = _asked_pause(response)
+                if response.status_code not in _PASSING or not left or asked > _LONGEST_PAUSE_SECS:
+                    break
+                pause = max(pause, asked)
+            left -= 1
+            await asyncio.sleep(pause)
+            pause *= 2
         if response.is_error:
             raise problem_of(response)
-        return response.json() if response.content else None
+        return response
+
+    @asynccontextmanager
+    async def _frames(self, method: str, path: str, **options: Any) -> AsyncGenerator[AsyncIterator[str]]:
+        """The data of each event of a stream."""
+        timeout = httpx2.Timeout(_STREAM_SILENCE_SECS, connect=CONNECT_SECS)
+        with self._in_words():
+            async with self._http.stream(method, path, timeout=timeout, **options) as response:
+                if response.is_error:
+                    await response.aread()
+                    raise problem_of(response)
+
+                async def frames() -> AsyncIterator[str]:
+                    async for frame in httpx2.EventSource(response):
+                        if frame.data:
+                            yield frame.data
+
+                yield frames()
 
     def _in_words(self) -> "_InWords":
         return _InWords(self.base_url)
@@ -97,6 +156,32 @@ class _InWords:
                 f"No service answers at {self._base_url} ({type(error).__name__}).",
                 hint="Start it with `flowise-dev-agent serve`, or name another address with --url.",
             ) from error
+
+
+def given(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def with_secrets(body: BaseModel) -> Any:
+    """A body as JSON that has the secrets themselves, which a model writes as asterisks."""
+
+    def opened(value: Any) -> Any:
+        match value:
+            case SecretStr():
+                return value.get_secret_value()
+            case dict():
+                return {name: opened(item) for name, item in value.items()}
+            case _:
+                return value
+
+    return to_jsonable_python(opened(body.model_dump(exclude_unset=True)))
+
+
+def _asked_pause(response: httpx2.Response) -> float:
+    """The seconds that the service asks to wait."""
+    asked = response.headers.get("retry-after", "0")
+    return float(asked) if asked.isdecimal() else 0.0
 
 
 def read_answer(model: type[M], body: Any) -> M:

@@ -32,7 +32,7 @@ async def difference(session_id: str, ctx: ToolContext) -> str:
 
 async def summary(session_id: str, ctx: ToolContext) -> str:
     """A session on one page: requirement, change, questions with answers, writes, tests, cost."""
-    return shortened_text([await client_of(ctx).summary(_id(session_id))])
+    return shortened_text([(await client_of(ctx).summary(_id(session_id))).summary])
 
 
 async def chatflow(chatflow_id: str, ctx: ToolContext) -> str:

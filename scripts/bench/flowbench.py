@@ -72,7 +72,7 @@ async def main(
         FlowiseClient(str(instance.endpoint), instance.api_key) as flowise,
         credentials_api(settings) as credentials,
     ):
-        engine = (await agent.health())["reasoning"]["engine"]
+        engine = (await agent.health()).reasoning.engine
 
         async def one(case: Mapping[str, Any]) -> Result:
             async with slots:

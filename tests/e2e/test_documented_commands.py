@@ -23,16 +23,19 @@ NOT_RUN = {
     "docker": "needs Docker; test_compose.py reads the file",
     "checkout": "runs the tests that this one is among, or the checks of the sources",
     "approve": "each line is for another moment: test_approval_from_ci.py runs them",
+    "domain": "a part of a package: test_example_domain.py runs such a one",
     "desktop": "configures a program of somebody else",
 }
 #: Run in this order, by one reader: the later ones go on with the flow that the README has built.
-FOLLOWED = [ROOT / "README.md", ROOT / "docs" / "api.md", ROOT / "docs" / "ci.md"]
+FOLLOWED = [ROOT / "README.md", *(ROOT / "docs" / name for name in ("api.md", "ci.md", "client.md"))]
+#: Fences without a language are commands as well.
+RUN = {"", "bash", "python"}
 OPS = [{"op_type": "SetParam", "node_id": "chatOpenAI_0", "param_name": "temperature", "value": 0.3}]
 TESTS = [{"turns": ["My name is Ada.", "What is my name?"], "expect": {"excludes": ["Bob"]}}]
 
 
 def test_every_fence_of_commands_is_run_or_says_why_not() -> None:
-    found = [(page, reason) for page in PAGES for reason, language, _ in fences(page) if language in {"", "bash"}]
+    found = [(page, reason) for page in PAGES for reason, language, _ in fences(page) if language in RUN]
     left_out = {reason for _, reason in found if reason}
     assert left_out == set(NOT_RUN)
     assert {page for page, reason in found if reason is None} == set(FOLLOWED)
@@ -104,8 +107,11 @@ async def test_the_commands_of_the_readme_and_the_pages_do_what_they_say(
 
 def runnable(page: Path) -> list[Command]:
     """The commands of a page that are run."""
-    fenced = [text for reason, language, text in fences(page) if language in {"", "bash"} and reason is None]
-    return [command for text in fenced for command in commands(text)]
+    found: list[Command] = []
+    for reason, language, text in fences(page):
+        if reason is None and language in RUN:
+            found += [Command(f"python - <<'END'\n{text}END")] if language == "python" else commands(text)
+    return found
 
 
 async def copy_of(chatflow_id: str, flowise_client: FlowiseClient) -> str:

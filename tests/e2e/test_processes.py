@@ -91,7 +91,8 @@ async def test_a_session_is_cancelled_at_once_while_its_model_hangs(hanging: tup
         assert (view.status, view.outcome) == ("cancelled", "cancelled")
 
         async def idle() -> bool:
-            return (await client.health())["worker"]["runs"] == 0
+            worker = (await client.health()).worker
+            return worker is not None and worker.runs == 0
 
         await until(idle, 3, "the run has ended")
         assert time.monotonic() - began < 3

@@ -74,7 +74,8 @@ async def serves(dsn: str, direct_dsn: str, folder: Path, *, sessions: int) -> l
             async with AgentClient(apis[0].process.url) as client, AgentClient(apis[1].process.url) as other:
                 await asyncio.gather(*(_accepted(client, other) for _ in range(sessions)))
                 health = await other.health()
-                assert (health["feed"], health["worker"], health["queue"]["workers"]) == ("listening", None, 2)
+                assert health.queue is not None
+                assert (health.feed, health.worker, health.queue.workers) == ("listening", None, 2)
             assert await asyncio.gather(*(one.healthy() for one in made)) == [True] * 4
             metrics = [await worker.metrics() for worker in workers]
             assert await asyncio.gather(*(one.process.stop() for one in made)) == [0] * 4

@@ -7,12 +7,16 @@ from uuid import UUID
 import httpx2
 import pytest
 from pydantic import SecretStr
+from pydantic.networks import HttpUrl
 
-from flowise_dev_agent.client import AgentClient, ServiceError, ServiceUnreachableError
-from flowise_dev_agent.client import client as client_module
+from flowise_dev_agent.client import AgentClient, ServiceError, ServiceUnreachableError, SyncAgentClient
+from flowise_dev_agent.client import events as events_module
+from flowise_dev_agent.client import transport as transport_module
+from flowise_dev_agent.contracts.connections import ConnectFlowise
 from flowise_dev_agent.contracts.flow_writes import ApplyToFlow, ImportFlow, PromoteFlow
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.patch import SetLabel
+from flowise_dev_agent.runtime.admin.credentials import NewCredential
 from tests.unit.api.service_double import WRITE, event, view, written
 
 SESSION = UUID(int=1)
@@ -22,7 +26,8 @@ Handler = Callable[[httpx2.Request], httpx2.Response]
 
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_module, "_RECONNECT_SECS", 0)
+    monkeypatch.setattr(events_module, "_RECONNECT_SECS", 0)
+    monkeypatch.setattr(transport_module, "PAUSE_SECS", 0)
 
 
 def client(handler: Handler, key: str | None = None, *, reconnects: int = 30) -> AgentClient:
@@ -235,3 +240,114 @@ async def test_wait_gives_the_session_as_it_is_when_time_is_over() -> None:
 
     async with client(handler) as agent:
         assert (await agent.wait(SESSION, timeout=0.05)).status == "in_progress"
+
+
+async def test_secrets_are_sent_as_they_are() -> None:
+    seen: list[httpx2.Request] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        return httpx2.Response(400, json={"detail": "Seen."})
+
+    async with client(handler) as agent:
+        for call in (
+            agent.create_credential(NewCredential(name="n", type="t", fields={"key": SecretStr("k1")})),
+            agent.connect_flowise(ConnectFlowise(endpoint=HttpUrl("http://flowise:3000"), api_key=SecretStr("k2"))),
+        ):
+            with pytest.raises(ServiceError, match="Seen"):
+                await call
+    assert [json.loads(one.content) for one in seen] == [
+        {"name": "n", "type": "t", "fields": {"key": "k1"}},
+        {"endpoint": "http://flowise:3000/", "api_key": "k2"},
+    ]
+
+
+# --- repetitions -----------------------------------------------------------------------------------------------------
+
+BUSY = {"code": "unavailable", "detail": "The service is stopping."}
+
+
+async def test_a_call_that_starts_nothing_is_repeated_while_the_service_is_away() -> None:
+    answers = [httpx2.ConnectError("down"), httpx2.Response(503, json=BUSY), settled()]
+
+    def handler(_: httpx2.Request) -> httpx2.Response:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async with client(handler) as agent:
+        assert (await agent.get(SESSION)).status == "pending_interrupt"
+    assert answers == []
+
+
+async def test_a_start_is_repeated_under_one_key_so_that_it_starts_once() -> None:
+    answers = [httpx2.Response(503, json=BUSY), settled()]
+    keys: list[str] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        keys.append(request.headers["idempotency-key"])
+        return answers.pop(0)
+
+    async with client(handler) as agent:
+        await agent.start(StartSession(requirement="r"))
+    assert len(keys) == 2
+    assert len(set(keys)) == 1
+
+
+@pytest.mark.parametrize(
+    ("problem", "header"),
+    [(503, None), (409, None), (429, "3600")],
+    ids=["still away", "a conflict", "a long pause"],
+)
+async def test_what_does_not_pass_is_said(problem: int, header: str | None) -> None:
+    seen: list[httpx2.Request] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        return httpx2.Response(problem, json=BUSY, headers={"retry-after": header} if header else {})
+
+    async with client(handler) as agent:
+        with pytest.raises(ServiceError, match="stopping"):
+            await agent.get(SESSION)
+    assert len(seen) == (3 if problem == 503 else 1)
+
+
+async def test_a_call_that_could_do_something_twice_is_not_repeated() -> None:
+    seen: list[httpx2.Request] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        raise httpx2.ReadError("cut")
+
+    async with client(handler) as agent:
+        with pytest.raises(ServiceUnreachableError):
+            await agent.rollback(SESSION)
+    assert len(seen) == 1
+
+
+# --- without async ---------------------------------------------------------------------------------------------------
+
+
+def test_calls_without_async_give_the_same_answers_and_errors() -> None:
+    answers = [settled(), httpx2.Response(404, json={"code": "session_not_found", "detail": "No."})]
+    transport = httpx2.MockTransport(lambda _: answers.pop(0))
+    with SyncAgentClient("http://agent", transport=transport) as agent:
+        assert agent.get(SESSION).status == "pending_interrupt"
+        with pytest.raises(ServiceError) as caught:
+            agent.get(SESSION)
+    assert caught.value.problem_code == "session_not_found"
+
+
+def test_events_without_async_are_an_iterator_that_may_be_left_early() -> None:
+    transport = httpx2.MockTransport(lambda _: sse(event(SESSION, 1, "node_start"), event(SESSION, 2, "done")))
+    with SyncAgentClient("http://agent", transport=transport) as agent:
+        assert [one.type for one in agent.events(SESSION)] == ["node_start", "done"]
+        events = agent.events(SESSION)
+        assert next(events).seq == 1
+        events.close()
+
+
+def test_a_client_without_async_says_how_it_is_used() -> None:
+    with pytest.raises(RuntimeError, match="with"):
+        SyncAgentClient("http://agent").get(SESSION)

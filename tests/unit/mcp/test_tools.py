@@ -69,8 +69,8 @@ async def test_a_start_waits_for_the_question_and_tells_what_happens(engine: Eng
         result = await client.call_tool(
             "start_session", {"requirement": "An order bot", "target": "Shop"}, progress_callback=on_progress
         )
-    (_, (request, key)) = next(call for call in engine.service.calls if call[0] == "start")
-    assert (request.requirement, request.target, request.operation, key) == ("An order bot", "Shop", "auto", None)
+    (_, (request, _)) = next(call for call in engine.service.calls if call[0] == "start")
+    assert (request.requirement, request.target, request.operation) == ("An order bot", "Shop", "auto")
     assert told == ["two\nlines"]
     report = result.structured_content
     assert report["session"]["interrupt"]["response_schema"]["oneOf"]

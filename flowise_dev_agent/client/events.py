@@ -1,0 +1,108 @@
+"""Calls that follow sessions: their events as they happen, and a chat with one."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from pydantic import BaseModel, TypeAdapter
+
+from flowise_dev_agent.client.errors import ServiceUnreachableError
+from flowise_dev_agent.client.transport import Http, given, read_answer
+from flowise_dev_agent.contracts.events import EventPage, SessionEvent, session_event_from_json
+from flowise_dev_agent.contracts.process_conversation import ChatFrame, ProcessConversation
+from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.session import SessionView
+
+_RECONNECT_SECS = 1.0
+_CHAT_FRAME: Final = TypeAdapter[ChatFrame](ChatFrame)
+#: Types of the events that end a run: the session asks, has ended or has failed.
+RUN_END_EVENTS: Final = frozenset({"interrupt", "done", "error"})
+
+
+class EventCalls(Http):
+    """What a client can do to see sessions at work."""
+
+    async def wait(self, session_id: UUID, timeout: float) -> SessionView:  # noqa: ASYNC109 - ends with a view, not an error
+        """The session once it asks, ends or fails; as it is when `timeout` seconds are over."""
+        path = f"/sessions/{session_id}"
+        view = await self._get(SessionView, path)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while view.status == "in_progress":
+                    async for event in self.events(session_id, after_seq=view.last_event_seq):
+                        if event.type in RUN_END_EVENTS:
+                            break
+                    view = await self._get(SessionView, path)
+        return view
+
+    async def events(self, session_id: UUID, after_seq: int = 0) -> AsyncGenerator[SessionEvent]:
+        """Events after `after_seq`, those of the past first, through `done`.
+
+        A stream that ends early is reopened where it ended (see `reconnects`); `ServiceUnreachableError` when that
+        keeps failing.
+        """
+        failures = 0
+        while True:
+            try:
+                path = f"/sessions/{session_id}/stream"
+                async with self._frames("GET", path, params={"after_seq": after_seq}) as frames:
+                    async for data in frames:
+                        event = session_event_from_json(data)
+                        failures = 0
+                        after_seq = event.seq or after_seq
+                        yield event
+                        if event.type == "done":
+                            return
+            except ServiceUnreachableError:
+                failures += 1
+                if failures > self._reconnects:
+                    raise
+            if not self._reconnects:
+                return
+            await asyncio.sleep(_RECONNECT_SECS)
+
+    async def start_events(
+        self, request: StartSession, *, idempotency_key: str | None = None
+    ) -> AsyncGenerator[SessionEvent]:
+        """Start a session; its events through its first question, its end or an error. A stream that breaks stays
+        broken: `events` follows a session through anything."""
+        async with self._frames("POST", "/sessions/stream", **_sent(request, idempotency_key)) as frames:
+            async for data in frames:
+                yield session_event_from_json(data)
+
+    async def resume_events(
+        self, session_id: UUID, answer: ResumeSession, *, idempotency_key: str | None = None
+    ) -> AsyncGenerator[SessionEvent]:
+        """Answer the open question; the events that follow, as of `start_events`."""
+        path = f"/sessions/{session_id}/stream"
+        async with self._frames("POST", path, **_sent(answer, idempotency_key)) as frames:
+            async for data in frames:
+                yield session_event_from_json(data)
+
+    async def converse(
+        self, message: ProcessConversation, *, idempotency_key: str | None = None
+    ) -> AsyncGenerator[ChatFrame]:
+        """Say something to a session, or start one; the frames of the chat that follow."""
+        async with self._frames("POST", "/process-conversation", **_sent(message, idempotency_key)) as frames:
+            async for data in frames:
+                yield _CHAT_FRAME.validate_json(data, extra="ignore")
+
+    async def event_page(
+        self, session_id: UUID, *, after_seq: int = 0, limit: int = 100, types: list[str] | None = None
+    ) -> EventPage:
+        """Stored events in order, a page of them; `types` lets only these through."""
+        params = given({"after_seq": after_seq, "limit": limit, "type": types})
+        return read_answer(EventPage, await self._call("GET", f"/sessions/{session_id}/events", params=params))
+
+    async def decisions(self, session_id: UUID, *, after_seq: int = 0, limit: int = 100) -> EventPage:
+        """Where the session went at each fork, and why."""
+        return await self._get(EventPage, f"/sessions/{session_id}/decisions", after_seq=after_seq, limit=limit)
+
+
+def _sent(body: BaseModel, idempotency_key: str | None) -> dict[str, Any]:
+    return {
+        "json": body.model_dump(mode="json", exclude_unset=True),
+        "headers": {"Idempotency-Key": idempotency_key or uuid4().hex},
+    }

@@ -1,0 +1,151 @@
+"""Calls about what flows can be made of: node types, credentials, patterns, and what is known of each server."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from flowise_dev_agent.client.transport import Http, given, read_answer, with_secrets
+
+if TYPE_CHECKING:
+    # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
+    from flowise_dev_agent.contracts.connections import ConnectFlowise, ConnectionsView, ConnectModel
+    from flowise_dev_agent.contracts.node_artifacts import Memory
+    from flowise_dev_agent.contracts.nodes import NodeOptions, NodeTypeDetails, NodeTypePage
+    from flowise_dev_agent.contracts.patterns import ImportResult, PatternFile
+    from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
+    from flowise_dev_agent.runtime.admin.credentials import CreatedCredential, CredentialTypeList, NewCredential
+    from flowise_dev_agent.runtime.admin.instances import InstanceList
+    from flowise_dev_agent.runtime.admin.knowledge import KnowledgeList, RefreshView
+
+
+class KnowledgeCalls(Http):
+    """What a client can learn; `instance` is a Flowise server by its name in the service."""
+
+    async def connections(self) -> "ConnectionsView":
+        """The default Flowise server and the model that plans, and where each was set."""
+        from flowise_dev_agent.contracts.connections import ConnectionsView
+
+        return await self._get(ConnectionsView, "/connections")
+
+    async def connect_flowise(self, server: "ConnectFlowise") -> "ConnectionsView":
+        """Have the service try a Flowise server, and use it from now on."""
+        return await self._connected("PUT", "flowise", json=with_secrets(server))
+
+    async def connect_model(self, model: "ConnectModel") -> "ConnectionsView":
+        """Have the service try a model, and plan with it from now on."""
+        return await self._connected("PUT", "model", json=with_secrets(model))
+
+    async def disconnect(self, kind: str) -> "ConnectionsView":
+        """Have the service forget a connection that was stored: `flowise` or `model`."""
+        return await self._connected("DELETE", kind)
+
+    async def _connected(self, method: str, kind: str, **options: Any) -> "ConnectionsView":
+        from flowise_dev_agent.contracts.connections import ConnectionsView
+
+        return read_answer(ConnectionsView, await self._call(method, f"/connections/{kind}", **options))
+
+    async def search_catalogue(self, query: str, *, instance: str | None = None, limit: int = 10) -> "CatalogueHits":
+        """Node types and templates of a server by words."""
+        from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
+
+        return await self._get(CatalogueHits, "/knowledge/search", query=query, instance=instance, limit=limit)
+
+    async def node_types(
+        self,
+        query: str = "",
+        *,
+        category: str | None = None,
+        instance: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> "NodeTypePage":
+        """Node types of a server, a page of them."""
+        from flowise_dev_agent.contracts.nodes import NodeTypePage
+
+        which = {"q": query, "category": category, "instance": instance}
+        return await self._get(NodeTypePage, "/nodes", **which, limit=limit, cursor=cursor)
+
+    async def node_type(self, name: str, *, instance: str | None = None, examples: bool = False) -> "NodeTypeDetails":
+        """A node type with its inputs, and with examples of its use if wanted."""
+        from flowise_dev_agent.contracts.nodes import NodeTypeDetails
+
+        shown = "true" if examples else None
+        return await self._get(NodeTypeDetails, f"/nodes/{quote(name, safe='')}", instance=instance, examples=shown)
+
+    async def node_options(self, name: str, param: str, *, instance: str | None = None) -> "NodeOptions":
+        """What a param of a node type may be set to."""
+        from flowise_dev_agent.contracts.nodes import NodeOptions
+
+        path = f"/nodes/{quote(name, safe='')}/options"
+        answer = await self._call("POST", path, params=given({"instance": instance}), json={"param": param})
+        return read_answer(NodeOptions, answer)
+
+    async def credential_types(self, *, instance: str | None = None) -> "CredentialTypeList":
+        """The credential types of a server with their fields."""
+        from flowise_dev_agent.runtime.admin.credentials import CredentialTypeList
+
+        return await self._get(CredentialTypeList, "/credentials/types", instance=instance)
+
+    async def create_credential(self, credential: "NewCredential") -> "CreatedCredential":
+        """Make a credential on a Flowise server: it goes there, and nothing of it is stored here."""
+        from flowise_dev_agent.runtime.admin.credentials import CreatedCredential
+
+        return read_answer(CreatedCredential, await self._call("POST", "/credentials", json=with_secrets(credential)))
+
+    async def instances(self) -> "InstanceList":
+        """The Flowise servers."""
+        from flowise_dev_agent.runtime.admin.instances import InstanceList
+
+        return await self._get(InstanceList, "/instances")
+
+    async def knowledge(self) -> "KnowledgeList":
+        """What is known of each Flowise server, and the last refresh."""
+        from flowise_dev_agent.runtime.admin.knowledge import KnowledgeList
+
+        return await self._get(KnowledgeList, "/knowledge")
+
+    async def refresh(self, instance: str) -> "RefreshView":
+        """Have the service read a Flowise server again; `knowledge` shows how far it is."""
+        from flowise_dev_agent.runtime.admin.knowledge import RefreshView
+
+        return read_answer(RefreshView, await self._call("POST", f"/knowledge/{quote(instance, safe='')}/refresh"))
+
+    # --- patterns ----------------------------------------------------------------------------------------------------
+
+    async def memories(self, query: str = "", *, memory_id: int | None = None, limit: int = 50) -> "Sequence[Memory]":
+        """Patterns: one, those that fit words, or the most successful ones."""
+        from flowise_dev_agent.contracts.node_artifacts import Memory
+        from flowise_dev_agent.contracts.patterns import PatternList
+
+        found = await self._get(PatternList, "/patterns", q=query or None, id=memory_id, limit=limit)
+        return [
+            Memory(
+                memory_id=row.id,
+                text=row.requirement,
+                name=row.name,
+                instance=row.instance,
+                success_count=row.success_count,
+                failure_count=row.failure_count,
+            )
+            for row in found.patterns
+        ]
+
+    async def export_patterns(self, *, instance: str | None = None) -> "PatternFile":
+        """All patterns, in a form that `import_patterns` takes."""
+        from flowise_dev_agent.contracts.patterns import PatternFile
+
+        return await self._get(PatternFile, "/patterns/export", instance=instance)
+
+    async def import_patterns(self, patterns: "PatternFile", *, instance: str | None = None) -> "ImportResult":
+        """Bring patterns in; what is there already for the same words stays as it is."""
+        from flowise_dev_agent.contracts.patterns import ImportResult
+
+        body: dict[str, Any] = patterns.model_dump(mode="json")
+        answer = await self._call(
+            "POST", "/patterns/import", params=given({"instance": instance}), json=body, repeatable=True
+        )
+        return read_answer(ImportResult, answer)
+
+    async def delete_pattern(self, pattern_id: int) -> None:
+        """Remove a pattern. Flows that were made from it stay."""
+        await self._call("DELETE", f"/patterns/{pattern_id}")

@@ -1,0 +1,153 @@
+"""Calls about sessions: start, answer, list and show them, with their files and webhooks."""
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from flowise_dev_agent.client.transport import Http, given, read_answer
+from flowise_dev_agent.contracts.requests import RenameSession, ResumeSession, StartSession
+from flowise_dev_agent.contracts.session import SessionPage, SessionSummary, SessionView
+from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
+
+if TYPE_CHECKING:
+    # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
+    from flowise_dev_agent.contracts.attachments import AttachmentList, AttachmentView
+    from flowise_dev_agent.contracts.base import JsonObject
+    from flowise_dev_agent.contracts.change import SessionChange
+    from flowise_dev_agent.contracts.designs import DesignView
+    from flowise_dev_agent.contracts.preview import Preview
+    from flowise_dev_agent.contracts.turns import TurnList
+    from flowise_dev_agent.contracts.verdict import Trace
+
+
+class SessionCalls(Http):
+    """What a client can do with sessions."""
+
+    async def start(self, request: StartSession, *, wait: float = 0, idempotency_key: str | None = None) -> StartedView:
+        """Start a session; wait up to `wait` seconds for its first question or its end."""
+        body = request.model_dump(mode="json", exclude_unset=True)
+        return read_answer(StartedView, await self._post("/sessions", body, wait, idempotency_key))
+
+    async def resume(
+        self, session_id: UUID, answer: ResumeSession, *, wait: float = 0, idempotency_key: str | None = None
+    ) -> SessionView:
+        """Answer the open question; wait up to `wait` seconds for the next one or the end."""
+        body = answer.model_dump(mode="json", exclude_unset=True)
+        view = await self._post(f"/sessions/{session_id}/resume", body, wait, idempotency_key)
+        return read_answer(SessionView, view)
+
+    async def cancel(self, session_id: UUID) -> SessionView:
+        """Stop a session."""
+        return read_answer(SessionView, await self._call("POST", f"/sessions/{session_id}/cancel"))
+
+    async def retry(self, session_id: UUID) -> SessionView:
+        """Go on with a session that ended in an error."""
+        return read_answer(SessionView, await self._call("POST", f"/sessions/{session_id}/retry"))
+
+    async def get(self, session_id: UUID) -> SessionView:
+        """Read a session."""
+        return await self._get(SessionView, f"/sessions/{session_id}")
+
+    async def list(
+        self,
+        *,
+        status: str | None = None,
+        instance: str | None = None,
+        chatflow: str | None = None,
+        text: str | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+    ) -> SessionPage:
+        """A page of sessions, newest first, of those that all filters let through.
+
+        Each word of `text` must begin one of a session's name or requirement; `cursor` is `next_cursor` of the page
+        before.
+        """
+        which = {"status": status, "instance": instance, "chatflow": chatflow, "text": text}
+        return await self._get(SessionPage, "/sessions", **which, limit=limit, cursor=cursor)
+
+    async def rename(self, session_id: UUID, name: str) -> SessionView:
+        """Give a session another title."""
+        body = RenameSession(session_name=name).model_dump(mode="json")
+        return read_answer(SessionView, await self._call("PATCH", f"/sessions/{session_id}/name", json=body))
+
+    async def delete(self, session_id: UUID, *, purge: bool = False) -> None:
+        """Remove a session; with `purge` also the kept texts of its flows. Its chatflow in Flowise stays."""
+        await self._call("DELETE", f"/sessions/{session_id}", params={"purge": "true"} if purge else {})
+
+    async def summary(self, session_id: UUID) -> SessionSummary:
+        """The session on one page of Markdown."""
+        return await self._get(SessionSummary, f"/sessions/{session_id}/summary")
+
+    async def turns(self, session_id: UUID) -> "TurnList":
+        """What was said in a session, oldest first."""
+        from flowise_dev_agent.contracts.turns import TurnList
+
+        return await self._get(TurnList, f"/sessions/{session_id}/turns")
+
+    async def change(self, session_id: UUID) -> "SessionChange | None":
+        """What the session does to its flow; None before there is anything to see."""
+        from flowise_dev_agent.contracts.change import SessionChange
+
+        change = await self._call("GET", f"/sessions/{session_id}/change")
+        return read_answer(SessionChange, change) if change else None
+
+    async def preview(self, session_id: UUID) -> "Preview":
+        """The session's flow as a picture: from the plan, the ops or what was written."""
+        from flowise_dev_agent.contracts.preview import Preview
+
+        return await self._get(Preview, f"/sessions/{session_id}/preview")
+
+    async def design(self, session_id: UUID) -> "DesignView":
+        """The flow that a session builds, part by part."""
+        from flowise_dev_agent.contracts.designs import DesignView
+
+        return await self._get(DesignView, f"/sessions/{session_id}/design")
+
+    async def design_schema(self) -> "JsonObject":
+        """The JSON Schema of `design` in `StartSession`."""
+        return await self._call("GET", "/designs/schema")
+
+    async def trace(self, session_id: UUID, sha256: str) -> "Trace":
+        """What happened inside the flow during one test (`trace_sha256` of a trial)."""
+        from flowise_dev_agent.contracts.verdict import Trace
+
+        return await self._get(Trace, f"/sessions/{session_id}/traces/{sha256}")
+
+    # --- files and webhooks ------------------------------------------------------------------------------------------
+
+    async def attach(self, name: str, content: bytes) -> "AttachmentView":
+        """Store a file; its id goes into `attachments` of a start or an answer."""
+        from flowise_dev_agent.contracts.attachments import AttachmentView
+
+        return read_answer(AttachmentView, await self._call("POST", "/attachments", files={"file": (name, content)}))
+
+    async def attachments(self, session_id: UUID) -> "AttachmentList":
+        """The files of a session."""
+        from flowise_dev_agent.contracts.attachments import AttachmentList
+
+        return await self._get(AttachmentList, "/attachments", session_id=str(session_id))
+
+    async def attachment(self, attachment_id: UUID) -> "AttachmentView":
+        """What is known of a file."""
+        from flowise_dev_agent.contracts.attachments import AttachmentView
+
+        return await self._get(AttachmentView, f"/attachments/{attachment_id}")
+
+    async def delete_attachment(self, attachment_id: UUID) -> None:
+        """Remove a file that no session uses."""
+        await self._call("DELETE", f"/attachments/{attachment_id}")
+
+    async def deliveries(self, session_id: UUID) -> DeliveryList:
+        """The session's webhooks, newest first."""
+        return await self._get(DeliveryList, f"/sessions/{session_id}/deliveries")
+
+    async def all_deliveries(
+        self, *, status: str | None = None, limit: int = 20, cursor: str | None = None
+    ) -> DeliveryPage:
+        """Webhooks of all sessions, a page of them."""
+        return await self._get(DeliveryPage, "/deliveries", **given({"status": status}), limit=limit, cursor=cursor)
+
+    async def replay(self, session_id: UUID, delivery_id: UUID) -> DeliveryView:
+        """Have one of them sent again."""
+        path = f"/sessions/{session_id}/deliveries/{delivery_id}/replay"
+        return read_answer(DeliveryView, await self._call("POST", path))

@@ -1,0 +1,125 @@
+"""The client has a call for every route, with async and without."""
+
+import inspect
+import json
+import re
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pytest
+from pydantic.networks import HttpUrl
+
+from flowise_dev_agent.client import AgentClient, SyncAgentClient
+from flowise_dev_agent.contracts import (
+    chat,
+    connections,
+    flow_tests,
+    flow_writes,
+    keys,
+    patterns,
+    process_conversation,
+    requests,
+)
+from flowise_dev_agent.patch import SetLabel
+from flowise_dev_agent.runtime.admin.credentials import NewCredential
+
+OPENAPI = Path(__file__).resolve().parents[3] / "docs" / "openapi.json"
+#: Its cookie is the browser's: a program has a key.
+NOT_FOR_PROGRAMS = {"sign_out"}
+OPS = [SetLabel(node_id="a", label="b")]
+#: What calls are given, by the name of its type.
+BODIES: dict[str, Any] = {
+    type(one).__name__: one
+    for one in (
+        requests.StartSession(requirement="r"),
+        requests.ResumeSession(response="yes"),
+        process_conversation.ProcessConversation(message="m"),
+        flow_writes.ImportFlow(ops=OPS),
+        flow_writes.ApplyToFlow(ops=OPS),
+        flow_writes.PromoteFlow(target="prod"),
+        flow_tests.ValidateFlow(flow_data="{}"),
+        flow_tests.TestFlow(),
+        chat.ChatQuestion(question="q"),
+        keys.NewKey(name="ci", scopes=["read"]),
+        patterns.PatternFile(patterns=[]),
+        connections.ConnectFlowise(endpoint=HttpUrl("http://flowise")),
+        connections.ConnectModel(engine="openai"),
+        NewCredential(name="n", type="openAIApi", fields={"openAIApiKey": "k"}),
+        UUID(int=7),
+        7,
+        0.0,
+        "v1.0",
+        b"x",
+    )
+}
+
+
+def calls() -> dict[str, Callable[..., Any]]:
+    """The public calls of the client, by name."""
+    members = inspect.getmembers(
+        AgentClient, lambda one: inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one)
+    )
+    return {name: call for name, call in members if not name.startswith("_") and name != "aclose"}
+
+
+def operations() -> list[tuple[str, re.Pattern[str], str]]:
+    """(method, pattern of its paths, operation id) of each route, those without parameters first."""
+    paths: dict[str, dict[str, Any]] = json.loads(OPENAPI.read_text())["paths"]
+    return [
+        (method.upper(), re.compile(re.sub(r"\{\w+\}", "[^/]+", path)), one["operationId"])
+        for path, item in sorted(paths.items(), key=lambda entry: entry[0].count("{"))
+        for method, one in item.items()
+    ]
+
+
+async def requested(name: str, call: Callable[..., Any], **more: Any) -> httpx2.Request:
+    """The first request that a call sends."""
+    seen: list[httpx2.Request] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        return httpx2.Response(400, json={"code": "seen", "detail": "Seen."})
+
+    needed = [one for one in inspect.signature(call).parameters.values() if one.default is one.empty]
+    arguments = [
+        BODIES[str(getattr(one.annotation, "__name__", one.annotation))]
+        for one in needed
+        if one.name != "self" and one.kind is not one.VAR_KEYWORD
+    ]
+    async with AgentClient("http://agent", transport=httpx2.MockTransport(handler)) as agent:
+        with suppress(Exception):
+            answer = call(agent, *arguments, **more)
+            await (anext(answer) if isinstance(answer, AsyncGenerator) else answer)
+    assert seen, f"{name} sends nothing"
+    return seen[0]
+
+
+@pytest.mark.parametrize("name", sorted(calls()))
+async def test_a_call_sends_a_request_to_a_route_that_exists(name: str) -> None:
+    request = await requested(name, calls()[name])
+    assert operation_of(request), f"{request.method} {request.url.path}"
+
+
+async def test_every_route_has_a_call() -> None:
+    called = {operation_of(await requested(name, call)) for name, call in calls().items()}
+    called.add(operation_of(await requested("test_flow", AgentClient.test_flow, chatflow_id="f")))
+    assert {one for _, _, one in operations()} - called == NOT_FOR_PROGRAMS
+
+
+def operation_of(request: httpx2.Request) -> str | None:
+    """The id of the operation that a request is for."""
+    fits = (one for method, path, one in operations() if method == request.method and path.fullmatch(request.url.path))
+    return next(fits, None)
+
+
+def test_every_call_is_there_without_async_with_the_same_words() -> None:
+    ours, theirs = calls(), vars(SyncAgentClient)
+    assert {name for name in theirs if name in ours} == set(ours)
+    for name, call in ours.items():
+        assert theirs[name].call is call
+        assert call.__doc__
+        assert theirs[name].__doc__ == call.__doc__
