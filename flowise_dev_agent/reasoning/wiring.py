@@ -156,9 +156,9 @@ def _sources(
 def _serves_alike(
     nodes: Mapping[str, NodeSchema], source: str, target: str, anchor: InputAnchor, made: Sequence[Connect]
 ) -> bool:
-    """Whether nothing has taken `source` but nodes of the same type at the same input."""
+    """Whether nothing has taken `source` but nodes of the same category at the same input."""
     return all(
-        op.target_anchor == anchor.name and nodes[op.target_node_id].name == nodes[target].name
+        op.target_anchor == anchor.name and nodes[op.target_node_id].category == nodes[target].category
         for op in made
         if op.source_node_id == source
     )

@@ -17,15 +17,8 @@ from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import select
 from flowise_dev_agent.reasoning.rules.design.steps import is_stepwise
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
+from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import (
-    capital,
-    detect_language,
-    mentioned,
-    normalised,
-    quoted,
-    squeeze,
-)
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.rules.render.ops import to_ops
 from flowise_dev_agent.reasoning.wording import split
@@ -57,7 +50,7 @@ class DeterministicReasoner(Reasoner):
 
     def suggest_node_types(self, text: str, nodes: NodeStore, credential_types: Mapping[str, int]) -> list[str]:
         """Node types for a wish; where the rules would decline it, the parts that they recognise."""
-        reading = read(normalised(text), nodes)
+        reading = read(texts.normalised(text), nodes)
         try:
             names = select(reading, World(nodes, credential_types, reading.language))
         except DeclinedError:
@@ -67,7 +60,7 @@ class DeterministicReasoner(Reasoner):
         return [name for name in dict.fromkeys(names) if name in nodes.schemas]
 
     async def judge(self, request: contracts.JudgeRequest) -> contracts.Reasoned[contracts.Verdict]:
-        language = detect_language(request.requirement)
+        language = texts.detect_language(request.requirement)
         notes: list[str] = []
         failed: list[str] = []
         for trial in request.trials:
@@ -91,7 +84,7 @@ def _classify(request: contracts.ClassifyRequest) -> contracts.Intent:
     said = build.asked(request.requirement, request.clarifications)
     reading = read(said.text)
     operation = request.forced or _operation(reading.text, request.target)
-    language = detect_language(normalised(request.requirement))
+    language = texts.detect_language(texts.normalised(request.requirement))
     ambiguity, questions = _ambiguity(reading, operation, has_purpose=bool(said.purpose), language=language,
                                       answered=bool(request.clarifications))  # fmt: skip
     described = any(one.kind == "openapi" for one in request.attachments)
@@ -108,7 +101,7 @@ def _classify(request: contracts.ClassifyRequest) -> contracts.Intent:
 
 def _title(text: str, language: str, *, new: bool) -> str:
     """The first words that say something, at most seven."""
-    said = re.sub(r"https?://|[\"“”„«»]", "", squeeze(text[:_TITLE_READ]))
+    said = re.sub(r"https?://|[\"“”„«»]", "", texts.squeeze(text[:_TITLE_READ]))
     sentences = [one for one in _TITLE_END.split(said) if one.strip()] or [said]
     opened = [without_opening(one) for one in sentences] if new else sentences
     stretch = next((one for one in opened if one), sentences[0]).split()
@@ -130,20 +123,20 @@ def _title(text: str, language: str, *, new: bool) -> str:
     while len(chosen) > 1 and chosen[-1].lower() in wordset("loose_ends"):
         chosen.pop()
     found = " ".join(chosen).strip(" ,'’\"“”-")[:_TITLE_CHARS]
-    return capital(found) if re.search(r"\w", found) else say("default_title", language)
+    return texts.capital(found) if re.search(r"\w", found) else say("default_title", language)
 
 
 def _operation(text: str, target: str | None) -> contracts.Operation:
-    this = mentioned(text, words("this_flow"))
-    if mentioned(text, words("copy")):
+    this = texts.mentioned(text, words("this_flow"))
+    if texts.mentioned(text, words("copy")):
         return "copy"
     asks = pattern("words", "question").match(text) and text.rstrip().endswith("?")
-    if asks and (target or this or mentioned(text, words("flow"))):
+    if asks and (target or this or texts.mentioned(text, words("flow"))):
         return "question"
     new = re.match(r"\s*(?:please\s+)?(?:" + words("create").pattern + ")", text, re.IGNORECASE)
     # A requirement for a new flow may well speak of replacing; one that begins with it means an existing one.
-    adds = mentioned(text, words("add_to"))
-    changes = adds or (mentioned(text, words("change")) and words("change").search(" ".join(text.split()[:4])))
+    adds = texts.mentioned(text, words("add_to"))
+    changes = adds or (texts.mentioned(text, words("change")) and words("change").search(" ".join(text.split()[:4])))
     return "update" if target or (not new and (this or changes)) else "create"
 
 
@@ -168,11 +161,11 @@ def _ambiguity(
 
 def _hint(text: str) -> str | None:
     """What the text calls the flow that is to be changed."""
-    names = [name for name in quoted(text) if len(name) <= 80]
+    names = [name for name in texts.quoted(text) if len(name) <= 80]
     if names:
         return names[0]
     match = pattern("words", "flow_hint").search(text)
-    return squeeze(match.group(1)) if match and len(match.group(1).split()) > 1 else None
+    return texts.squeeze(match.group(1)) if match and len(match.group(1).split()) > 1 else None
 
 
 # --- The plan -----------------------------------------------------------------------------------------------------
@@ -182,7 +175,7 @@ def _plan(request: contracts.PlanRequest) -> contracts.PlanContract:
     """The plan of a request; pure, so that it can run in a process of its own."""
     previous, is_new = request.previous, request.intent.operation == "create" and not request.existing
     # A flow that exists keeps the name that it has on the server.
-    name, rest = change.take_flow_name(normalised(request.feedback)) if request.feedback and is_new else ("", "")
+    name, rest = change.take_flow_name(texts.normalised(request.feedback)) if request.feedback and is_new else ("", "")
     if previous is not None and not previous.declined and name:
         previous = previous.model_copy(update={"flow_name": name})
         request = replace(request, previous=previous, feedback=rest or None)

@@ -1,10 +1,15 @@
 """What names structure is built, asked about or declined by its true name; facts that only sound like it are told."""
 
+import asyncio
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.reasoning.test_rules_properties import planned
+from flowise_dev_agent.patch import Connect
+from flowise_dev_agent.reasoning.contracts import PatchRequest
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+from tests.unit.reasoning.test_rules_properties import STORE, planned
 
 #: Wishes for what no chatflow does by rules -> a word of the reason.
 STRUCTURE = {
@@ -202,12 +207,58 @@ def test_an_address_is_used_once_for_what_its_sentence_says() -> None:
          {"name": "string", "jahre": "number", "fuehrerschein": "boolean"}),
         ("Extrais ces champs: nom, prix (nombre), disponible (oui/non). En JSON",
          {"nom": "string", "prix": "number", "disponible": "boolean"}),
+        ("Extract from each supplier mail: supplier name, delivery date, total amount and currency. gpt-4o-mini",
+         {"supplier_name": "string", "delivery_date": "string", "total_amount": "number", "currency": "string"}),
+        ("Vorrei che dai messaggi estraesse: nome, tipo (preventivo, guasto, altro), urgenza da 1 a 3 e un riassunto "
+         "di massimo 20 parole",
+         {"nome": "string", "tipo": "string", "urgenza": "number", "riassunto": "string"}),
+        ("Aus Bewerbungen bitte die Felder Name, Ort und Führerschein (ja/nein) als JSON zurückgeben",
+         {"name": "string", "ort": "string", "fuhrerschein": "boolean"}),
     ],
 )  # fmt: skip
 def test_fields_after_a_colon_have_the_kinds_that_are_said(wish: str, kinds: dict[str, str]) -> None:
     rows = next(value.value for value in planned(wish)[1].values if value.param == "jsonStructure")
     assert isinstance(rows, list)
     assert {row["property"]: row["type"] for row in rows if isinstance(row, dict)} == kinds
+
+
+def test_what_explains_a_field_is_in_its_description() -> None:
+    values = planned("Estrai: tipo (guasto, altro), riassunto di massimo 20 parole")[1].values
+    rows = next(value.value for value in values if value.param == "jsonStructure")
+    assert isinstance(rows, list)
+    told = [row["description"] for row in rows if isinstance(row, dict)]
+    assert told == ["tipo (guasto, altro)", "riassunto di massimo 20 parole"]
+    assert "maxTokens" not in {value.param for value in values}
+
+
+@pytest.mark.parametrize(
+    "wish",
+    ["A bot for our bakery with a low temperature", "Un chatbot per il vivaio, temperatura bassa",
+     "Chatbot pour une boulangerie, température basse", "Ein Bot für die Praxis, niedrige Temperatur"],
+)  # fmt: skip
+def test_a_low_temperature_is_set(wish: str) -> None:
+    assert {value.param: value.value for value in planned(wish)[1].values}["temperature"] == 0.2
+
+
+def test_documents_are_read_in_dutch_with_their_settings() -> None:
+    _, plan = planned(
+        "Een assistent die alleen antwoordt uit onze huisregels (Word-bestand, upload ik later) en de bron noemt, "
+        "laatste 5 berichten onthouden"
+    )
+    names = {node.node_name for node in plan.nodes}
+    values = {value.param: value.value for value in plan.values}
+    assert {"docxFile", "conversationalRetrievalQAChain", "bufferWindowMemory"} <= names
+    assert (values["k"], values["returnSourceDocuments"]) == (5, True)
+
+
+def test_each_document_is_split_whatever_its_kind() -> None:
+    wish = "A bot that answers from our price list (CSV) and the handbook in Word, with a text splitter"
+    intent, plan = planned(wish)
+    rules = DeterministicReasoner()
+    ops = asyncio.run(rules.patch(PatchRequest(requirement=wish, plan=plan, nodes=STORE))).value.ops
+    assert intent.operation == "create"
+    split = {op.target_node_id for op in ops if isinstance(op, Connect) and op.target_anchor == "textSplitter"}
+    assert split == {"csvFile_0", "docxFile_0"}
 
 
 def test_a_time_of_day_asks_for_no_clock() -> None:

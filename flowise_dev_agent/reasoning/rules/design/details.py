@@ -22,6 +22,10 @@ _NUMBERS = {
 }  # fmt: skip
 
 
+#: "A low temperature" names no number.
+LOW, _LOW = pattern("quantities", "low"), 0.2
+
+
 @dataclass(frozen=True)
 class Quantities:
     """Values that the text gives; None where it gives none."""
@@ -46,17 +50,26 @@ def read_quantities(scan: Scan) -> Quantities:
         if matches:
             number = to_number(first_group(max(matches, key=lambda item: item.start())))
             found[name] = number if name == "temperature" and number != int(number) else round(number)
+    if scan.find(LOW, params=_NUMBERS["temperature"]):
+        found.setdefault("temperature", _LOW)
     return Quantities(**found)
 
 
 # --- Fields of a structured answer --------------------------------------------------------------------------------
 
-STRUCTURED = pattern("fields", "structured")
+STRUCTURED, EXTRACTS = pattern("fields", "structured"), pattern("fields", "extracts")
+_RANGED, _TAIL = pattern("fields", "ranged"), pattern("fields", "tail")
 _SEPARATOR, _ARTICLE = pattern("fields", "separator"), pattern("fields", "article")
 _NUMBER_LIKE, _NOT_NUMBER = pattern("fields", "number_like"), pattern("fields", "not_number")
 _BOOLEAN_LIKE = pattern("fields", "boolean_like")
 _AS_NUMBER, _AS_BOOLEAN = pattern("fields", "as_number"), pattern("fields", "as_boolean")
-_MARKED = {" yesno": "boolean", " asnumber": "number"}
+_BRACKETS, _MARKS, _STAND_INS = (
+    re.compile(r"\([^()\n]{0,120}\)"),
+    ",;:./&()",
+    "\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue007",
+)
+#: Marks that separate fields are hidden where they are within one.
+_HIDDEN, _SHOWN = str.maketrans(_MARKS, _STAND_INS), str.maketrans(_STAND_INS, _MARKS)
 _MAX_FIELDS = 20
 
 
@@ -72,25 +85,25 @@ class Field:
 def find_fields(text: str) -> tuple[Field, ...]:
     """The fields that the text lists, () when it lists none."""
     # What is in brackets explains a field.
-    text = _AS_BOOLEAN.sub(" yesno", _AS_NUMBER.sub(" asnumber", text))
-    text = re.sub(r"\s?\([^()\n]{0,40}\)", "", text)
+    for whole in (_BRACKETS, _AS_BOOLEAN):
+        text = whole.sub(lambda one: one[0].translate(_HIDDEN), text)
     listings = (match.group(1) for one in patterns("fields", "lists") for match in one.finditer(text))
-    return next((found for listing in listings if (found := _listed(listing))), ())
+    return next((found for listing in listings if (found := _listed(_TAIL.sub("", listing)))), ())
 
 
 def _listed(listing: str) -> tuple[Field, ...]:
     found: dict[str, Field] = {}
     for part in _SEPARATOR.split(listing):
-        # The kind in brackets became a last word of its own.
-        typed = next((kind for mark, kind in _MARKED.items() if part.rstrip().endswith(mark)), None)
-        part = part.replace(" yesno", "").replace(" asnumber", "")
-        said = _ARTICLE.sub("", part.strip(" \"'`“”«»"))
-        name = _identifier(said)
+        said = _ARTICLE.sub("", part.strip(" \"'`“”«»")).translate(_SHOWN)
+        # A name ends where brackets or a number begin: "urgency from 1 to 5 (5 is high)".
+        bare = re.split(r"\s?\(|\s(?:[^\W\d]+\s){0,2}?\d", _AS_BOOLEAN.sub("", said))[0]
+        name = _identifier(bare)
         # A long stretch is prose, not the name of a field.
-        if name and len(said.split()) <= 5 and name not in wordset("no_fields"):
-            number = _NUMBER_LIKE.search(said) and not _NOT_NUMBER.search(said)
-            kind = typed or ("boolean" if _BOOLEAN_LIKE.search(said) else "number" if number else "string")
-            found.setdefault(name, Field(name, kind, said))
+        if name and len(bare.split()) <= 5 and name not in wordset("no_fields"):
+            like = _NUMBER_LIKE.search(bare) and not _NOT_NUMBER.search(bare)
+            number = _AS_NUMBER.search(said) or _RANGED.search(said) or like
+            boolean = _AS_BOOLEAN.search(said) or _BOOLEAN_LIKE.search(bare)
+            found.setdefault(name, Field(name, "boolean" if boolean else "number" if number else "string", said))
     return tuple(found.values())[:_MAX_FIELDS]
 
 

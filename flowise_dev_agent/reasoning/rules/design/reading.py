@@ -113,7 +113,7 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     plain = scan.text
     quantities = details.read_quantities(scan)
     task = _has(scan, "transforms", task=True) | _has(scan, "translate", task=True)
-    structured = bool(scan.find(details.STRUCTURED, task=True))
+    structured = any(scan.find(one, task=True) for one in (details.STRUCTURED, details.EXTRACTS))
     denied_words = _denied_words(scan)
     content = not denied_words and _has(scan, "content_moderation", ["@Moderation"])
     requested, unknown = _named_nodes(scan, store)

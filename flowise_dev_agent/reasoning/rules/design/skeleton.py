@@ -207,8 +207,7 @@ class Skeleton:
     def __init__(self, text: str, answer: str = "") -> None:
         self._answer = answer
         self.context = self.odd = ""
-        self.steps: list[Step] = []
-        self.sent: list[str] = []
+        self.steps, self.sent = list[Step](), list[str]()
         self._fork: Step | None = None
         self._approval: Step | None = None
         #: Where the next clause of the same sentence goes.

@@ -137,17 +137,13 @@ class _Builder:
         self._provider = provider_for(reading, world, knowledge=False)
         # A model and its settings that one clause names are for all steps, else each step has its own.
         own = [read(clause, world.store) for clause, _ in self.made.clauses]
-        several = sum(map(_about_model, own)) > 1
-        self._shared = replace(Reading("", ""), provider=reading.provider) if several else reading
+        self._shared = Reading("", "", provider=reading.provider) if sum(map(_about_model, own)) > 1 else reading
         # Tools that no clause names are for the steps of agents.
         self._loose = tuple(tool for tool in reading.tools if not any(tool in one.tools for one in own))
-        self.nodes: list[AddNode] = []
-        self.links: list[DesignConnection] = []
-        self.parts: list[tuple[str, list[str]]] = []
-        self.branches: list[str] = []
+        self.nodes, self.links, self.branches = list[AddNode](), list[DesignConnection](), list[str]()
+        #: The clauses with their nodes, and what the person has to create on the server.
+        self.parts, self.variables = list[tuple[str, list[str]]](), list[str]()
         self._context = self._own_words(self.made.context, reading.tools)
-        #: What the person has to create on the server.
-        self.variables: list[str] = []
 
     def build(self) -> None:
         self._ask()
