@@ -565,7 +565,7 @@ def test_a_person_is_asked_in_front_of_the_reply(wish: str) -> None:
         ("humanInputAgentflow_0", "proceed", "directReplyAgentflow_0"),
     ]
     for other in ("ask a person before sending the answer", "moet iemand akkoord geven voordat de mail weggaat"):
-        assert "approval" in (planned(BOATS, other).declined or "")
+        assert re.search("approval|goedkeuring", planned(BOATS, other).declined or "")
 
 
 def test_a_bare_number_changes_only_in_a_sentence_about_the_same_thing() -> None:
