@@ -22,6 +22,7 @@ ROUTES: Final[Mapping[str, tuple[Scope, ...]]] = {
     # A message that starts a session needs `build`, an answer that decides `approve`.
     "POST /process-conversation": TAKE_PART,
     "GET /sessions": READ,
+    "GET /sessions/expected-cost": READ,
     "GET /sessions/{session_id}": READ,
     "DELETE /sessions/{session_id}": BUILD,
     "PATCH /sessions/{session_id}/name": BUILD,

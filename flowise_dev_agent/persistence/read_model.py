@@ -114,3 +114,18 @@ def sums_query(which: SessionFilter) -> tuple[LiteralString, dict[str, Any]]:
         " COALESCE(sum(output_tokens), 0)::bigint AS output_tokens, COALESCE(sum(usd), 0)::float8 AS usd"
         f" FROM sessions WHERE {condition}"
     ), params
+
+
+#: What the newest sessions like one that ended well have cost; `seconds` are those in which the service worked.
+AVERAGE_COST: Final[LiteralString] = """
+    SELECT count(*) AS sessions, avg(seconds) AS seconds,
+           CASE WHEN bool_or(unpriced) THEN NULL ELSE avg(usd) END AS usd
+    FROM (
+        SELECT usd::float8 AS usd, COALESCE((totals ->> 'unpriced_calls')::integer, 0) > 0 AS unpriced,
+               (SELECT sum(value::float8) / 1000 FROM jsonb_each_text(totals -> 'phase_durations_ms')) AS seconds
+        FROM sessions
+        WHERE planned_with = %(planned_with)s AND status = 'completed' AND outcome IN ('accepted', 'answered')
+          AND (%(mode)s::text IS NULL OR operation_mode = %(mode)s)
+        ORDER BY created_at DESC LIMIT 50
+    ) AS recent
+"""

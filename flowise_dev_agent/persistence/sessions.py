@@ -68,9 +68,10 @@ _ADD_RUN: Final = f"""
 _START: Final = f"""
     WITH claimed AS (
         INSERT INTO sessions
-            (id, name, requirement, request, instance_id, idempotency_key, fingerprint, operation_mode)
+            (id, name, requirement, request, instance_id, idempotency_key, fingerprint, operation_mode,
+             planned_with)
         VALUES (%(id)s, %(name)s, %(requirement)s, %(request)s, %(instance)s, %(key_of_session)s,
-                %(fingerprint_of_session)s, %(mode)s)
+                %(fingerprint_of_session)s, %(mode)s, %(planned_with)s)
         ON CONFLICT DO NOTHING RETURNING {SESSION_COLUMNS}
     ), endpoint AS (
         INSERT INTO webhook_endpoints (session_id, url, secret)
@@ -118,6 +119,8 @@ class NewSession:
     fingerprint: str | None = None
     webhook: "NewWebhook | None" = None
     operation_mode: str | None = None
+    #: Engine and model.
+    planned_with: str | None = None
     texts: Sequence[str] = ()
     attachments: Sequence[UUID] = ()
     #: How the ledger calls this start.
@@ -264,6 +267,7 @@ class Sessions:
             "key_of_session": session.idempotency_key,
             "fingerprint_of_session": session.fingerprint,
             "mode": session.operation_mode,
+            "planned_with": session.planned_with,
             "url": session.webhook and session.webhook.url,
             "secret": session.webhook and session.webhook.secret,
             "contents": [content for content, _ in texts],

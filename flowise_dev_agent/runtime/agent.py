@@ -101,7 +101,8 @@ class Agent:
     any. `upgrade_state` takes the state's channels as an earlier version wrote them and gives those of this version,
     None when nothing is to be done. `planned_flow` draws a plan on the flow that it is for, `wrong_by_hand`
     says what is wrong with a person's own changes of it. `check_start` raises InvalidInputError for a start beyond
-    the operator's limits. `can_wait`: see the saver.
+    the operator's limits. `planned_with` names the engine and the model of a session that asks for this model, None
+    for the rules. `can_wait`: see the saver.
     """
 
     graph: Graph
@@ -112,6 +113,7 @@ class Agent:
     instances: Instances
     chatflow_url: Callable[[str, str], str]
     check_start: Callable[[StartSession], None] = lambda request: None
+    planned_with: Callable[[str | None], str | None] = lambda model: None
     node_phases: Mapping[str, str] = field(default_factory=dict)
     result_of: Callable[[Interrupt], ResultView | None] = lambda interrupt: None
     approved_plan: Callable[[Interrupt, JsonMapping], PlanView | None] = lambda interrupt, answer: None

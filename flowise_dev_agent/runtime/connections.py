@@ -81,6 +81,12 @@ class Connections:
         """The reasoner of `reasoning`."""
         return make_reasoner(self.reasoning)
 
+    def planned_with(self, model: str | None = None) -> str | None:
+        """Engine and model of a session that asks for this model; None: the rules."""
+        if self.reasoning.engine == "deterministic":
+            return None
+        return f"{self.reasoning.engine} {self.reasoning.model_for('plan', model)}"
+
     async def aclose(self) -> None:
         """Close what was opened."""
         await self.instances.aclose()

@@ -94,6 +94,7 @@ async def open_agent(settings: Settings, database: Database, connections: Connec
             project=project,
             check_answer=partial(_check_answer, settings.limits),
             check_start=lambda request: check_start(request, settings.limits, connections.reasoning),
+            planned_with=connections.planned_with,
             instances=connections.instances,
             chatflow_url=chatflow_url,
             node_phases=NODE_PHASES,

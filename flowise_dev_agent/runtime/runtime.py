@@ -54,6 +54,7 @@ from flowise_dev_agent.runtime.runs.worker import Worker
 from flowise_dev_agent.runtime.sessions.approvals import ApprovalRules
 from flowise_dev_agent.runtime.sessions.artifacts import ArtifactService
 from flowise_dev_agent.runtime.sessions.conversation import Conversations
+from flowise_dev_agent.runtime.sessions.expected_cost import ExpectedCosts
 from flowise_dev_agent.runtime.sessions.feed import Feed
 from flowise_dev_agent.runtime.sessions.service import SessionService
 from flowise_dev_agent.runtime.sessions.summary import Summaries
@@ -89,6 +90,7 @@ class Runtime:
         catalogue: CatalogueService,
         node_types: NodeTypes,
         attachments: AttachmentService,
+        expected_costs: ExpectedCosts,
         artifacts: ArtifactService,
         feed: Feed,
         health: HealthReporter,
@@ -112,6 +114,7 @@ class Runtime:
         self.catalogue = catalogue
         self.node_types = node_types
         self.attachments = attachments
+        self.expected_costs = expected_costs
         self.artifacts = artifacts
         self._feed = feed
         self._health = health
@@ -272,6 +275,7 @@ class Runtime:
                 catalogue=CatalogueService(database, agent.instances),
                 node_types=NodeTypes(agent),
                 attachments=AttachmentService(Attachments(database)),
+                expected_costs=ExpectedCosts(database, agent),
                 artifacts=ArtifactService(NodeArtifacts(database), sessions),
                 feed=feed,
                 health=HealthReporter(database, agent.instances, feed, consumer, silent=timings.stalled),

@@ -21,6 +21,7 @@ from flowise_dev_agent.contracts.turns import TurnList
 from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryView, StartedView
 from flowise_dev_agent.errors import WebhookSecretError
+from flowise_dev_agent.runtime.sessions.expected_cost import ExpectedCost, SessionKind
 from flowise_dev_agent.runtime.webhooks.views import started_view
 from flowise_dev_agent.settings import ServerSettings
 
@@ -86,6 +87,15 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
     ) -> SessionPage:
         """Sessions, newest first, a page at a time; the first page also says how many there are and what they cost."""
         return await service.list(status, limit, cursor, instance=instance, chatflow=chatflow, text=text)
+
+    @router.get("/expected-cost", responses=declared())
+    async def get_expected_cost(
+        request: Request,
+        kind: Annotated[SessionKind | None, Query(description="What it does; any when left out.")] = None,
+        model: Annotated[str | None, Query(max_length=200, description="The model that it asks for.")] = None,
+    ) -> ExpectedCost:
+        """What a new session will probably cost: the average of the newest ones like it."""
+        return await engine(request).expected_costs.of(kind, model)
 
     @router.get("/{session_id}", responses=declared(404))
     async def get_session(session_id: SessionId, service: Service) -> SessionView:

@@ -115,6 +115,7 @@ class SessionService:
             idempotency_key=idempotency_key,
             fingerprint=fingerprint,
             webhook=webhook,
+            planned_with=self._agent.planned_with(request.model),
             attachments=request.attachments,
         )
         if (row := await self._sessions.start(new)) is not None:

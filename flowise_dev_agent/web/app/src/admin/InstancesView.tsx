@@ -5,6 +5,7 @@ import { health } from "../api/queries";
 import type { InstanceView } from "../api/types";
 import { t } from "../i18n";
 import { AddCredential } from "../ui/AddCredential";
+import { Connection } from "../ui/Connect";
 import { ErrorNote } from "../ui/ErrorNote";
 import { plural } from "../ui/format";
 
@@ -27,6 +28,10 @@ export function InstancesView() {
       {data?.instances.map((instance) => (
         <Instance key={instance.id} instance={instance} />
       ))}
+      <section className="card stack tight" aria-label={t("Model")}>
+        <h2>{t("Model")}</h2>
+        <Connection kind="model" />
+      </section>
       <Service />
     </div>
   );
@@ -75,6 +80,7 @@ function Instance({ instance }: { instance: InstanceView }) {
         )}
       </dl>
       {instance.error && <p className="note bad">{instance.error}</p>}
+      {instance.default && <Connection kind="flowise" />}
       <p>
         <Link href="/knowledge">{t("Knowledge")}</Link>
       </p>

@@ -25,6 +25,22 @@ export const info = () =>
     staleTime: 60_000,
   });
 
+/** What a session of a kind will probably cost; any kind when not known. */
+export const expectedCost = (kind: "create" | "update" | "copy" | undefined) =>
+  queryOptions({
+    queryKey: ["expected-cost", kind ?? null],
+    queryFn: ({ signal }) => dataOf(api.GET("/sessions/expected-cost", { params: { query: { kind } }, signal })),
+    staleTime: 60_000,
+  });
+
+/** The Flowise server and the model that the service is connected to. */
+export const connections = () =>
+  queryOptions({
+    queryKey: ["connections"],
+    queryFn: ({ signal }) => dataOf(api.GET("/connections", { signal })),
+    staleTime: 10_000,
+  });
+
 /** What a Flowise server can keep credentials for. */
 export const credentialTypes = (instance: string | undefined) =>
   queryOptions({

@@ -1303,6 +1303,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/sessions/expected-cost": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Expected Cost
+         * @description What a new session will probably cost: the average of the newest ones like it.
+         */
+        get: operations["get_expected_cost"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/sessions/stream": {
         parameters: {
             query?: never;
@@ -4260,6 +4280,32 @@ export interface components {
              * @description ids of tool nodes; inside an agent their types
              */
             tools: string[];
+        };
+        /**
+         * ExpectedCost
+         * @description What a new session will probably cost. Without recorded sessions like it nothing is known.
+         */
+        ExpectedCost: {
+            /**
+             * Free
+             * @description The rules plan, without a model.
+             */
+            free: boolean;
+            /**
+             * Seconds
+             * @description In which the service works; people take their own time.
+             */
+            seconds: number | null;
+            /**
+             * Sessions
+             * @description Of so many recorded sessions this is the average; 50 at most.
+             */
+            sessions: number;
+            /**
+             * Usd
+             * @description None: not known, as for a model without a known price.
+             */
+            usd: number | null;
         };
         /**
          * Failure
@@ -12615,6 +12661,41 @@ export interface operations {
             422: components["responses"]["Problem422"];
             /** @description Too Many Requests */
             429: components["responses"]["Problem429"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_expected_cost: {
+        parameters: {
+            query?: {
+                /** @description What it does; any when left out. */
+                kind?: ("create" | "update" | "copy") | null;
+                /** @description The model that it asks for. */
+                model?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExpectedCost"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
             500: components["responses"]["Problem500"];
             /** @description Service Unavailable */

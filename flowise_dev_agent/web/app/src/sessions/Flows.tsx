@@ -14,6 +14,7 @@ import { useAddress } from "../ui/useAddress";
 /** Cards of a page; of many when only some of them are shown. */
 export const FLOWS_SHOWN = 12;
 const MANY = 100;
+const AWAY = new Set(["flowise_unreachable", "flowise_timeout"]);
 
 interface Props {
   instance: string;
@@ -56,7 +57,12 @@ export function Flows({ instance, onCopy }: Props) {
           </label>
         </div>
       </div>
-      <ErrorNote error={list.error} />
+      {/* The form above says more. */}
+      {list.error && AWAY.has((list.error as { code?: string }).code ?? "") ? (
+        <p className="quiet">{t("Your flows appear here when the Flowise server responds.")}</p>
+      ) : (
+        <ErrorNote error={list.error} />
+      )}
       {list.isLoading && <p className="quiet">{t("Loading the flows…")}</p>}
       {list.data && flows.length === 0 && (
         <p className="quiet">{query || live ? t("No matching flows.") : t("No flows yet. Describe one above.")}</p>

@@ -1,16 +1,19 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, type KeyboardEvent, useRef } from "react";
+import { type FormEvent, type KeyboardEvent, lazy, Suspense, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
-import { health, info } from "../api/queries";
+import { connections, health, info } from "../api/queries";
 import { startSession } from "../api/sessions";
 import type { HealthView } from "../api/types";
 import { Sketch } from "../flow/FlowThumbnail";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
+import { ExpectedCost } from "../ui/ExpectedCost";
 import { FileDrop } from "../ui/files";
 import { tooLong } from "../ui/tooLong";
 import { FlowPicker } from "./FlowPicker";
 import { type Draft, EXAMPLES, newKey, requestOf } from "./start";
+
+const FirstRun = lazy(() => import("./FirstRun").then((module) => ({ default: module.FirstRun })));
 
 /** Examples beside a list of flows. */
 const SHORT_LIST = 4;
@@ -34,6 +37,10 @@ export function NewSession({ draft, keep, first }: Props) {
   const instances = Object.keys(service.data?.flowise ?? {});
   const set = (change: Partial<Draft>) => keep({ ...draft, ...change });
   const away = awayOf(service.data, draft.instance);
+  const connected = useQuery({ ...connections(), enabled: away !== "" });
+  // Somebody who has just connected the one goes on with the other.
+  const [begun, setBegun] = useState(false);
+  if (away && !begun && connected.data && connected.data.flowise.source !== "environment") setBegun(true);
 
   const start = useMutation({
     mutationFn: () => {
@@ -98,11 +105,17 @@ export function NewSession({ draft, keep, first }: Props) {
         <Link href="/build" className="button">
           {t("Build step by step")}
         </Link>
+        <ExpectedCost kind={draft.operation === "auto" ? undefined : draft.operation} />
         <span className="push">
           <HealthLine health={service.data} error={service.error} />
         </span>
       </div>
-      {away && (
+      {begun && (
+        <Suspense>
+          <FirstRun />
+        </Suspense>
+      )}
+      {away && !begun && !connected.isPending && (
         <div role="status" className="note warn">
           <p>{t("The Flowise server “{{name}}” does not respond. You can start when it is back.", { name: away })}</p>
           <p className="row">
@@ -113,7 +126,7 @@ export function NewSession({ draft, keep, first }: Props) {
           </p>
         </div>
       )}
-      {offer && <small>{offer}</small>}
+      {offer && !begun && <small>{offer}</small>}
       <ErrorNote error={start.error} />
       <ul className={first ? "plain examples" : "plain row"} aria-label={t("Examples")}>
         {EXAMPLES.slice(0, first ? EXAMPLES.length : SHORT_LIST).map((example) => (

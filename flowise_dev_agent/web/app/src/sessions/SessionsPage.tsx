@@ -31,7 +31,7 @@ const FILTERS: [SessionStatus | undefined, string][] = [
 export function SessionsPage() {
   const [draft, keep] = useDraft<Draft>("start", EMPTY, (kept) => Array.isArray(kept.files));
   const flows = useInfiniteQuery(flowList("", draft.instance || undefined, FLOWS_SHOWN));
-  const first = flows.data?.pages[0]?.total === 0;
+  const first = flows.data ? flows.data.pages[0]?.total === 0 : flows.isError;
   function copy(flow: FlowFacts) {
     keep({ ...draft, operation: "copy", target: { id: flow.id, name: flow.name }, instance: flow.instance });
     document.getElementById("requirement")?.focus();

@@ -1,12 +1,12 @@
 /** A form for a secret, which goes to Flowise and is kept neither here nor in the service. */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, useId, useRef, useState } from "react";
-import { createPortal } from "react-dom";
 import { api, dataOf } from "../api/client";
 import { credentialTypes, health } from "../api/queries";
 import type { CreatedCredential, CredentialField } from "../api/types";
 import { t } from "../i18n";
 import { ErrorNote } from "./ErrorNote";
+import { FormDialog } from "./FormDialog";
 
 interface Props {
   /** The type that is needed; the person chooses when it is not known. */
@@ -18,7 +18,6 @@ interface Props {
 
 /** A button that opens the form. */
 export function AddCredential({ type, instance, onCreated }: Props) {
-  const dialog = useRef<HTMLDialogElement>(null);
   const opener = useRef<HTMLButtonElement>(null);
   const [open, setOpen] = useState(false);
   const [created, setCreated] = useState<CreatedCredential | null>(null);
@@ -38,35 +37,29 @@ export function AddCredential({ type, instance, onCreated }: Props) {
           </>
         )}
       </p>
-      {open &&
-        // Not inside of the form that this button may be a part of.
-        createPortal(
-          <dialog
-            ref={(element) => {
-              dialog.current = element;
-              if (element && !element.open) element.showModal();
-            }}
-            aria-labelledby="credential-title"
-            onClose={() => {
-              // What was typed goes with the form.
-              setOpen(false);
-              opener.current?.focus();
-            }}
-            onKeyDown={(event) => event.stopPropagation()}
-          >
+      {open && (
+        <FormDialog
+          titled="credential-title"
+          onClosed={() => {
+            // What was typed goes with the form.
+            setOpen(false);
+            opener.current?.focus();
+          }}
+        >
+          {(close) => (
             <CredentialForm
               type={type}
               instance={instance}
-              onCancel={() => dialog.current?.close()}
+              onCancel={close}
               onCreated={(made) => {
-                dialog.current?.close();
+                close();
                 setCreated(made);
                 onCreated?.(made);
               }}
             />
-          </dialog>,
-          document.body,
-        )}
+          )}
+        </FormDialog>
+      )}
     </div>
   );
 }
@@ -107,8 +100,6 @@ function CredentialForm({ type, instance, onCancel, onCreated }: FormProps) {
 
   function submit(event: FormEvent) {
     event.preventDefault();
-    // The form is a child of where its button is: an outer form must not hear of it.
-    event.stopPropagation();
     create.mutate();
   }
 

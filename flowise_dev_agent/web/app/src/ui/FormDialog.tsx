@@ -1,0 +1,29 @@
+import { type ReactNode, useEffect, useRef } from "react";
+import { createPortal } from "react-dom";
+
+interface Props {
+  /** The id of its title. */
+  titled: string;
+  onClosed: () => void;
+  children: (close: () => void) => ReactNode;
+}
+
+/** A dialog with a form of its own, open as long as it is there; not inside of a form that its button may belong to. */
+export function FormDialog({ titled, onClosed, children }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  // Once: a dialog that was closed a moment ago must not open again when it is drawn again.
+  useEffect(() => dialog.current?.showModal(), []);
+  return createPortal(
+    <dialog
+      ref={dialog}
+      aria-labelledby={titled}
+      onClose={onClosed}
+      // It is a child of where its button is: an outer form must not hear of it.
+      onKeyDown={(event) => event.stopPropagation()}
+      onSubmit={(event) => event.stopPropagation()}
+    >
+      {children(() => dialog.current?.close())}
+    </dialog>,
+    document.body,
+  );
+}
