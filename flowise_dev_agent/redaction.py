@@ -142,10 +142,15 @@ def _redacted(name: str, value: Any, depth: int) -> Any:
             return value if clean == inner else json.dumps(clean, ensure_ascii=False)
         return masked(value)
     if isinstance(value, Mapping):
-        return {masked(key): _redacted(name, item, depth + 1) for key, name, item in named_items(value)}
+        return {_masked_name(key): _redacted(name, item, depth + 1) for key, name, item in named_items(value)}
     if isinstance(value, (list, tuple)):
         return [_redacted(name, item, depth + 1) for item in value]
     return value
+
+
+@lru_cache(maxsize=4096)
+def _masked_name(name: str) -> str:
+    return masked(name)
 
 
 def _may_hold(text: str) -> bool:

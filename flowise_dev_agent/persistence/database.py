@@ -21,7 +21,7 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed
 from flowise_dev_agent.caller import current_caller, serving
 from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.persistence.lease import LEASE_LOST_STATE
-from flowise_dev_agent.sanitize import clean_json
+from flowise_dev_agent.sanitize import json_text
 
 Connection = AsyncConnection[DictRow]
 #: Called with a session's id at the end of the transaction that ends its run.
@@ -60,7 +60,7 @@ _SET_OWNER: Final = SQL("SET LOCAL app.owner = {}")
 
 def jsonb(value: Any) -> Jsonb:
     """`value`, cleaned, as a jsonb parameter."""
-    return Jsonb(clean_json(value))
+    return Jsonb(value, dumps=json_text)
 
 
 _patience: ContextVar[float | None] = ContextVar("patience", default=None)

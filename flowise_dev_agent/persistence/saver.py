@@ -32,7 +32,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from flowise_dev_agent.contracts.base import Kept
-from flowise_dev_agent.persistence.database import ROUND_TRIP_SECS, Database, translated_errors
+from flowise_dev_agent.persistence.database import ROUND_TRIP_SECS, Database, jsonb, translated_errors
 from flowise_dev_agent.persistence.lease import ASSERT_OWNER_SQL, Lease
 
 _OWNER: Final = "WITH owner AS MATERIALIZED (SELECT assert_owner(%(run)s, %(epoch)s))"
@@ -230,7 +230,7 @@ class FencedSaver(AsyncPostgresSaver):
         held, self._held = self._held, []
         if self._waiting is not None:
             rows = {row: value for one in held for row, value in self._rows_of(one).items()}
-            await self._store(self._waiting, _PUT_WITH_WRITES, writes=Jsonb(list(rows.values())))
+            await self._store(self._waiting, _PUT_WITH_WRITES, writes=jsonb(list(rows.values())))
             self._waiting = None
             for one in held:
                 self._remember(one)
@@ -252,7 +252,7 @@ class FencedSaver(AsyncPostgresSaver):
             "metadata": get_serializable_checkpoint_metadata(step.config, step.metadata),
             "blobs": [self._blob(name, str(versions[name]), values[name]) for name in changed],
         }
-        await self._execute(statement, step=Jsonb(row), **more)
+        await self._execute(statement, step=jsonb(row), **more)
         self._upgraded = frozenset()
 
     async def _execute(self, statement: LiteralString, **params: Jsonb) -> None:
@@ -335,7 +335,7 @@ class FencedSaver(AsyncPostgresSaver):
 
     async def _write(self, held: _Writes) -> None:
         statement = f"{_OWNER} {_INSERT_WRITES} {_REPLACING if held.replacing else _KEEPING}"
-        await self._execute(statement, writes=Jsonb(list(self._rows_of(held).values())))
+        await self._execute(statement, writes=jsonb(list(self._rows_of(held).values())))
         self._remember(held)
 
     def _remember(self, held: _Writes) -> None:

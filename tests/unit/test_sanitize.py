@@ -1,11 +1,12 @@
 """What is stored and sent is plain, bounded text and JSON."""
 
 import json
+from datetime import UTC, datetime
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowise_dev_agent.sanitize import bounded, clean_json, clean_text, json_size, shortened
+from flowise_dev_agent.sanitize import bounded, clean_json, clean_text, json_size, json_text, shortened
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)),
@@ -28,6 +29,17 @@ def test_clean_json_is_always_what_postgres_takes(value: object) -> None:
     assert "\x00" not in text
     assert "\\u0000" not in text
     text.encode()
+
+
+@given(anything)
+def test_the_text_of_json_is_that_of_its_clean_copy(value: object) -> None:
+    assert json.loads(json_text(value)) == clean_json(value)
+
+
+def test_what_is_not_json_is_written_as_its_text() -> None:
+    moment, number = datetime(2026, 1, 2, tzinfo=UTC), 2**70
+    assert clean_json({"at": moment, 1: {number}}) == {"at": "2026-01-02 00:00:00+00:00", "1": [number]}
+    assert json_text([number, "\x00"]) == b'[1180591620717411303424, "\\ufffd"]'
 
 
 @given(st.dictionaries(st.text(), anything, max_size=8), st.integers(200, 4000))

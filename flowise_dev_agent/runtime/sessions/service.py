@@ -263,10 +263,10 @@ class SessionService:
         with self._feed.watch_idle(session_id) as settled:
             while True:
                 settled.clear()
-                view = await self.get(session_id)
+                row = await self._sessions.get(session_id)
                 left = deadline - time.monotonic()
-                if not view.in_progress or left <= 0 or self._feed.closed:
-                    return view
+                if public_status(row.status) != "in_progress" or left <= 0 or self._feed.closed:
+                    return self._view(row)
                 try:
                     async with asyncio.timeout(min(left, self._poll_secs)):
                         await settled.wait()
