@@ -95,6 +95,7 @@ ROUTES: Final[Mapping[str, tuple[Scope, ...]]] = {
     "GET /nodes": READ,
     "GET /nodes/{name}": READ,
     "POST /nodes/{name}/options": READ,
+    "GET /document-stores": READ,
     "GET /credentials/types": READ,
     "POST /credentials": APPROVE,
     "GET /patterns": READ,

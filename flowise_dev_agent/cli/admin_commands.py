@@ -176,3 +176,15 @@ def refresh_command(
     from flowise_dev_agent.cli import knowledge
 
     raise typer.Exit(with_client(url, lambda client: knowledge.refresh(client, instance, wait=wait, as_json=as_json)))
+
+
+@commands.command("document-stores")
+def document_stores_command(
+    instance: Annotated[str | None, typer.Argument(help="Flowise instance; the default one.")] = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """List the document stores of a Flowise server, which flows can answer from."""
+    from flowise_dev_agent.cli import knowledge
+
+    with_client(url, lambda client: knowledge.document_stores(client, instance, as_json=as_json))

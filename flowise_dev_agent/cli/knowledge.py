@@ -1,4 +1,4 @@
-"""`refresh`: have the service read a Flowise server again."""
+"""`refresh` and `document-stores`: what a Flowise server has."""
 
 import asyncio
 import time
@@ -26,3 +26,15 @@ async def refresh(client: AgentClient, instance: str, *, wait: float, as_json: b
     else:
         say(f"{instance}: {view.status}, {view.steps_done} of {view.steps} steps.")
     return Exit.FAILED if view.status == "failed" else Exit.DONE
+
+
+async def document_stores(client: AgentClient, instance: str | None, *, as_json: bool) -> None:
+    """Print the document stores of a server."""
+    from flowise_dev_agent.knowledge.document_stores import store_lines
+
+    found = await client.document_stores(instance)
+    if as_json:
+        print_json(found)
+        return
+    for line in store_lines(found.stores) or ["There are no document stores."]:
+        say(line)

@@ -168,6 +168,7 @@ class SyncAgentClient:
     create_credential = _Call(AgentClient.create_credential)
     instances = _Call(AgentClient.instances)
     knowledge = _Call(AgentClient.knowledge)
+    document_stores = _Call(AgentClient.document_stores)
     refresh = _Call(AgentClient.refresh)
     memories = _Call(AgentClient.memories)
     export_patterns = _Call(AgentClient.export_patterns)

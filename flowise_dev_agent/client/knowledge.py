@@ -9,6 +9,7 @@ from flowise_dev_agent.client.transport import Http, given, read_answer, with_se
 if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
     from flowise_dev_agent.contracts.connections import ConnectFlowise, ConnectionsView, ConnectModel
+    from flowise_dev_agent.contracts.document_stores import DocumentStoreList
     from flowise_dev_agent.contracts.node_artifacts import Memory
     from flowise_dev_agent.contracts.nodes import NodeOptions, NodeTypeDetails, NodeTypePage
     from flowise_dev_agent.contracts.patterns import ImportResult, PatternFile
@@ -103,6 +104,13 @@ class KnowledgeCalls(Http):
         from flowise_dev_agent.runtime.admin.knowledge import KnowledgeList
 
         return await self._get(KnowledgeList, "/knowledge")
+
+    async def document_stores(self, instance: str | None = None) -> "DocumentStoreList":
+        """The document stores of a Flowise server."""
+        from flowise_dev_agent.contracts.document_stores import DocumentStoreList
+
+        params = given({"instance": instance})
+        return read_answer(DocumentStoreList, await self._call("GET", "/document-stores", params=params))
 
     async def refresh(self, instance: str) -> "RefreshView":
         """Have the service read a Flowise server again; `knowledge` shows how far it is."""

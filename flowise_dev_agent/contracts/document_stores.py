@@ -23,6 +23,13 @@ class DocumentStoreView(Contract):
     )
 
 
+class DocumentStoreList(Contract):
+    """The document stores of an instance, last updated first."""
+
+    instance: str
+    stores: list[DocumentStoreView]
+
+
 class PlannedStore(Contract):
     """A document store that is made of files of the person before the flow is written."""
 

@@ -1,5 +1,6 @@
 """The document stores of an instance: what plans and people may know of them."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from flowise_dev_agent.contracts.document_stores import DocumentStoreView
@@ -16,6 +17,23 @@ _SOURCES_SHOWN: Final = 20
 async def read_stores(client: FlowiseClient) -> list[DocumentStoreView]:
     """All stores, last updated first. Raises FlowiseError."""
     return [view_of(store) for store in await client.list_document_stores()]
+
+
+def store_lines(stores: Sequence[DocumentStoreView]) -> list[str]:
+    """A line for each store, for a model or a terminal."""
+    return [
+        f"- {one.id} {one.name} ({one.status}; {'searchable' if one.searchable else 'not searchable'}): "
+        + "; ".join(
+            part
+            for part in (
+                f"{one.chunks} pieces of {', '.join(one.sources) or 'nothing'}",
+                f"{one.embeddings} in {one.vector_store}" if one.vector_store else "no vector store",
+                one.description,
+            )
+            if part
+        )
+        for one in stores
+    ]
 
 
 def view_of(store: DocumentStore) -> DocumentStoreView:

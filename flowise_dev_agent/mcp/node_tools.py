@@ -6,6 +6,7 @@ from mcp_types import CallToolResult
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.document_stores import DocumentStoreList
 from flowise_dev_agent.contracts.nodes import (
     NodeExample,
     NodeInputView,
@@ -15,6 +16,7 @@ from flowise_dev_agent.contracts.nodes import (
 )
 from flowise_dev_agent.contracts.requests import Line
 from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.knowledge.document_stores import store_lines
 from flowise_dev_agent.mcp.arguments import Instance
 from flowise_dev_agent.mcp.host import ToolContext, client_of
 from flowise_dev_agent.mcp.results import succeeded
@@ -51,6 +53,15 @@ async def get_node_types(
     lines = [f"- {node.name} ({node.label}, {node.category}): {node.description}" for node in page.nodes]
     more = f"More with cursor {page.next_cursor}" if page.next_cursor else ""
     return succeeded([f"{len(page.nodes)} of {page.total} node types:", *lines, more], page)
+
+
+async def list_document_stores(
+    ctx: ToolContext, instance: Instance = None
+) -> Annotated[CallToolResult, DocumentStoreList]:
+    """List the document stores of a Flowise server: texts in pieces that chatflows can answer from. A requirement may
+    name one."""
+    found = await client_of(ctx).document_stores(instance)
+    return succeeded(store_lines(found.stores) or ["There are no document stores."], found)
 
 
 class NodeRef(BaseModel):

@@ -3,14 +3,17 @@
 import asyncio
 import hashlib
 import json
+from base64 import b64decode
 from contextlib import aclosing, suppress
 from typing import Annotated, Any, Final, Literal
+from uuid import UUID
 
 from mcp.server.mcpserver import ElicitationResult, Resolve
 from mcp_types import CallToolResult
 from pydantic import Field, ValidationError
 
 from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient
+from flowise_dev_agent.contracts.attachments import AttachmentView
 from flowise_dev_agent.contracts.requests import (
     Line,
     LongText,
@@ -62,6 +65,9 @@ async def start_session(
     ] = None,
     test_trials: Annotated[int, Field(ge=1, le=10, description="How often each question must pass.")] = 1,
     model: Annotated[Line | None, Field(description="Model for the service's reasoning in this session.")] = None,
+    attachments: Annotated[
+        list[UUID] | None, Field(max_length=10, description="Ids of files that were handed over with attach_file.")
+    ] = None,
     budget_usd: Annotated[
         float | None, Field(gt=0, le=10_000, allow_inf_nan=False, description="The most to spend; the service's.")
     ] = None,
@@ -88,10 +94,32 @@ async def start_session(
         "test_questions": test_questions,
         "test_trials": test_trials,
         "model": model,
+        "attachments": attachments,
         "budget": None if budget_usd is None else {"usd": budget_usd},
     }
     request = StartSession(**{name: value for name, value in given.items() if value is not None})
     return await _wait_and_report(ctx, await client_of(ctx).start(request, idempotency_key=idempotency_key), wait_secs)
+
+
+async def attach_file(
+    ctx: ToolContext,
+    name: Annotated[Line, Field(description="File name with its ending: .pdf, .docx, .txt, .md, .csv, .json, .yaml.")],
+    text: Annotated[str | None, Field(max_length=1_000_000, description="The content of a text file.")] = None,
+    content_base64: Annotated[
+        str | None, Field(max_length=28_000_000, description="The content of any file, in Base64.")
+    ] = None,
+) -> Annotated[CallToolResult, AttachmentView]:
+    """Hand over a file for a session: a document that the chatflow answers from, an OpenAPI description whose
+    operations become tools, or a CSV of test questions. Its id goes into `attachments` of start_session or
+    answer_question within a day."""
+    if (text is None) == (content_base64 is None):
+        raise InvalidInputError("Give either `text` or `content_base64`.")
+    try:
+        content = text.encode() if text is not None else b64decode(content_base64 or "", validate=True)
+    except ValueError:
+        raise InvalidInputError("`content_base64` is not Base64.") from None
+    stored = await client_of(ctx).attach(name, content)
+    return succeeded([f"{stored.facts.name}: {stored.id} ({stored.facts.kind}, {stored.facts.size} bytes)"], stored)
 
 
 async def get_session(ctx: ToolContext, session_id: SessionId, wait_secs: WaitSecs = 0) -> Report:
@@ -113,6 +141,9 @@ async def answer_question(
         ),
     ],
     confirmed: Annotated[ElicitationResult[Confirmation], Resolve(confirmation)],
+    attachments: Annotated[
+        list[UUID] | None, Field(max_length=10, description="Ids of files that go with the answer.")
+    ] = None,
     wait_secs: WaitSecs = 30,
 ) -> Report:
     """Answer a session's open question on a person's behalf.
@@ -125,10 +156,11 @@ async def answer_question(
     """
     check_confirmed(confirmed)
     try:
-        body = ResumeSession(interrupt_id=interrupt_id, answer=answer)
+        body = ResumeSession(interrupt_id=interrupt_id, answer=answer, attachments=attachments or [])
     except ValidationError as error:
         raise InvalidInputError(f"The answer cannot be taken: {error.errors()[0]['msg']}.") from None
-    content = json.dumps([str(session_id), interrupt_id, answer], sort_keys=True)
+    given = [str(session_id), interrupt_id, answer, *map(str, body.attachments)]
+    content = json.dumps(given, sort_keys=True)
     key = f"mcp-{hashlib.sha256(content.encode()).hexdigest()[:32]}"
     view = await client_of(ctx).resume(session_id, body, idempotency_key=key)
     return await _wait_and_report(ctx, view, wait_secs)

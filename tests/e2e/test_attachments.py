@@ -7,6 +7,7 @@ from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.document_stores import VectorSpec
 from flowise_dev_agent.patch.model.placeholders import placeholder_file
 from tests.e2e.people import SharedService, answer, events_of, http_of, ok
+from tests.e2e.test_mcp import over_http
 
 TEXT = "Employees of the Zurich office have 31 days of vacation a year."
 REQUIREMENT = "Build a bot with GPT-4o that answers questions from our handbook and shows the sources"
@@ -55,7 +56,7 @@ async def test_a_pdf_that_goes_with_the_sentence_is_what_the_bot_answers_from(
 
 
 async def test_a_pdf_becomes_a_document_store_that_the_bot_answers_from(
-    shared_service: SharedService, flowise_client: FlowiseClient, vectors: VectorSpec
+    shared_service: SharedService, flowise_client: FlowiseClient, vectors: VectorSpec, stores_of_the_test: None
 ) -> None:
     model = await flowise_client.create_document_store("Travel", "of a test")
     await flowise_client.insert_vectors(model.id, vectors, timeout=30)
@@ -94,3 +95,32 @@ async def test_a_pdf_becomes_a_document_store_that_the_bot_answers_from(
         assert (await flowise_client.get_document_store(made.id)).description == "Made of Our handbook.pdf"
         said = [one["summary"] for one in await events_of(http, done) if one["type"] == "write"]
         assert any("1 pieces embedded, and found by a search" in one for one in said)
+
+
+async def test_a_store_that_the_flow_reads_goes_with_a_rollback_and_files_come_over_mcp(
+    shared_service: SharedService, flowise_client: FlowiseClient, stores_of_the_test: None
+) -> None:
+    service = await shared_service()
+    requirement = "Build a bot with GPT-4o that answers from our notes in a document store of its own"
+    async with http_of(service) as http, over_http(service, None) as agent:
+        stored = (await agent.call("attach_file", name="notes.md", text=f"# Vacation\n\n{TEXT}")).structured_content
+        before = {one.id for one in await flowise_client.list_document_stores()}
+        started = await agent.session(
+            "start_session",
+            requirement=requirement,
+            attachments=[stored["id"]],
+            test_questions=["How many days of vacation does Zurich have?"],
+        )
+        planned = await ok(await http.get(f"/sessions/{started['session']['thread_id']}"))
+        (store,) = planned["interrupt"]["data"]["contract"]["document_stores"]
+        assert store["files"] == ["notes.md"]
+        tested = await answer(http, planned, action="approve")
+        assert tested["interrupt"]["type"] == "result_review", tested["interrupt"]["message"]
+        assert tested["interrupt"]["data"]["tests"][0]["passed"] is True
+        listed = (await agent.call("list_document_stores")).structured_content
+        (made,) = [one for one in listed["stores"] if one["id"] not in before]
+        assert made["chunks"] == 1
+
+        done = await answer(http, tested, action="rollback")
+        assert done["outcome"] == "rolled_back"
+        assert made["id"] not in (await http.get("/document-stores")).text

@@ -26,7 +26,7 @@ from tests.unit.mcp.conftest import (
 
 READS = {
     *("get_session", "list_sessions", "list_chatflows", "read_chatflow"),
-    *("search_catalogue", "get_node_types", "get_node_details", "list_options"),
+    *("search_catalogue", "get_node_types", "get_node_details", "list_options", "list_document_stores"),
     *("check_flow", "read_trace", "list_versions", "compare_versions", "export_chatflow"),
     *("list_chatflow_versions", "compare_chatflow_versions"),
     *("get_plan", "get_memory", "get_milestone", "get_decision_artifact", "get_node_artifact"),
@@ -38,7 +38,7 @@ async def test_every_tool_has_schemas_a_description_and_honest_hints(engine: Eng
     async with client_of(server_of(engine), mode=mode) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     destroys = {"answer_question", "cancel_session", "test_flow", "rollback"}
-    assert set(tools) == READS | destroys | {"start_session"}
+    assert set(tools) == READS | destroys | {"start_session", "attach_file"}
     for name, tool in tools.items():
         assert tool.description
         assert tool.output_schema is not None
@@ -157,6 +157,20 @@ async def test_node_types_are_listed_shown_and_their_options_read(engine: Engine
     assert options.structured_content["options"][0]["name"] == "gpt-4o"
     assert problem_of(unknown)["hint"] == "Close names: chatOpenAI."
     assert problem_of(misplaced)["detail"] == "chatOpenAI is not of the category 'Tools', but of 'Chat Models'."
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({}, "Give either `text` or `content_base64`."),
+        ({"text": "a", "content_base64": "YQ=="}, "Give either `text` or `content_base64`."),
+        ({"content_base64": "no base64"}, "`content_base64` is not Base64."),
+    ],
+)
+async def test_a_file_that_cannot_be_taken_is_said(engine: EngineDouble, given: dict[str, str], problem: str) -> None:
+    async with client_of(server_of(engine)) as client:
+        result = await client.call_tool("attach_file", {"name": "a.txt", **given})
+    assert problem_of(result)["detail"] == problem
 
 
 async def test_a_flow_too_large_for_an_answer_is_not_exported(

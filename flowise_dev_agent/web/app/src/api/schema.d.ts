@@ -312,6 +312,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/document-stores": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Document Stores
+         * @description The document stores of a Flowise server, which flows can answer from; without their settings.
+         */
+        get: operations["list_document_stores"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/flowcharts/{flowchart_id}/nodes/{flowchart_node_id}/decision-artifacts": {
         parameters: {
             query?: never;
@@ -3881,6 +3901,75 @@ export interface components {
             target_anchor: string;
             /** Target Node Id */
             target_node_id: string;
+        };
+        /**
+         * DocumentStoreList
+         * @description The document stores of an instance, last updated first.
+         */
+        DocumentStoreList: {
+            /** Instance */
+            instance: string;
+            /** Stores */
+            stores: components["schemas"]["DocumentStoreView"][];
+        };
+        /**
+         * DocumentStoreView
+         * @description A document store of an instance, without the settings of what it uses.
+         */
+        DocumentStoreView: {
+            /**
+             * Can Be Copied
+             * @description Whether a new store may use the same vector store with a collection of its own.
+             * @default false
+             */
+            can_be_copied: boolean;
+            /**
+             * Chunks
+             * @description Pieces that its texts were split into.
+             * @default 0
+             */
+            chunks: number;
+            /**
+             * Description
+             * @default
+             */
+            description: string;
+            /**
+             * Embeddings
+             * @description What embeds it: node type and model.
+             * @default
+             */
+            embeddings: string;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Searchable
+             * @description Whether a flow can search it (node documentStoreVS).
+             */
+            searchable: boolean;
+            /**
+             * Sources
+             * @description Names of files, addresses, else types of loaders.
+             */
+            sources: string[];
+            /**
+             * Status
+             * @description EMPTY, SYNC (read), UPSERTED (in its vector store), STALE, SYNCING or UPSERTING.
+             */
+            status: string;
+            /**
+             * Used By
+             * @description Names or ids of flows.
+             */
+            used_by: string[];
+            /**
+             * Vector Store
+             * @description Node type.
+             * @default
+             */
+            vector_store: string;
         };
         /**
          * DoneData
@@ -10600,6 +10689,43 @@ export interface operations {
             500: components["responses"]["Problem500"];
             /** @description Service Unavailable */
             503: components["responses"]["Problem503"];
+        };
+    };
+    list_document_stores: {
+        parameters: {
+            query?: {
+                /** @description Flowise instance; the default one. */
+                instance?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentStoreList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Bad Gateway */
+            502: components["responses"]["Problem502"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+            /** @description Gateway Timeout */
+            504: components["responses"]["Problem504"];
         };
     };
     list_decision_artifacts: {
