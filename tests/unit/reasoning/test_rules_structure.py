@@ -261,6 +261,42 @@ def test_each_document_is_split_whatever_its_kind() -> None:
     assert split == {"csvFile_0", "docxFile_0"}
 
 
+#: Facts that sound like a tool, a setting or a service -> what must not be built for them.
+ONLY_SAID = {
+    "Ein Bot für unsere Praxis. Absagen 24 Stunden vorher, sonst berechnen wir 35 Euro.": "calculator",
+    "A bot for our dev shop. Incidents go to #fire on Slack.": "slack",
+    "Assistente con calcolatrice; deve sempre citare il link della fonte": "returnSourceDocuments",
+}
+
+
+@pytest.mark.parametrize("wish", ONLY_SAID)
+def test_a_fact_or_a_rule_is_told_to_the_model_and_builds_nothing(wish: str) -> None:
+    _, plan = planned(wish)
+    assert plan.declined is None
+    assert ONLY_SAID[wish] not in f"{plan.nodes} {[value.param for value in plan.values]}"
+    assert any(wish.split()[-1].strip(".") in str(value.value) for value in plan.values)
+
+
+@pytest.mark.parametrize(
+    ("wish", "values"),
+    [
+        ("Chat über unsere Pläne (PDF), Qdrant, Collection heißt plan_7, die 4 besten Treffer",
+         {"topK": 4, "qdrantCollection": "plan_7"}),
+        ("bot that answers from our handbook (pdf), and it should show which passages it used",
+         {"returnSourceDocuments": True}),
+    ],
+)  # fmt: skip
+def test_what_names_a_setting_in_other_words_sets_it(wish: str, values: dict[str, object]) -> None:
+    _, plan = planned(wish)
+    assert values.items() <= {value.param: value.value for value in plan.values}.items()
+    assert not plan.not_done
+
+
+def test_an_address_with_a_gap_is_not_called_as_it_is_written() -> None:
+    wish = "Agentflow: call GET https://api.parcel.example/v2/{number} with header X-Api-Key, then explain the status"
+    assert "{number}" in (planned(wish)[1].declined or "")
+
+
 def test_a_time_of_day_asks_for_no_clock() -> None:
     _, plan = planned("bot for our chess club. club night tues 7pm, clocks are provided")
     assert "currentDateTime" not in {node.node_name for node in plan.nodes}
@@ -330,6 +366,10 @@ TOLD = {
     "that Sam calls within 2 hours, and everything else gets a friendly answer.":
         ["Bills get a reply with the desk 0161 11", "Complaints get an apology and the promise that Sam calls within 2 "
          "hours", "Gets a friendly answer"],
+    "I'd like it sorted: potholes go to a reply with the highways team 0300 555, bins to a reply that says every "
+    "second Thursday, anything else gets a polite note":
+        ["Potholes go to a reply with the highways team 0300 555", "Bins to a reply that says every second Thursday",
+         "Gets a polite note"],
     "Przepływ agentowy: jeśli wiadomość dotyczy reklamacji, poproś o numer zamówienia; w pozostałych przypadkach "
     "odpowiedz krótko.": ["Poproś o numer zamówienia", "Odpowiedz krótko"],
     "Flow: call GET https://api.harbour.example/tides?port=12 then tell the skipper whether he can leave":

@@ -151,7 +151,9 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         splits=_has(scan, "split", ["@Text Splitters"]) or quantities.chunk_size is not None, quantities=quantities,
         splitter=_first_of(scan, table("splitters")) or Reading.splitter, content_moderation=content,
         vector_store=_first_of(scan, table("vector_stores")), index_name=index[0].group(1) if index else None,
-        sources=bool(scan.find(words("sources"), params="returnSourceDocuments")), requested=requested,
+        # Without documents a source is something to be said.
+        sources=bool(scan.find(words("sources"), params="returnSourceDocuments", task=not (knowledge or loaders))),
+        requested=requested,
         fields=details.find_fields(plain) if structured else (), unknown=unknown, spans=tuple(scan.spans),
         names_part=mentioned(plain, words("parts")),
     )  # fmt: skip

@@ -307,7 +307,7 @@ class Skeleton:
         elif kind == "each":
             step.of, step.text = parted(clause) or (" ".join(clause.split()[2:3]), clause)
         elif not (kind or self.steps) and (matches("incoming", clause) or matches("heads", clause)):
-            return self._tell(clause if clause.count(" ") > 3 else "")
+            return self._tell(clause)
         elif scope and fact and not kind and border == "sentence":
             # A fact is told to each step.
             self.context = f"{self.context}\n{capital(clause)}".strip()

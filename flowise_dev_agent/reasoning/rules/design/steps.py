@@ -226,6 +226,9 @@ class _Builder:
         """A request to an address, with what is said of its headers and its body."""
         address = matches("call", step.text)
         url = address["url"].rstrip(".,;") if address else ""
+        if re.search(r"[{}<>]|\.\.", url):
+            # Which value goes there the text does not say in a way that a request could take.
+            raise self._declined(step.text)
         method, header = found("method", step.text), found("header", step.text.replace(url, " "))
         params: dict[str, Any] = {"method": method.group(1).upper() if method else "GET", "url": url}
         if header:

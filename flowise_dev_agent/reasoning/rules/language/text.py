@@ -107,8 +107,8 @@ def signals(text: str) -> Iterator[tuple[re.Match[str], str]]:
 def _is_fact(sentence: str, before: str, kind: str) -> bool:
     if kind == "schedule" and (_OPENED.search(sentence) or not _ACTS.search(sentence)):
         return True
-    if kind == "send" and _REQUEST.search(sentence):
-        return True
+    if kind in ("send", "call") and _REQUEST.search(sentence):
+        return kind == "send"
     return any(one.search(before[-_LOOK_BACK:]) for one in (_OURS, _TELLS, _NEVER))
 
 
