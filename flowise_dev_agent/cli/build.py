@@ -80,20 +80,26 @@ async def build_as_json(
     client: AgentClient, request: StartSession, *, assume_yes: bool, attach: Sequence[Path] = ()
 ) -> Exit:
     """Start a session and print it as JSON at its end, or at the first question that `--yes` does not answer."""
-    view = await _started(client, request, attach)
-    while True:
-        view = await client.wait(view.thread_id, _LONGEST_SECS)
-        if view.interrupt is None or not assume_yes:
-            break
-        try:
-            answer = default_answer(view.interrupt)
-        except NeedsPersonError:
-            break
-        view = await client.resume(view.thread_id, ResumeSession(interrupt_id=view.interrupt.id, answer=answer))
+    view = await follow(client, await _started(client, request, attach), assume_yes=assume_yes)
     print_json(view)
     if view.interrupt is not None or view.in_progress:
         return Exit.NEEDS_ANSWER
     return Exit.DONE if view.outcome == "accepted" else _refused(view)
+
+
+async def follow(
+    client: AgentClient, view: SessionView, *, assume_yes: bool, wait: float = _LONGEST_SECS
+) -> SessionView:
+    """A session at its end, or at the first question that `--yes` does not answer; `wait` seconds for each."""
+    while True:
+        view = await client.wait(view.thread_id, wait)
+        if view.interrupt is None or not assume_yes:
+            return view
+        try:
+            answer = default_answer(view.interrupt)
+        except NeedsPersonError:
+            return view
+        view = await client.resume(view.thread_id, ResumeSession(interrupt_id=view.interrupt.id, answer=answer))
 
 
 async def _started(client: AgentClient, request: StartSession, attach: Sequence[Path]) -> SessionView:

@@ -1,4 +1,4 @@
-"""`export`, `import`, `diff`, `apply`, `promote` and `flows`: flows as files, on servers and between them."""
+"""`export`, `import`, `diff`, `apply`, `promote`, `sync` and `flows`: flows as files, on servers and between them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +9,7 @@ from flowise_dev_agent.cli.options import AsJson, Instance, Url, Yes
 from flowise_dev_agent.cli.startup import Exit, with_client
 
 if TYPE_CHECKING:
-    pass
+    from flowise_dev_agent.client import AgentClient
 
 commands = typer.Typer(rich_markup_mode=None)
 flows_app = typer.Typer(help="Find, compare, check and test flows by a running service.", no_args_is_help=True)
@@ -169,6 +169,46 @@ def promote_command(
             client, flow, source=source, target=to, name=name, onto=onto, as_json=as_json
         ),
     )
+
+
+@commands.command("sync")
+def sync_command(
+    folder: Annotated[Path, typer.Argument(help="Directory with a YAML file for each flow.")] = Path("flows"),
+    plan: Annotated[bool, typer.Option("--plan", help="Only show what would be done.")] = False,
+    test: Annotated[bool, typer.Option("--test", help="Only test the flows of the files, as drafts.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Write files over flows that were changed on the server.")
+    ] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Accept what was changed on the server.")] = False,
+    wait: Annotated[float, typer.Option(min=0, max=86_400, help="Seconds to wait for a session or a test.")] = 1_900,
+    report: Annotated[
+        Path | None, typer.Option(help="File for a report in Markdown, with pictures of the flows.")
+    ] = None,
+    yes: Yes = False,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Approve the plans of sessions, and accept results whose tests pass.")
+    ] = False,
+    instance: Instance = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Bring the flows of a directory to a server: plan, approval, tests, writes. Nothing is deleted.
+
+    Exit codes: 0 as the files say, 1 failed, 3 something would be done, was left alone or failed its tests, 4 a session
+    waits for an answer.
+    """
+    from flowise_dev_agent.cli import sync as sync_command
+
+    if plan + test > 1 or overwrite + keep > 1:
+        raise typer.BadParameter("Give one of --plan and --test, and one of --overwrite and --keep.")
+
+    async def run(client: "AgentClient") -> Exit:
+        on_drift: sync_command.OnDrift = "overwrite" if overwrite else "keep" if keep else "leave"
+        made = sync_command.Sync(client, folder, instance, on_drift, accept=accept, wait=wait)
+        wish = sync_command.Wish(plan_only=plan, test_only=test, yes=yes, report=report, as_json=as_json)
+        return await sync_command.run_sync(made, wish)
+
+    raise typer.Exit(with_client(url, run))
 
 
 @flows_app.command("list")

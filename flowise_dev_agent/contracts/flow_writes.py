@@ -11,7 +11,7 @@ from flowise_dev_agent.contracts.requests import Line, RequestBody, Storable
 from flowise_dev_agent.patch import Finding, PatchOp
 
 MAX_FLOW_CHARS: Final = 8_000_000
-_MAX_OPS: Final = 2_000
+MAX_OPS: Final = 2_000
 
 FlowType = Literal["CHATFLOW", "AGENTFLOW", "MULTIAGENT", "ASSISTANT"]
 FlowText = Annotated[Storable, Field(min_length=1, max_length=MAX_FLOW_CHARS)]
@@ -23,7 +23,7 @@ class _FlowContent(RequestBody):
     """A flow, or the ops that make or change one."""
 
     flow_data: FlowText | None = Field(default=None, description="`flowData` as text, as Flowise stores it; or `ops`.")
-    ops: list[PatchOp] | None = Field(default=None, min_length=1, max_length=_MAX_OPS)
+    ops: list[PatchOp] | None = Field(default=None, min_length=1, max_length=MAX_OPS)
     dry_run: bool = Field(default=False, description="Check only: findings and difference, nothing is written.")
 
     @model_validator(mode="after")
@@ -117,6 +117,9 @@ class FlowWriteResult(Contract):
     created: bool = Field(description="False when it replaces what a flow holds, which is kept as a version.")
     credentials: list[MappedCredential]
     findings: list[Finding]
+    flow_data: str | None = Field(
+        default=None, description="Of a dry run of an import: what would be written, as text."
+    )
     difference: Difference | None = Field(
         default=None, description="Of a dry run; for a write see `GET /sessions/{session_id}/change`."
     )

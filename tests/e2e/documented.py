@@ -20,6 +20,7 @@ from typing import Any
 _FENCE = re.compile(
     r"(?:<!-- not run: (?P<reason>\w+) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
+_HEREDOC = re.compile(r"<<'(\w+)'$")
 #: The beginning of an id in a page, as in "3a01...".
 _ID = re.compile(r"\b[0-9a-f]{4}\.\.\.")
 _COMMAND_SECS = 240
@@ -43,7 +44,13 @@ def commands(text: str) -> Iterator[Command]:
     """The commands of a fence."""
     lines: list[str] = []
     answer: list[str] = []
+    end: str | None = None
     for line in text.splitlines():
+        if end is not None:
+            # The text of a file, up to the word that ends it.
+            lines.append(line)
+            end = None if line == end else end
+            continue
         if line.startswith("# "):
             answer.append(line[2:])
             continue
@@ -53,6 +60,8 @@ def commands(text: str) -> Iterator[Command]:
             lines = []
         if line.strip():
             lines.append(line)
+        if found := _HEREDOC.search(line):
+            end = found[1]
         answer = []
     if lines:
         yield Command("\n".join(lines), "\n".join(answer))

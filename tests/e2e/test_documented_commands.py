@@ -27,7 +27,10 @@ NOT_RUN = {
     "desktop": "configures a program of somebody else",
 }
 #: Run in this order, by one reader: the later ones go on with the flow that the README has built.
-FOLLOWED = [ROOT / "README.md", *(ROOT / "docs" / name for name in ("api.md", "ci.md", "client.md"))]
+FOLLOWED = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / name for name in ("api.md", "ci.md", "client.md", "flows-as-code.md")),
+]
 #: Fences without a language are commands as well.
 RUN = {"", "bash", "python"}
 OPS = [{"op_type": "SetParam", "node_id": "chatOpenAI_0", "param_name": "temperature", "value": 0.3}]

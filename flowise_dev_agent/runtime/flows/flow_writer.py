@@ -148,8 +148,15 @@ class FlowWriter:
         )
         if body.dry_run:
             shown = await asyncio.to_thread(_difference, proposal)
+            # All that an import would write is the caller's own; what a flow on the server holds may not be.
+            flow_data = proposal.flow_data if proposal.operation == "import" else None
             return _shown(write, proposal.instance_id, "checked").model_copy(
-                update={"valid": not problems, "findings": findings, "difference": shown}
+                update={
+                    "valid": not problems,
+                    "findings": findings,
+                    "difference": shown,
+                    "flow_data": flow_data,
+                }
             )
         if problems:
             raise InvalidInputError(

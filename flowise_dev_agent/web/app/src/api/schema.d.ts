@@ -4814,6 +4814,11 @@ export interface components {
             difference: components["schemas"]["Difference"] | null;
             /** Findings */
             findings: components["schemas"]["Finding"][];
+            /**
+             * Flow Data
+             * @description Of a dry run of an import: what would be written, as text.
+             */
+            flow_data: string | null;
             /** Instance */
             instance: string;
             /** Name */

@@ -1,0 +1,323 @@
+"""`sync`: bring the flows of a directory to a server, with a plan, approval and drift detection."""
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from rich.table import Column, Table
+from rich.text import Text
+
+from flowise_dev_agent.cli.build import follow
+from flowise_dev_agent.cli.console import confirm, err, out, print_json, say
+from flowise_dev_agent.cli.flow_directory import markdown, mermaid, read_files, read_lock, write_lock
+from flowise_dev_agent.cli.startup import Exit
+from flowise_dev_agent.client import AgentClient, ServiceError
+from flowise_dev_agent.contracts.flow_files import DRIFTED, AppliedFlow, FlowFile, SyncAction, SyncItem, SyncReport
+from flowise_dev_agent.contracts.flow_tests import TestFlow, TestFlowText
+from flowise_dev_agent.contracts.flow_writes import ApplyToFlow, FlowDocument, FlowWriteResult, ImportFlow
+from flowise_dev_agent.contracts.requests import StartSession
+from flowise_dev_agent.contracts.session import SessionView
+from flowise_dev_agent.errors import AgentError, InvalidInputError
+from flowise_dev_agent.patch.model.json_text import dump_json
+from flowise_dev_agent.sanitize import shortened
+
+_WAIT_SECS: Final = 60.0
+_LONGEST_SECS: Final = 1_900.0
+#: What is done with a flow that was changed on the server.
+OnDrift = Literal["leave", "overwrite", "keep"]
+
+
+@dataclass
+class Sync:
+    """A directory and a server. `instance` is its name in the service, None for the default one."""
+
+    client: AgentClient
+    folder: Path
+    instance: str | None
+    on_drift: OnDrift = "leave"
+    #: Answer the questions of sessions as `build --yes` does, instead of waiting for people.
+    accept: bool = False
+    #: Seconds to wait for a session, with the people who answer it.
+    wait: float = _LONGEST_SECS
+    pictures: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._files = read_files(self.folder)
+        self._lock = read_lock(self.folder)
+        self._applied = self._lock.instances.setdefault(self.instance or "default", {})
+        self._live: dict[str, FlowDocument] = {}
+
+    async def plan(self) -> SyncReport:
+        """What would be done, file by file; nothing is written."""
+        items = [await self._planned(file, flow) for file, flow in self._files.items()]
+        items += [
+            SyncItem(
+                file=file,
+                name="",
+                state="removed",
+                action="none",
+                chatflow_id=applied.chatflow_id,
+                note=f"The file is gone, the flow {applied.chatflow_id} stays: nothing is deleted.",
+            )
+            for file, applied in self._applied.items()
+            if file not in self._files
+        ]
+        return self._report(items)
+
+    async def apply(self, plan: SyncReport) -> SyncReport:
+        """Do what a plan says; the lock file is written after each flow."""
+        return await self._each(plan, self._done)
+
+    async def test(self) -> SyncReport:
+        """Test every flow; nothing is written. Those of ops and data as drafts, those of words as they are there."""
+        return await self._each(await self.plan(), self._tried)
+
+    def _report(self, items: list[SyncItem]) -> SyncReport:
+        return SyncReport(instance=self.instance or "default", items=items)
+
+    async def _each(self, plan: SyncReport, do: Callable[[SyncItem, FlowFile], Awaitable[SyncItem]]) -> SyncReport:
+        """The report with what `do` makes of each file; what goes wrong with one does not stop the others."""
+        items: list[SyncItem] = []
+        for item in plan.items:
+            try:
+                items.append(await do(item, self._files[item.file]) if item.file in self._files else item)
+            except AgentError as error:
+                note = f"{error.message} {error.hint or ''}".strip()
+                items.append(item.model_copy(update={"result": "failed", "note": note}))
+        return self._report(items)
+
+    # --- plan --------------------------------------------------------------------------------------------------------
+
+    async def _planned(self, file: str, flow: FlowFile) -> SyncItem:
+        applied = self._applied.get(file)
+        chatflow_id = applied.chatflow_id if applied else str(flow.flow) if flow.flow else None
+        item = SyncItem(file=file, name=flow.name, state="new", action="create", chatflow_id=chatflow_id)
+        if chatflow_id is None:
+            if (other := await self._namesake(flow.name)) is None:
+                return item
+            note = f"A flow with this name is there already. To take it over, add `flow: {other}` to the file."
+            return item.model_copy(update={"state": "conflict", "action": "none", "note": note})
+        try:
+            live = self._live[file] = await self.client.export_flow(chatflow_id, instance=self.instance)
+        except ServiceError as error:
+            if error.status != 404:
+                raise
+            note = f"The flow {chatflow_id} is gone from the server."
+            return item.model_copy(update={"state": "missing", "chatflow_id": None, "note": note})
+        if applied is None:
+            return item.model_copy(update={"state": "changed", "action": "update"})
+        changed, drifted = applied.content_sha256 != flow.sha256, applied.flow_sha256 != live.sha256
+        if not drifted:
+            state, action = ("changed", "update") if changed else ("same", "none")
+            return item.model_copy(update={"state": state, "action": action})
+        return item.model_copy(update=self._drift(flow, changed=changed))
+
+    def _drift(self, flow: FlowFile, *, changed: bool) -> dict[str, str]:
+        note = "It was changed on the server since the last run."
+        action: SyncAction = "none"
+        match self.on_drift:
+            case "overwrite" if flow.requirement is None or changed:
+                action = "update"
+            case "overwrite":
+                note += " Words cannot write it back: roll the change back, or use --keep."
+            case "keep":
+                action = "update" if changed else "keep"
+            case "leave":
+                note += " Use --overwrite to write the file, or --keep to accept the change."
+        return {"state": "conflict" if changed else "drifted", "action": action, "note": note}
+
+    async def _namesake(self, name: str) -> str | None:
+        page = await self.client.find_flows(name[:200], instance=self.instance, limit=100)
+        return next((flow.id for flow in page.flows if flow.name == name), None)
+
+    # --- apply -------------------------------------------------------------------------------------------------------
+
+    async def _done(self, item: SyncItem, flow: FlowFile) -> SyncItem:
+        match item.action:
+            case "none":
+                left = item.state in DRIFTED
+                return item.model_copy(update={"result": "left" if left else "done"})
+            case "keep":
+                self._remember(item.file, flow, self._live[item.file])
+                return item.model_copy(update={"result": "done"})
+            case _:
+                return await (self._built(item, flow) if flow.requirement else self._written(item, flow))
+
+    async def _written(self, item: SyncItem, flow: FlowFile) -> SyncItem:
+        """Write ops or data, after their tests have passed on a draft."""
+        item, flow_data = await self._tested_draft(item, flow)
+        if item.result == "tests_failed":
+            return item.model_copy(update={"note": "Not written: its tests fail."})
+        if item.chatflow_id is None:
+            made = ImportFlow(name=flow.name, type=flow.type, flow_data=flow_data)
+            result = await self.client.import_flow(made, instance=self.instance, wait=_WAIT_SECS)
+        else:
+            change = ApplyToFlow(flow_data=flow_data, base_sha256=self._live[item.file].sha256)
+            result = await self.client.apply_to_flow(item.chatflow_id, change, instance=self.instance, wait=_WAIT_SECS)
+        return await self._remembered(item, flow, await self._ended(result), result)
+
+    async def _ended(self, result: FlowWriteResult) -> str:
+        """The id of the flow of a write that has ended."""
+        chatflow_id = result.chatflow_id
+        if result.status == "in_progress" and result.session_id:
+            view = await self.client.wait(result.session_id, self.wait)
+            chatflow_id = view.chatflow_id if view.status == "completed" else None
+        if chatflow_id is None:
+            raise InvalidInputError(f"'{result.name}' is not written: see session {result.session_id}.")
+        return chatflow_id
+
+    async def _remembered(self, item: SyncItem, flow: FlowFile, chatflow_id: str, result: FlowWriteResult) -> SyncItem:
+        live = await self.client.export_flow(chatflow_id, instance=self.instance)
+        self._remember(item.file, flow, live)
+        return item.model_copy(update={"result": "done", "chatflow_id": chatflow_id, "session_id": result.session_id})
+
+    def _remember(self, file: str, flow: FlowFile, live: FlowDocument) -> None:
+        self._applied[file] = AppliedFlow(chatflow_id=live.id, content_sha256=flow.sha256, flow_sha256=live.sha256)
+        write_lock(self.folder, self._lock)
+
+    async def _built(self, item: SyncItem, flow: FlowFile) -> SyncItem:
+        """Have a session build or change the flow. The same words join the session of an earlier run."""
+        request = StartSession(
+            requirement=flow.requirement or "",
+            session_name=flow.name[:120],
+            operation="update" if item.chatflow_id else "create",
+            target=item.chatflow_id,
+            flowise_instance_id=self.instance,
+            test_trials=flow.trials,
+        )
+        base = self._live[item.file].sha256 if item.chatflow_id else ""
+        key = hashlib.sha256(f"{self.instance}\n{item.file}\n{flow.sha256}\n{base}".encode()).hexdigest()
+        view = await self.client.start(request, idempotency_key=f"sync-{key[:48]}")
+        item = item.model_copy(update={"session_id": view.thread_id})
+        if self.accept:
+            ended = await follow(self.client, view, assume_yes=True, wait=self.wait)
+        else:
+            ended = await self._answered_by_people(item, view)
+        if ended.interrupt or ended.in_progress:
+            note = f"Session {view.thread_id} waits: answer at {self._page(view)}, then run again."
+            return item.model_copy(update={"result": "waiting", "note": note})
+        if ended.outcome != "accepted" or ended.chatflow_id is None:
+            note = f"Session {view.thread_id} ended: {ended.outcome or ended.status}."
+            return item.model_copy(update={"result": "failed", "note": note})
+        live = self._live[item.file] = await self.client.export_flow(ended.chatflow_id, instance=self.instance)
+        self._remember(item.file, flow, live)
+        item = item.model_copy(update={"result": "done", "chatflow_id": live.id})
+        return await self._tested_live(item, flow) if flow.tests else item
+
+    async def _answered_by_people(self, item: SyncItem, view: SessionView) -> SessionView:
+        """The session at its end, or as it is when nobody has answered in time."""
+        err.print(f"{item.file}: people are asked at {self._page(view)}", markup=False)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.wait), aclosing(self.client.events(view.thread_id)) as events:
+                async for event in events:
+                    if event.type in {"done", "error"}:
+                        break
+        return await self.client.get(view.thread_id)
+
+    def _page(self, view: SessionView) -> str:
+        return f"{self.client.base_url}/#/s/{view.thread_id}"
+
+    # --- tests -------------------------------------------------------------------------------------------------------
+
+    async def _tried(self, item: SyncItem, flow: FlowFile) -> SyncItem:
+        if flow.requirement is None:
+            return (await self._tested_draft(item, flow, always=True))[0]
+        if item.chatflow_id is None:
+            return item.model_copy(update={"note": "Not built yet: a session makes it from its words."})
+        return await self._tested_live(item, flow)
+
+    async def _tested_draft(self, item: SyncItem, flow: FlowFile, *, always: bool = False) -> tuple[SyncItem, str]:
+        """The item with the tests of its content, and the content as text. Raises InvalidInputError: it cannot run."""
+        asked = {"flow_data": dump_json(flow.flow_data)} if flow.flow_data else {"ops": flow.ops}
+        body = ImportFlow.model_validate({"name": flow.name, "type": flow.type, "dry_run": True, **asked})
+        checked = await self.client.import_flow(body, instance=self.instance)
+        if not checked.valid or checked.flow_data is None:
+            errors = "; ".join(finding.text for finding in checked.findings if finding.severity == "error")
+            raise InvalidInputError(f"The server could not run it: {errors}")
+        self.pictures[item.file] = mermaid(checked.flow_data)
+        if flow.tests or always:
+            test = TestFlowText(tests=flow.tests, trials=flow.trials, flow_data=checked.flow_data, kind=flow.type)
+            item = await self._tested(item, test, None)
+        return item, checked.flow_data
+
+    async def _tested_live(self, item: SyncItem, flow: FlowFile) -> SyncItem:
+        self.pictures[item.file] = mermaid(self._live[item.file].flow_data)
+        return await self._tested(item, TestFlow(tests=flow.tests, trials=flow.trials), item.chatflow_id)
+
+    async def _tested(self, item: SyncItem, test: TestFlow, chatflow_id: str | None) -> SyncItem:
+        view = await self.client.test_flow(test, chatflow_id, instance=self.instance, wait=self.wait)
+        if view.error or not view.is_over:
+            raise InvalidInputError(f"Not tested: {view.error.detail if view.error else 'the test is not done'}")
+        failed = [trial for trial in view.trials if not trial.passed]
+        update: dict[str, object] = {"tests": len(view.trials), "tests_passed": len(view.trials) - len(failed)}
+        if not view.passed:
+            said = "; ".join(f"{trial.question}: {trial.error or trial.answer}" for trial in failed[:3])
+            update |= {"result": "tests_failed", "note": shortened(f"Failed: {said}", 600)}
+        elif item.result == "planned":
+            update |= {"result": "done"}
+        return item.model_copy(update=update)
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the command line asks for."""
+
+    plan_only: bool = False
+    test_only: bool = False
+    yes: bool = False
+    report: Path | None = None
+    as_json: bool = False
+
+
+async def run_sync(sync: Sync, wish: Wish) -> Exit:
+    """Plan, ask, apply; or only plan, or only test."""
+    if wish.test_only:
+        done = await sync.test()
+    else:
+        done = plan = await sync.plan()
+        if not wish.plan_only and any(item.action != "none" for item in plan.items):
+            if not wish.yes:
+                _show(plan)
+                confirm("Apply this plan?", assume_yes=False)
+            done = await sync.apply(plan)
+    if wish.report:
+        try:
+            wish.report.write_text(markdown(done, sync.pictures), encoding="utf-8")
+        except OSError as error:
+            raise InvalidInputError(f"{wish.report} cannot be written: {error.strerror or error}.") from None
+    if wish.as_json:
+        print_json(done)
+    else:
+        _show(done)
+    return _exit_of(done, tests_only=wish.test_only)
+
+
+def _show(report: SyncReport) -> None:
+    table = Table(Column("File", no_wrap=True), "State", "Action", "Result", "Tests", box=None, pad_edge=False)
+    for item in report.items:
+        tests = f"{item.tests_passed} of {item.tests}" if item.tests is not None else ""
+        table.add_row(Text(item.file), item.state, item.action, item.result.replace("_", " "), tests)
+    out.print(table)
+    for item in report.items:
+        if item.note:
+            say(f"{item.file}: {item.note}")
+
+
+def _exit_of(report: SyncReport, *, tests_only: bool) -> Exit:
+    results = {item.result for item in report.items}
+    if "failed" in results:
+        return Exit.FAILED
+    if "waiting" in results:
+        return Exit.NEEDS_ANSWER
+    differs = not tests_only and any(
+        (item.state in DRIFTED and item.action == "none") or (item.result == "planned" and item.action != "none")
+        for item in report.items
+    )
+    return Exit.NO if differs or "tests_failed" in results else Exit.DONE
