@@ -48,6 +48,7 @@ from flowise_dev_agent.patch import (
     UnsetParam,
 )
 from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model.attached_files import is_filled
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 from flowise_dev_agent.patch.model.values import on_one_line
@@ -98,8 +99,20 @@ def capability_of(plan: PlanContract, said: Iterable[str], schemas: Schemas) -> 
         ],
         code=[id_ for id_, schema in planned.items() if schema and _runs_code(plan, nodes[id_], id_, schema)],
         tools=tools,
-        effects=["document_store"] if plan.document_stores else [],
+        effects=[
+            *(["document_store"] if plan.document_stores else []),
+            *(f"upsert:{id_}" for id_ in _filled(plan, planned)),
+        ],
     )
+
+
+def _filled(plan: PlanContract, planned: Mapping[str, NodeSchema | None]) -> list[str]:
+    """The vector stores of the plan that new or changed documents are written to."""
+    changed = {node.node_id for node in plan.nodes if not node.existing} | {value.node_id for value in plan.values}
+    loads = any(one and one.category == "Document Loaders" for id_, one in planned.items() if id_ in changed)
+    return [
+        id_ for id_, one in planned.items() if loads and one and one.category == "Vector Stores" and is_filled(one.name)
+    ]
 
 
 def with_agreed(capability: Capability, agreed: Capability | None) -> Capability:

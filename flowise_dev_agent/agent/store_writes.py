@@ -1,6 +1,10 @@
-"""What `apply_patch` does with document stores: make them before the flow is written, take or remove them with it."""
+"""What `apply_patch` does about documents: it makes document stores before the flow is written, takes or removes them
+with it, and fills the vector stores of the written flow."""
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Collection, Sequence
+from typing import Final
 
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.document_stores import store_spec
@@ -8,7 +12,11 @@ from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, CheckState, Update, WriteState
 from flowise_dev_agent.contracts.document_stores import PlannedStore
 from flowise_dev_agent.contracts.events import DecisionData, WriteData
-from flowise_dev_agent.errors import WriteFailedError
+from flowise_dev_agent.errors import FlowiseError, WriteFailedError
+from flowise_dev_agent.patch import Finding, GraphIR
+
+#: Code of the finding on a vector store that has not got its documents.
+UPSERT_FAILED: Final = "UPSERT_FAILED"
 
 
 async def make_stores(
@@ -50,3 +58,53 @@ async def remove_stores(context: AgentContext, emit: Emitter) -> None:
             continue
         words = f"Deleted the document store '{name}'"
         emit.put(WriteData(document_store=name), f"{words}. {left}" if left else words)
+
+
+async def fill_vector_stores(
+    state: AgentState, context: AgentContext, emit: Emitter, chatflow_id: str, flow_data: str
+) -> list[Finding]:
+    """Write the documents of the written flow to its vector stores, as far as the approval says so; without that they
+    answer from nothing. What fails is a warning at the review: the flow is there, and its tests show the rest."""
+    effects = state.plan.agreed.effects if state.plan.agreed else []
+    agreed = {node_id for kind, _, node_id in (effect.partition(":") for effect in effects) if kind == "upsert"}
+    findings: list[Finding] = []
+    for node_id, sha256 in fed_vector_stores(GraphIR.from_flow_data(flow_data), agreed):
+        said = ""
+        try:
+            added = await context.publisher.upsert(chatflow_id, node_id, sha256)
+        except (FlowiseError, WriteFailedError) as error:
+            said, added = error.message, 0
+        if added:
+            emit.put(WriteData(chatflow_id=chatflow_id), f"Wrote {added} pieces to the vector store {node_id}")
+        elif added == 0:
+            said = said or f"No document was written to the vector store {node_id}: its loader found no text."
+            findings.append(
+                Finding(
+                    code=UPSERT_FAILED,
+                    severity="warning",
+                    message=said,
+                    where=node_id,
+                    hint="The flow finds nothing there until its documents are written: in Flowise, by Upsert.",
+                )
+            )
+            emit.put(DecisionData(chatflow_id=chatflow_id, codes=[UPSERT_FAILED]), said)
+    return findings
+
+
+def fed_vector_stores(graph: GraphIR, wanted: Collection[str]) -> list[tuple[str, str]]:
+    """(node id, hash of all that decides what is written) of those of the vector stores that have documents."""
+    nodes = {node.id: node for node in graph.nodes}
+    found: list[tuple[str, str]] = []
+    for node_id in sorted(wanted):
+        if node_id not in nodes or not nodes[node_id].inputs.get("document"):
+            continue
+        feeding, left = {node_id}, [node_id]
+        while left:
+            target = left.pop()
+            sources = {edge.source for edge in graph.edges if edge.target == target} - feeding
+            feeding |= sources
+            left += sources
+        parts = [(id_, nodes[id_].name, nodes[id_].inputs) for id_ in sorted(feeding) if id_ in nodes]
+        text = json.dumps(parts, sort_keys=True, ensure_ascii=False, default=str)
+        found.append((node_id, hashlib.sha256(text.encode()).hexdigest()))
+    return found

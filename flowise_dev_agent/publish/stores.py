@@ -99,6 +99,47 @@ class StoreSteps(WriteSteps):
         progress(f"Document store '{spec.name}': {embedded} pieces embedded, and found by a search")
         return MadeStore(store_id, spec.name, chunks, embedded)
 
+    async def upsert(self, chatflow_id: str, node_id: str, sha256: str) -> int | None:
+        """Write the documents of a flow's vector store node there, once for what `sha256` stands for: how many pieces
+        were added. None when that was done before.
+
+        Raises:
+            FlowiseError: the server refused, or the outcome is unknown.
+            WriteFailedError: Flowise could not do it.
+        """
+        before = await self._client.count_upserts(chatflow_id)
+        intent = await self._open("upsert", iteration=0, sha256=sha256, name=f"{chatflow_id}@{before}")
+        if intent.status == "done":
+            return None
+        flow, _, count = (intent.name or "").partition("@")
+
+        async def landed() -> int | None:
+            until = time.monotonic() + _WAIT_SECS
+            while await self._client.count_upserts(flow) <= int(count):
+                if time.monotonic() > until:
+                    return None
+                await asyncio.sleep(_LOOK_SECS)
+            return 1
+
+        async def send() -> int:
+            try:
+                return await self._client.upsert_vectors(chatflow_id, node_id, timeout=_EMBED_SECS)
+            except FlowiseServerError as error:
+                if error.details.get("status") != _FAILED:
+                    raise
+                await self._intents.finish(self._lease, intent.key, status="failed", result={"node_id": node_id})
+                said = error.details.get("flowise_message")
+                raise WriteFailedError(f"The vector store {node_id} could not be filled: {said}") from error
+
+        with stated(intent) as attempt:
+            added = None if intent.is_new else await landed()
+            if added is None:
+                added, _ = await self._send(intent, attempt, send, landed=landed)
+            attempt.written = "yes"
+            result = {"chatflow_id": chatflow_id, "node_id": node_id, "added": added}
+            await self._intents.finish(self._lease, intent.key, status="done", result=result)
+        return added
+
     async def own_stores(self) -> dict[str, str]:
         """The stores that this session has made and not deleted, name -> id: those of a failed try as well."""
         intents = await self._intents.list_for(self._session_id)

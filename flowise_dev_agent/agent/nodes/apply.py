@@ -24,7 +24,7 @@ from flowise_dev_agent.agent.state import (
     Update,
     WriteState,
 )
-from flowise_dev_agent.agent.store_writes import make_stores, remove_stores, take_stores
+from flowise_dev_agent.agent.store_writes import fill_vector_stores, make_stores, remove_stores, take_stores
 from flowise_dev_agent.contracts.change import public_ops
 from flowise_dev_agent.contracts.events import DecisionData, WriteData
 from flowise_dev_agent.contracts.interrupts import Option, PatchReviewData, PatchReviewInterrupt, TargetFlow
@@ -158,8 +158,10 @@ async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -
         if staged
         else WriteState(chatflow_id=result.chatflow_id, chatflow_name=masked(result.name))
     )
+    unfilled = await fill_vector_stores(state, context, emit, result.chatflow_id, flow_data)
     # The authorisation is spent: one authorisation, one write.
-    return {"write": written.changed_by(own), "check": CheckState(validated_sha=None)}
+    check = CheckState(validated_sha=None, findings=[*state.check.findings, *unfilled])
+    return {"write": written.changed_by(own), "check": check}
 
 
 async def _create_draft(

@@ -24,6 +24,8 @@ _MARKED: Final = re.compile(r"\[ATTACHMENT: ([^\[\]\n]{1,1200})\]")
 #: The node types that take a document store, and their field.
 STORE_NODES: Final = frozenset({"documentStore", "documentStoreVS"})
 STORE_FIELD: Final = "selectedStore"
+#: Vector stores that a flow does not fill: one is filled elsewhere, one at each question.
+_NOT_FILLED: Final = frozenset({"documentStoreVS", "memoryVectorStore"})
 _NEW_STORE: Final = re.compile(r"\[NEW STORE: ([^\[\]\n]{1,120})\]")
 _STAND_INS: Final = uuid.UUID("0b1f5a8e-1d5a-5b67-9b0f-6f0c3f5d7e21")
 
@@ -66,6 +68,11 @@ def file_value(files: Sequence[tuple[str, str, bytes]]) -> str:
 def with_files(values: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
     """The values with the content in place of each mark; `files` is mark -> value."""
     return {name: files.get(value, value) if isinstance(value, str) else value for name, value in values.items()}
+
+
+def is_filled(vector_store: str) -> bool:
+    """Whether documents have to be written to a vector store of this type before a flow finds them."""
+    return vector_store not in _NOT_FILLED
 
 
 def store_mark(name: str) -> str:

@@ -2,14 +2,22 @@
 
 import uuid
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from flowise_dev_agent.errors import FlowiseNotFoundError, FlowiseServerError
-from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.agent.store_writes import fed_vector_stores
+from flowise_dev_agent.devkit.flowise import FlowiseAccess
+from flowise_dev_agent.errors import FlowiseNotFoundError, FlowiseServerError, WriteFailedError
+from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
 from flowise_dev_agent.flowise.document_stores import Component, LoaderSpec, VectorSpec
+from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp, Schemas, compile_ops
 from flowise_dev_agent.patch.model.placeholders import placeholder_file
+from flowise_dev_agent.publish import Publisher
+from tests.unit.publish.fakes import FakeIntents, FakeVersions
 
+SESSION = uuid.uuid4()
 TEXT = "Employees of the Zurich office have 31 days of vacation a year."
 
 
@@ -126,3 +134,70 @@ async def test_a_file_that_cannot_be_read_fails_and_a_store_that_is_gone_is_not_
         await flowise_client.get_document_store(store)
     with pytest.raises(FlowiseNotFoundError):
         await flowise_client.delete_document_store(store)
+
+
+def bot_on(vectors: VectorSpec, openai: str, schemas: Schemas, **changed: object) -> str:
+    """A flow that answers from a PDF in the vector store."""
+    config = {**vectors.vector_store.config, **changed}
+    credential = str(config.pop("credential"))
+    names = ["pdfFile", "openAIEmbeddings", "chatOpenAI", "conversationalRetrievalQAChain"]
+    wires = [
+        ("pdfFile_0", "postgres_0", "document"),
+        ("openAIEmbeddings_0", "postgres_0", "embeddings"),
+        ("chatOpenAI_0", "conversationalRetrievalQAChain_0", "model"),
+        ("postgres_0", "conversationalRetrievalQAChain_0", "vectorStoreRetriever"),
+    ]
+    params = {
+        "pdfFile": {"pdfFile": pdf_loader().loader_config["pdfFile"]},
+        "conversationalRetrievalQAChain": {"returnSourceDocuments": True},
+    }
+    ops: list[PatchOp] = [
+        *(AddNode(node_name=name, node_id=f"{name}_0", params=params.get(name, {})) for name in names),
+        AddNode(node_name="postgres", node_id="postgres_0", params=config),
+        *(Connect(source_node_id=source, target_node_id=to, target_anchor=at) for source, to, at in wires),
+        *(
+            BindCredential(node_id=f"{name}_0", credential_type="openAIApi", credential_id=openai)
+            for name in ("chatOpenAI", "openAIEmbeddings")
+        ),
+        BindCredential(node_id="postgres_0", credential_type="PostgresApi", credential_id=credential),
+    ]
+    return compile_ops(GraphIR.empty(), ops, schemas).flow_data
+
+
+def publisher_of(client: FlowiseClient, intents: FakeIntents) -> Publisher:
+    fakes: Any = (intents, FakeVersions())
+    return Publisher(
+        session_id=SESSION, instance_id="main", client=client, intents=fakes[0], lease=None, versions=fakes[1]
+    )
+
+
+async def test_a_flow_finds_what_was_written_to_its_vector_store_once(
+    flowise_client: FlowiseClient, flowise: FlowiseAccess, vectors: VectorSpec, schemas: Schemas
+) -> None:
+    text = bot_on(vectors, flowise.credentials["openAIApi"], schemas)
+    flow = await flowise_client.create_chatflow(ChatflowCreate(name="Bot", flow_data=text))
+    ((node_id, sha256),) = fed_vector_stores(GraphIR.from_flow_data(flow.flow_data), {"postgres_0", "chatOpenAI_0"})
+    question = "How many days of vacation?"
+    with pytest.raises(FlowiseServerError, match="does not exist"):
+        await flowise_client.predict(flow.id, question, session_id="before")
+
+    intents = FakeIntents()
+    assert await publisher_of(flowise_client, intents).upsert(flow.id, node_id, sha256) == 1
+    assert await publisher_of(flowise_client, intents).upsert(flow.id, node_id, sha256) is None
+    filled = await flowise_client.predict(flow.id, question, session_id="after")
+    assert [one["pageContent"] for one in filled.source_documents] == [TEXT]
+
+    # A worker was lost between the call and its answer: Flowise's history tells.
+    (row,) = intents.rows.values()
+    intents.rows[row.key] = replace(row, status="open", result=None)
+    assert await publisher_of(flowise_client, intents).upsert(flow.id, node_id, sha256) == 1
+    assert await flowise_client.count_upserts(flow.id) == 1
+
+
+async def test_a_vector_store_that_cannot_be_filled_is_said(
+    flowise_client: FlowiseClient, flowise: FlowiseAccess, vectors: VectorSpec, schemas: Schemas
+) -> None:
+    text = bot_on(vectors, flowise.credentials["openAIApi"], schemas, host="/nonexistent")
+    flow = await flowise_client.create_chatflow(ChatflowCreate(name="Bot", flow_data=text))
+    with pytest.raises(WriteFailedError, match=r"postgres_0 could not be filled: .*ENOENT"):
+        await publisher_of(flowise_client, FakeIntents()).upsert(flow.id, "postgres_0", "x")

@@ -19,6 +19,7 @@ from flowise_dev_agent.contracts.interrupts import INTERRUPT
 from flowise_dev_agent.contracts.plan import OpsAnswer, PatchAnswer
 from flowise_dev_agent.contracts.verdict import CriterionVerdict, Evidence
 from flowise_dev_agent.errors import AgentError, InvalidInputError
+from flowise_dev_agent.flowise.document_stores import DocumentStore
 from flowise_dev_agent.flowise.models import ChatflowPage, HumanAnswer, Prediction
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange, compare
@@ -61,6 +62,7 @@ class BenchFlowise(FakeFlowise):
         self.failed_steps: list[dict[str, Any]] = []
         #: Custom tools of the instance, or why they may not be listed.
         self.tools: list[dict[str, Any]] | AgentError = []
+        self.stores: list[DocumentStore] = []
         self.tool_lists = 0
         #: Options that the server lists, and what it was asked for.
         self.options: list[OptionEntry] = []
@@ -105,6 +107,9 @@ class BenchFlowise(FakeFlowise):
 
     async def executed_steps(self, chatflow_id: str, session_id: str) -> list[Any]:
         return self.failed_steps
+
+    async def list_document_stores(self) -> list[DocumentStore]:
+        return self.stores
 
     async def list_tools(self) -> list[dict[str, Any]]:
         self.tool_lists += 1

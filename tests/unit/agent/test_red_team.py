@@ -23,6 +23,7 @@ from flowise_dev_agent.contracts.plan import (
     PlannedNode,
     PlannedValue,
 )
+from flowise_dev_agent.flowise.document_stores import DocumentStore
 from flowise_dev_agent.flowise.models import ChatflowCreate, Credential
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary, terms_of
@@ -345,6 +346,7 @@ async def session(door: str, wish_name: str, *, by_rules: bool) -> tuple[Bench, 
         bench.knowledge.template_flows = {entry.name: bad}
     if scene.options:
         bench.flowise.options = [{"name": "gpt-4o-mini", "label": scene.options}]
+        bench.flowise.stores = [DocumentStore(id="d", name=scene.options, description=scene.options)]
     if scene.other:
         await bench.flowise.create_chatflow(ChatflowCreate(name=scene.other[:250], flow_data=in_use(scene, bench)))
     if scene.answer:
