@@ -51,7 +51,7 @@ from flowise_dev_agent.reasoning.contracts import (
 #: By phase; what only an approved plan allows is in patch and test.
 _DISCOVER: Final = (
     *("search_nodes", "get_node", "list_options", "search_templates", "get_template"),
-    *("read_flow", "list_flows", "list_credentials", "list_document_stores", "search_patterns", "use_pattern"),
+    *("read_flow", "list_flows", "list_credentials", "search_patterns", "use_pattern"),
 )
 _PATCH: Final = ("get_node", "list_options", "get_template", "read_flow", "check_ops", "run_function")
 _TEST: Final = ("ask_flow", "read_trace")
@@ -73,7 +73,6 @@ class FlowiseCapability(FlowDomain):
             as_tool(lookups.read_flow, limit=CARD_CHARS),
             as_tool(lookups.list_flows, limit=LIST_CHARS),
             as_tool(lookups.list_credentials, limit=1_000),
-            as_tool(lookups.list_document_stores, limit=LIST_CHARS),
             as_tool(lookups.search_patterns, limit=1_500),
             as_tool(lookups.use_pattern, limit=LIST_CHARS),
             as_tool(checks.check_ops, limit=CHECK_CHARS, answered_once=False),

@@ -17,7 +17,6 @@ from flowise_dev_agent.agent.tools import ToolResult, shorten
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.interrupts import TargetCandidate
 from flowise_dev_agent.errors import DatabaseUnavailableError, InvalidInputError, NodeTypeNotFoundError, PatchError
-from flowise_dev_agent.knowledge.document_stores import read_stores, store_lines
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.pattern_library import Match
 from flowise_dev_agent.patch import (
@@ -182,11 +181,6 @@ class FlowiseTools(NodeTools):
         counts: JsonObject = {type_: len(items) for type_, items in sorted(by_type(store).items())}
         text = ", ".join(f"{type_} ({count})" for type_, count in counts.items()) or "none"
         return ToolResult(True, f"Credential types of the instance: {text}.", facts={"credentials": counts}, data=store)
-
-    async def list_document_stores(self) -> ToolResult:
-        """List the document stores of the server: texts that flows answer from, each with its state and sources."""
-        found = await read_stores(self._scope.flowise)
-        return ToolResult(True, "\n".join(store_lines(found)) or "There are no document stores.", data=found)
 
     async def search_patterns(self, query: Words) -> ToolResult:
         """Find accepted flows for similar requirements."""
