@@ -6,8 +6,6 @@ from datetime import datetime
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
-from psycopg.rows import class_row
-
 from flowise_dev_agent.contracts.attachments import MOST_ATTACHMENTS
 from flowise_dev_agent.errors import AttachmentNotFoundError, InvalidInputError
 from flowise_dev_agent.persistence.database import Connection, Database, jsonb
@@ -117,12 +115,7 @@ class Attachments:
             await connection.execute("DELETE FROM attachments WHERE id = %s AND session_id IS NULL", (attachment_id,))
 
     async def _rows(self, query: LiteralString, params: Sequence[object]) -> list[AttachmentRow]:
-        async with (
-            self._database.connection() as connection,
-            connection.cursor(row_factory=class_row(AttachmentRow)) as cursor,
-        ):
-            await cursor.execute(query, params)
-            return await cursor.fetchall()
+        return await self._database.rows(AttachmentRow, query, params)
 
 
 async def bind_attachments(connection: Connection, session_id: UUID, ids: Sequence[UUID], max_bytes: int) -> None:

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, LiteralString
 
-from psycopg.rows import class_row
-
 from flowise_dev_agent.caller import current_caller
 from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Database, across_owners
@@ -37,12 +35,10 @@ class StoredConnections:
     async def all(self) -> dict[ConnectionKind, ConnectionRow]:
         """What is stored, by kind. Raises DatabaseUnavailableError."""
         with across_owners():
-            async with (
-                self._database.connection() as connection,
-                connection.cursor(row_factory=class_row(ConnectionRow)) as cursor,
-            ):
-                await cursor.execute("SELECT kind, sealed, changed_at, changed_by FROM connections")
-                return {row.kind: row for row in await cursor.fetchall()}
+            rows = await self._database.rows(
+                ConnectionRow, "SELECT kind, sealed, changed_at, changed_by FROM connections"
+            )
+            return {row.kind: row for row in rows}
 
     async def store(self, kind: ConnectionKind, sealed: bytes, fact: Fact) -> None:
         """Store a connection in the place of the one before."""

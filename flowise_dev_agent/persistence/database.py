@@ -6,14 +6,14 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self, TypeVar, cast
 from uuid import UUID
 
 import psycopg
 from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, AsyncTransaction, pq
 from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.rows import DictRow, dict_row
+from psycopg.rows import DictRow, class_row, dict_row
 from psycopg.sql import SQL, Identifier, Literal
 from psycopg.types.json import Jsonb
 from psycopg_pool import AsyncConnectionPool, PoolClosed
@@ -23,6 +23,7 @@ from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.persistence.lease import LEASE_LOST_STATE
 from flowise_dev_agent.sanitize import json_text
 
+T = TypeVar("T")
 Connection = AsyncConnection[DictRow]
 #: Called with a session's id at the end of the transaction that ends its run.
 OnRest = Callable[[Connection, UUID], Awaitable[None]]
@@ -371,3 +372,15 @@ class Database:
         """All rows of a query that limits itself."""
         async with self.connection() as connection:
             return await (await connection.execute(query, params)).fetchall()
+
+    async def rows(self, row: type[T], query: Any, params: Any = None, *, prepare: bool | None = None) -> list[T]:
+        """All rows of a query that limits itself, each as a `row`. `prepare` False: planned for these parameters."""
+        async with self.connection() as connection, connection.cursor(row_factory=class_row(row)) as cursor:
+            await cursor.execute(query, params, prepare=prepare)
+            return await cursor.fetchall()
+
+    async def row(self, row: type[T], query: Any, params: Any = None, *, prepare: bool | None = None) -> T | None:
+        """The first row of a query as a `row`, None when there is none."""
+        async with self.connection() as connection, connection.cursor(row_factory=class_row(row)) as cursor:
+            await cursor.execute(query, params, prepare=prepare)
+            return await cursor.fetchone()

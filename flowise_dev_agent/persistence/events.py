@@ -11,8 +11,6 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
-from psycopg.rows import class_row
-
 from flowise_dev_agent.errors import LeaseLostError
 from flowise_dev_agent.persistence.database import Connection, Database, jsonb
 from flowise_dev_agent.persistence.lease import Lease
@@ -171,21 +169,17 @@ class Events:
         self, session_id: UUID, *, after: int, limit: int = 500, types: Sequence[str] | None = None
     ) -> list[StoredEvent]:
         """Stored events with a number above `after`, in order; of all types, or of those named."""
-        async with (
-            self._database.connection() as connection,
-            connection.cursor(row_factory=class_row(StoredEvent)) as cursor,
-        ):
-            await cursor.execute(
-                f"{_READ} WHERE session_id = %(session)s AND seq > %(after)s"
-                " AND (%(types)s::text[] IS NULL OR type = ANY(%(types)s)) ORDER BY seq LIMIT %(limit)s",
-                {
-                    "session": session_id,
-                    "after": after,
-                    "types": None if types is None else list(types),
-                    "limit": limit,
-                },
-            )
-            return await cursor.fetchall()
+        return await self._database.rows(
+            StoredEvent,
+            f"{_READ} WHERE session_id = %(session)s AND seq > %(after)s"
+            " AND (%(types)s::text[] IS NULL OR type = ANY(%(types)s)) ORDER BY seq LIMIT %(limit)s",
+            {
+                "session": session_id,
+                "after": after,
+                "types": None if types is None else list(types),
+                "limit": limit,
+            },
+        )
 
     async def last_step(self, session_id: UUID) -> LastStep:
         """See `LastStep`; all None before there is any."""

@@ -6,7 +6,6 @@ from typing import Final
 from uuid import UUID
 
 from psycopg.errors import UniqueViolation
-from psycopg.rows import class_row
 
 from flowise_dev_agent.persistence.blobs import Blobs, encoded
 from flowise_dev_agent.persistence.database import Database
@@ -134,47 +133,31 @@ class Versions:
 
     async def of_session(self, session_id: UUID) -> list[FlowVersion]:
         """The session's versions, oldest first."""
-        async with (
-            self._database.connection() as connection,
-            connection.cursor(row_factory=class_row(FlowVersion)) as cursor,
-        ):
-            await cursor.execute(
-                f"SELECT {_COLUMNS} FROM flow_versions WHERE session_id = %s ORDER BY number", (session_id,)
-            )
-            return await cursor.fetchall()
+        return await self._database.rows(
+            FlowVersion, f"SELECT {_COLUMNS} FROM flow_versions WHERE session_id = %s ORDER BY number", (session_id,)
+        )
 
     async def of_chatflow(self, chatflow_id: str, *, limit: int = 100) -> list[FlowVersion]:
         """Versions of a chatflow across sessions and instances, newest first."""
-        async with (
-            self._database.connection() as connection,
-            connection.cursor(row_factory=class_row(FlowVersion)) as cursor,
-        ):
-            await cursor.execute(
-                f"SELECT {_COLUMNS} FROM flow_versions WHERE chatflow_id = %s ORDER BY id DESC LIMIT %s",
-                (chatflow_id, limit),
-            )
-            return await cursor.fetchall()
+        return await self._database.rows(
+            FlowVersion,
+            f"SELECT {_COLUMNS} FROM flow_versions WHERE chatflow_id = %s ORDER BY id DESC LIMIT %s",
+            (chatflow_id, limit),
+        )
 
     async def numbered(self, chatflow_id: str, *, limit: int, before: int | None = None) -> list[NumberedRow]:
         """The rows of the newest `limit` numbers below `before`, newest number first and in each the oldest row."""
-        async with (
-            self._database.connection() as connection,
-            connection.cursor(row_factory=class_row(NumberedRow)) as cursor,
-        ):
-            await cursor.execute(_NUMBERED, {"chatflow": chatflow_id, "before": before, "limit": limit})
-            return await cursor.fetchall()
+        return await self._database.rows(
+            NumberedRow, _NUMBERED, {"chatflow": chatflow_id, "before": before, "limit": limit}
+        )
 
     async def with_number(self, chatflow_id: str, version: int) -> FlowVersion | None:
         """A version by its number over all sessions."""
-        async with (
-            self._database.connection() as connection,
-            connection.cursor(row_factory=class_row(FlowVersion)) as cursor,
-        ):
-            await cursor.execute(
-                f"SELECT {_COLUMNS} FROM flow_versions WHERE chatflow_id = %s AND version = %s ORDER BY id LIMIT 1",
-                (chatflow_id, version),
-            )
-            return await cursor.fetchone()
+        return await self._database.row(
+            FlowVersion,
+            f"SELECT {_COLUMNS} FROM flow_versions WHERE chatflow_id = %s AND version = %s ORDER BY id LIMIT 1",
+            (chatflow_id, version),
+        )
 
     async def bookmark(self, chatflow_id: str, version: int, note: str | None) -> None:
         """Mark a version, or take the mark away (None)."""

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from psycopg.rows import class_row
-
 from flowise_dev_agent.persistence.database import Connection, Database, jsonb
 
 #: Lists that are kept per instance: the current one and those it can still be compared with.
@@ -36,20 +34,16 @@ class InstanceNodes:
 
     async def head(self, instance_id: str, endpoint: str) -> CatalogueHead | None:
         """What holds for the instance; None when nothing is known of a server at this endpoint."""
-        async with (
-            self._database.connection() as connection,
-            connection.cursor(row_factory=class_row(CatalogueHead)) as cursor,
-        ):
-            await cursor.execute(
-                "SELECT head.revision, head.fingerprint, list.flowise_version, head.etag,"
-                " EXTRACT(EPOCH FROM now() - head.checked_at)::float AS age_secs,"
-                " COALESCE(list.node_count, 0) AS node_count,"
-                " (SELECT count(*) FROM repaired_nodes WHERE instance_id = head.instance_id) AS repaired"
-                " FROM instance_nodes AS head LEFT JOIN node_catalogues AS list USING (instance_id, fingerprint)"
-                " WHERE head.instance_id = %s AND head.endpoint = %s",
-                (instance_id, endpoint),
-            )
-            return await cursor.fetchone()
+        return await self._database.row(
+            CatalogueHead,
+            "SELECT head.revision, head.fingerprint, list.flowise_version, head.etag,"
+            " EXTRACT(EPOCH FROM now() - head.checked_at)::float AS age_secs,"
+            " COALESCE(list.node_count, 0) AS node_count,"
+            " (SELECT count(*) FROM repaired_nodes WHERE instance_id = head.instance_id) AS repaired"
+            " FROM instance_nodes AS head LEFT JOIN node_catalogues AS list USING (instance_id, fingerprint)"
+            " WHERE head.instance_id = %s AND head.endpoint = %s",
+            (instance_id, endpoint),
+        )
 
     async def load(self, instance_id: str, fingerprint: str) -> tuple[str, str] | None:
         """(Flowise version, node list) of a present or former state; None when it is no longer kept."""

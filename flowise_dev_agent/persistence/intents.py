@@ -7,8 +7,6 @@ from datetime import datetime
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from psycopg.rows import class_row
-
 from flowise_dev_agent.errors import LeaseLostError, SessionConflictError
 from flowise_dev_agent.persistence.audit import stored_caller
 from flowise_dev_agent.persistence.database import Connection, Database, jsonb
@@ -168,14 +166,11 @@ class WriteIntents:
 
     async def list_for(self, session_id: UUID) -> list[WriteIntent]:
         """The session's writes, oldest first."""
-        async with (
-            self._database.connection() as connection,
-            connection.cursor(row_factory=class_row(WriteIntent)) as cursor,
-        ):
-            await cursor.execute(
-                f"SELECT {_COLUMNS} FROM write_intents WHERE session_id = %s ORDER BY created_at, key", (session_id,)
-            )
-            return await cursor.fetchall()
+        return await self._database.rows(
+            WriteIntent,
+            f"SELECT {_COLUMNS} FROM write_intents WHERE session_id = %s ORDER BY created_at, key",
+            (session_id,),
+        )
 
     @asynccontextmanager
     async def _allowed(self, lease: Lease | None, session_id: UUID) -> AsyncGenerator[Connection]:

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from psycopg.rows import class_row
-
 from flowise_dev_agent.caller import serving
 from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Connection, Database, across_owners
@@ -125,12 +123,7 @@ class Leftovers:
             return await self._take(limit)
 
     async def _take(self, limit: int) -> list[Leftover]:
-        async with (
-            self._database.connection() as connection,
-            connection.cursor(row_factory=class_row(Leftover)) as cursor,
-        ):
-            await cursor.execute(_TAKE, {"limit": limit})
-            return await cursor.fetchall()
+        return await self._database.rows(Leftover, _TAKE, {"limit": limit})
 
     async def removed(self, item: Leftover, chatflow_id: str) -> None:
         """Record in the ledger that one was deleted."""

@@ -6,8 +6,6 @@ from datetime import datetime
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
-from psycopg.rows import class_row
-
 from flowise_dev_agent.errors import ArtifactNotFoundError
 from flowise_dev_agent.persistence.database import Database
 
@@ -85,9 +83,6 @@ class NodeArtifacts:
         return rows[0]
 
     async def _rows(self, condition: LiteralString, params: Mapping[str, Any]) -> list[ArtifactRow]:
-        async with (
-            self._database.connection() as connection,
-            connection.cursor(row_factory=class_row(ArtifactRow)) as cursor,
-        ):
-            await cursor.execute(f"SELECT {_COLUMNS} FROM node_artifacts WHERE {condition}", params)
-            return await cursor.fetchall()
+        return await self._database.rows(
+            ArtifactRow, f"SELECT {_COLUMNS} FROM node_artifacts WHERE {condition}", params
+        )

@@ -6,8 +6,6 @@ from datetime import datetime
 from typing import Any, Final, Literal, LiteralString
 from uuid import UUID
 
-from psycopg.rows import class_row
-
 from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Database, jsonb
 from flowise_dev_agent.sanitize import clean_text
@@ -172,9 +170,4 @@ class Patterns:
         return gone is not None
 
     async def _read(self, rest: LiteralString, params: dict[str, Any]) -> list[StoredPattern]:
-        async with (
-            self._database.connection() as connection,
-            connection.cursor(row_factory=class_row(StoredPattern)) as cursor,
-        ):
-            await cursor.execute(f"SELECT {_COLUMNS} FROM patterns WHERE {rest}", params)
-            return await cursor.fetchall()
+        return await self._database.rows(StoredPattern, f"SELECT {_COLUMNS} FROM patterns WHERE {rest}", params)

@@ -7,6 +7,10 @@ from datetime import datetime
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
+from flowise_dev_agent.caller import Caller, from_stored
+from flowise_dev_agent.errors import SessionNotFoundError
+from flowise_dev_agent.persistence.database import Database
+
 SESSION_COLUMNS: Final = (
     "id, name, requirement, request, instance_id, status, outcome, phase, operation_mode, iteration, chatflow_id,"
     " answer, interrupt, interrupt_id, error, totals || jsonb_build_object('flowise_calls', flowise_calls) AS totals,"
@@ -20,6 +24,12 @@ _LISTED: Final = (
     .replace("totals ||", "totals - 'phase_metrics' ||")
 )
 
+_NEWEST_OF_FLOWS: Final[LiteralString] = """
+    SELECT newest.* FROM unnest(%s::text[]) AS flow (id) CROSS JOIN LATERAL (
+        SELECT chatflow_id, id, name, status, outcome, updated_at FROM sessions
+        WHERE chatflow_id = flow.id AND instance_id = %s ORDER BY created_at DESC LIMIT 1
+    ) AS newest
+"""
 _WORD: Final = re.compile(r"\w+")
 _MAX_WORDS: Final = 20
 
@@ -94,6 +104,26 @@ class SessionRow:
     plan: dict[str, Any] | None = None
 
 
+@dataclass(frozen=True)
+class FlowSessionRow:
+    """A session on a flow, in short."""
+
+    chatflow_id: str
+    id: UUID
+    name: str | None
+    status: str
+    outcome: str | None
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class EarlierAnswer:
+    """What was answered, by its fingerprint, and the number of the last event before it."""
+
+    fingerprint: str
+    after_seq: int
+
+
 def page_query(
     which: SessionFilter, *, limit: int, before: tuple[datetime, UUID] | None = None
 ) -> tuple[LiteralString, dict[str, Any]]:
@@ -129,3 +159,68 @@ AVERAGE_COST: Final[LiteralString] = """
         ORDER BY created_at DESC LIMIT 50
     ) AS recent
 """
+
+
+class SessionReads:
+    """Reads sessions. Unknown ids raise SessionNotFoundError, an absent server DatabaseUnavailableError."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, session_id: UUID) -> SessionRow:
+        """The session's row."""
+        row = await self._one("id = %s", (session_id,))
+        if row is None:
+            raise not_found(session_id)
+        return row
+
+    async def by_idempotency_key(self, key: str) -> SessionRow | None:
+        """The session that was started with this key."""
+        return await self._one("idempotency_key = %s", (key,))
+
+    async def page(
+        self, which: SessionFilter, *, limit: int, before: tuple[datetime, UUID] | None = None
+    ) -> list[SessionRow]:
+        """Newest first, by one index scan. Requirements are cut to 300 characters, interrupts lack their data."""
+        query, params = page_query(which, limit=limit, before=before)
+        # Unprepared: the index to walk depends on what is asked for, a plan for all cases would take a wrong one.
+        return await self._database.rows(SessionRow, query, params, prepare=False)
+
+    async def sums(self, which: SessionFilter) -> Sums:
+        """Number and cost of all sessions that the filter lets through."""
+        query, params = sums_query(which)
+        found = await self._database.row(Sums, query, params, prepare=False)
+        assert found is not None  # noqa: S101 - an aggregate has one row
+        return found
+
+    async def newest_of_flows(self, instance_id: str, chatflow_ids: Sequence[str]) -> dict[str, FlowSessionRow]:
+        """By chatflow the newest session on it."""
+        rows = await self._database.rows(FlowSessionRow, _NEWEST_OF_FLOWS, (list(chatflow_ids), instance_id))
+        return {row.chatflow_id: row for row in rows}
+
+    async def change(self, session_id: UUID) -> dict[str, Any] | None:
+        """What the session does to its flow, by reference; None before there is anything to see."""
+        row = await self._database.fetch_one("SELECT change FROM sessions WHERE id = %s", (session_id,))
+        if row is None:
+            raise not_found(session_id)
+        return row["change"]
+
+    async def earlier_answer(self, session_id: UUID, key: str) -> EarlierAnswer | None:
+        """The answer that was given to this session under an idempotency key."""
+        query = "SELECT fingerprint, after_seq FROM runs WHERE session_id = %s AND idempotency_key = %s"
+        return await self._database.row(EarlierAnswer, query, (session_id, key))
+
+    async def started_by(self, session_id: UUID) -> Caller | None:
+        """Who started the session; None for one that is older than that is known."""
+        row = await self._database.fetch_one(
+            "SELECT caller FROM runs WHERE session_id = %s AND kind = 'start' AND caller IS NOT NULL", (session_id,)
+        )
+        return from_stored(row["caller"])[0] if row else None
+
+    async def _one(self, condition: LiteralString, params: tuple[Any, ...]) -> SessionRow | None:
+        return await self._database.row(SessionRow, f"SELECT {SESSION_COLUMNS} FROM sessions WHERE {condition}", params)
+
+
+def not_found(session_id: UUID) -> SessionNotFoundError:
+    """What is raised for a session that does not exist, or that belongs to somebody else."""
+    return SessionNotFoundError(f"There is no session {session_id}.", hint="List the sessions with GET /sessions.")

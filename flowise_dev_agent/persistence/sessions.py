@@ -1,11 +1,10 @@
-"""The sessions table: reading it, and what clients do to a session (start, answer, cancel, retry, delete).
+"""What clients do to a session: start, answer, cancel, retry, delete. `read_model.py` reads them.
 
 Each change is one transaction together with the run and the job that follow from it.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final, LiteralString
 from uuid import UUID, uuid4
 
@@ -13,10 +12,9 @@ from langgraph.checkpoint.postgres.base import PRUNE_DELETE_THREADS_SQL
 from psycopg.errors import UniqueViolation
 from psycopg.rows import class_row
 
-from flowise_dev_agent.caller import Caller, from_stored
 from flowise_dev_agent.contracts.attachments import MAX_SESSION_BYTES
 from flowise_dev_agent.contracts.interrupts import Approval
-from flowise_dev_agent.errors import IdempotencyKeyReusedError, SessionConflictError, SessionNotFoundError
+from flowise_dev_agent.errors import IdempotencyKeyReusedError, SessionConflictError
 from flowise_dev_agent.persistence.attachments import bind_attachments
 from flowise_dev_agent.persistence.audit import Fact, record, spoken, stored_caller
 from flowise_dev_agent.persistence.blobs import encoded
@@ -25,14 +23,7 @@ from flowise_dev_agent.persistence.events import NewEvent, insert
 from flowise_dev_agent.persistence.leftovers import abandon
 from flowise_dev_agent.persistence.notices import told_transaction
 from flowise_dev_agent.persistence.queue import DEFER_RUN, Queue
-from flowise_dev_agent.persistence.read_model import (
-    SESSION_COLUMNS,
-    SessionFilter,
-    SessionRow,
-    Sums,
-    page_query,
-    sums_query,
-)
+from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionReads, SessionRow, not_found
 from flowise_dev_agent.sanitize import clean_text
 
 #: Both ends of each write that went through, unless the session took its chatflow away again.
@@ -151,106 +142,13 @@ class NewWebhook:
         return "NewWebhook(...)"
 
 
-@dataclass(frozen=True)
-class FlowSessionRow:
-    """A session on a flow, in short."""
-
-    chatflow_id: str
-    id: UUID
-    name: str | None
-    status: str
-    outcome: str | None
-    updated_at: datetime
-
-
-@dataclass(frozen=True)
-class EarlierAnswer:
-    """What was answered, by its fingerprint, and the number of the last event before it."""
-
-    fingerprint: str
-    after_seq: int
-
-
-class Sessions:
+class Sessions(SessionReads):
     """Repository of sessions. Unknown ids raise SessionNotFoundError, an absent server DatabaseUnavailableError."""
 
     def __init__(self, database: Database, queue: Queue, on_rest: OnRest | None = None) -> None:
-        self._database = database
+        super().__init__(database)
         self._queue = queue
         self._on_rest = on_rest
-
-    # --- reading ---------------------------------------------------------------------------------------------------
-
-    async def get(self, session_id: UUID) -> SessionRow:
-        """The session's row."""
-        row = await self._one("id = %s", (session_id,))
-        if row is None:
-            raise _not_found(session_id)
-        return row
-
-    async def by_idempotency_key(self, key: str) -> SessionRow | None:
-        """The session that was started with this key."""
-        return await self._one("idempotency_key = %s", (key,))
-
-    async def page(
-        self, which: SessionFilter, *, limit: int, before: tuple[datetime, UUID] | None = None
-    ) -> list[SessionRow]:
-        """Newest first, by one index scan. Requirements are cut to 300 characters, interrupts lack their data."""
-        query, params = page_query(which, limit=limit, before=before)
-        async with (
-            self._database.connection() as connection,
-            connection.cursor(row_factory=class_row(SessionRow)) as cursor,
-        ):
-            # Unprepared: the index to walk depends on what is asked for, a plan for all cases would take a wrong one.
-            await cursor.execute(query, params, prepare=False)
-            return await cursor.fetchall()
-
-    async def sums(self, which: SessionFilter) -> Sums:
-        """Number and cost of all sessions that the filter lets through."""
-        query, params = sums_query(which)
-        async with self._database.connection() as connection, connection.cursor(row_factory=class_row(Sums)) as cursor:
-            await cursor.execute(query, params, prepare=False)
-            found = await cursor.fetchone()
-        assert found is not None  # noqa: S101 - an aggregate has one row
-        return found
-
-    async def newest_of_flows(self, instance_id: str, chatflow_ids: Sequence[str]) -> dict[str, FlowSessionRow]:
-        """By chatflow the newest session on it."""
-        async with (
-            self._database.connection() as connection,
-            connection.cursor(row_factory=class_row(FlowSessionRow)) as cursor,
-        ):
-            await cursor.execute(
-                "SELECT newest.* FROM unnest(%s::text[]) AS flow (id) CROSS JOIN LATERAL ("
-                " SELECT chatflow_id, id, name, status, outcome, updated_at FROM sessions"
-                " WHERE chatflow_id = flow.id AND instance_id = %s ORDER BY created_at DESC LIMIT 1) AS newest",
-                (list(chatflow_ids), instance_id),
-            )
-            return {row.chatflow_id: row for row in await cursor.fetchall()}
-
-    async def change(self, session_id: UUID) -> dict[str, Any] | None:
-        """What the session does to its flow, by reference; None before there is anything to see."""
-        row = await self._database.fetch_one("SELECT change FROM sessions WHERE id = %s", (session_id,))
-        if row is None:
-            raise _not_found(session_id)
-        return row["change"]
-
-    async def earlier_answer(self, session_id: UUID, key: str) -> EarlierAnswer | None:
-        """The answer that was given to this session under an idempotency key."""
-        row = await self._database.fetch_one(
-            "SELECT fingerprint, after_seq FROM runs WHERE session_id = %s AND idempotency_key = %s", (session_id, key)
-        )
-        return None if row is None else EarlierAnswer(**row)
-
-    async def _one(self, condition: LiteralString, params: tuple[Any, ...]) -> SessionRow | None:
-        async with (
-            self._database.connection() as connection,
-            connection.cursor(row_factory=class_row(SessionRow)) as cursor,
-        ):
-            await cursor.execute(f"SELECT {SESSION_COLUMNS} FROM sessions WHERE {condition}", params)
-            return await cursor.fetchone()
-
-    # --- changing --------------------------------------------------------------------------------------------------
 
     async def start(self, session: NewSession) -> SessionRow | None:
         """Write the session with its first run and job; None when the id or the idempotency key exists already."""
@@ -280,13 +178,6 @@ class Sessions:
             if row is not None:
                 await bind_attachments(connection, session.id, session.attachments, MAX_SESSION_BYTES)
         return row
-
-    async def started_by(self, session_id: UUID) -> Caller | None:
-        """Who started the session; None for one that is older than that is known."""
-        row = await self._database.fetch_one(
-            "SELECT caller FROM runs WHERE session_id = %s AND kind = 'start' AND caller IS NOT NULL", (session_id,)
-        )
-        return from_stored(row["caller"])[0] if row else None
 
     async def approve(self, session_id: UUID, answer: Answer, approval: Approval) -> SessionRow | None:
         """Note an approval that needs that of another person; None when another one has given the same answer already.
@@ -404,7 +295,7 @@ class Sessions:
                 "UPDATE sessions SET name = %s, updated_at = now() WHERE id = %s", (clean_text(name), session_id)
             )
         if changed.rowcount == 0:
-            raise _not_found(session_id)
+            raise not_found(session_id)
 
     async def delete(self, session_id: UUID, *, purge: bool = False, if_ended: bool = False) -> None:
         """Remove everything of the session, checkpoints and jobs included, in one transaction. A running run loses its
@@ -465,7 +356,7 @@ class Sessions:
             await connection.execute("SELECT status FROM sessions WHERE id = %s FOR NO KEY UPDATE", (session_id,))
         ).fetchone()
         if row is None:
-            raise _not_found(session_id)
+            raise not_found(session_id)
         return str(row["status"])
 
     async def _end_active_run(self, connection: Connection, session_id: UUID) -> None:
@@ -494,7 +385,3 @@ async def _queue(
     async with connection.cursor(row_factory=class_row(SessionRow)) as cursor:
         await cursor.execute(statement, {**run, **params})
         return await cursor.fetchone()
-
-
-def _not_found(session_id: UUID) -> SessionNotFoundError:
-    return SessionNotFoundError(f"There is no session {session_id}.", hint="List the sessions with GET /sessions.")

@@ -6,8 +6,6 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from psycopg.rows import class_row
-
 from flowise_dev_agent.persistence.database import Database
 
 #: A run that is tried again has the answer of the run before.
@@ -47,12 +45,7 @@ class Turns:
 
     async def of(self, session_ids: Sequence[UUID]) -> list[TurnRow]:
         """Those of the sessions, by session and then in the order in which they came."""
-        async with (
-            self._database.connection() as connection,
-            connection.cursor(row_factory=class_row(TurnRow)) as cursor,
-        ):
-            await cursor.execute(_TURNS, {"sessions": list(session_ids)})
-            return await cursor.fetchall()
+        return await self._database.rows(TurnRow, _TURNS, {"sessions": list(session_ids)})
 
     async def starts(self, session_ids: Sequence[UUID]) -> dict[UUID, tuple[str, str | None]]:
         """What each session was started with, whole, and by whom."""

@@ -11,7 +11,7 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.patch import CanvasView, GraphIR, canvas_view, decompile, payload_sha256, summarize
 from flowise_dev_agent.persistence import Blobs, FlowVersion, Sessions, Versions
-from flowise_dev_agent.persistence.sessions import FlowSessionRow
+from flowise_dev_agent.persistence.read_model import FlowSessionRow
 from flowise_dev_agent.runtime.flows.chat import ChatAnswer, Said, TryOut
 from flowise_dev_agent.runtime.flows.proposals import Proposals
 from flowise_dev_agent.runtime.flows.search import FlowSearch, facts_of
