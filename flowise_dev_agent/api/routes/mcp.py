@@ -13,12 +13,11 @@ from starlette.types import Receive, Scope, Send
 
 from flowise_dev_agent.api.access import OWNER_HEADER
 from flowise_dev_agent.api.problems import MAX_BODY_BYTES
-from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.client.asgi import StreamingASGITransport
 from flowise_dev_agent.settings import ServerSettings
 
 if TYPE_CHECKING:
     # The SDK takes a third of the time in which a service starts, and most are never asked by an agent.
+    from flowise_dev_agent.client import AgentClient
     from flowise_dev_agent.mcp import McpEndpoint
 
 PATH: Final = "/mcp"
@@ -73,8 +72,11 @@ class LazyEndpoint:
 def mount(app: FastAPI, server: ServerSettings) -> LazyEndpoint:
     """Add the route; the endpoint must run as long as the app does."""
 
-    def client(request: Request | None) -> AgentClient:
+    def client(request: Request | None) -> "AgentClient":
         """A client with the caller's key and address: the same access, limits and answers as over REST."""
+        from flowise_dev_agent.client import AgentClient
+        from flowise_dev_agent.client.asgi import StreamingASGITransport
+
         assert request is not None  # noqa: S101 - the endpoint speaks HTTP only
         _, _, key = request.headers.get("authorization", "").partition(" ")
         return AgentClient(
