@@ -90,3 +90,8 @@ async def test_a_later_wish_keeps_the_first(catalogue: NodeStore) -> None:
 async def test_half_of_a_wish_is_not_carried_out(wish: str, catalogue: NodeStore) -> None:
     contract, _ = await done(wish, catalogue, TWO)
     assert "«" in (contract.declined or "")
+
+
+async def test_the_reason_says_that_a_tool_belongs_inside_of_a_node(catalogue: NodeStore) -> None:
+    contract, _ = await done("Give the agent a calculator", catalogue, TWO)
+    assert "«calculator»: a part inside of a node of an AgentFlow" in (contract.declined or "")

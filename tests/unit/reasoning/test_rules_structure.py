@@ -413,6 +413,9 @@ def test_p83_no_word_of_a_flow_of_steps_disappears(wish: str, more: str) -> None
     [
         "Agentflow: write an offer. If it costs over 500 pounds a person must approve, below it is paid.",
         "Agentflow: a letter is written about boats, then if the boss likes",
+        "Ein Flow, der prüft, ob der Lebenslauf dabei ist. Wenn ja, bedanken, wenn nein, um den Lebenslauf bitten.",
+        "Un flusso: se è un reclamo chiedi scusa e fai approvare la risposta al direttore, altrimenti rispondi",
+        "Agentflow: POST https://crm.example/leads and if that fails say sorry and give the number 030 1234",
     ],
 )
 def test_p83_what_is_no_task_is_no_step(wish: str) -> None:

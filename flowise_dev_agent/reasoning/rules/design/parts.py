@@ -76,7 +76,8 @@ class Account:
         found = [one for one in self._signals() if one[1] not in ignored]
         lost = [quote for span in self._missed if (quote := self._quote(span))]
         impossible = [one for one in found if one[1] in _IMPOSSIBLE]
-        reasons = [(quote, "place") for quote in lost if not any(quote in said or said in quote for said, _ in found)]
+        place = "inside" if any(schema.is_agentflow for schema in self._nodes.values()) else "place"
+        reasons = [(quote, place) for quote in lost if not any(quote in said or said in quote for said, _ in found)]
         reasons = impossible or [*reasons, *found]
         gaps = [world.say("gap", quote=shortened(quote, _LONGEST_REASON), why=world.say(f"gap_{kind}"))
                 for quote, kind in reasons]  # fmt: skip

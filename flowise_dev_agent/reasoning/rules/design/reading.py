@@ -153,9 +153,8 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         vector_store=_first_of(scan, table("vector_stores")), index_name=index[0].group(1) if index else None,
         # Without documents a source is something to be said.
         sources=bool(scan.find(words("sources"), params="returnSourceDocuments", task=not (knowledge or loaders))),
-        requested=requested,
         fields=details.find_fields(plain) if structured else (), unknown=unknown, spans=tuple(scan.spans),
-        names_part=mentioned(plain, words("parts")),
+        names_part=mentioned(plain, words("parts")), requested=requested,
     )  # fmt: skip
 
 

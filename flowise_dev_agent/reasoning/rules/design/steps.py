@@ -213,7 +213,7 @@ class _Builder:
         kinds = {kind for match, kind in signals(step.text) if kind != "team" or match.group().count(" ") > 3}
         # On a named branch a fact is a task, too.
         lone = not (found("does", step.text) or (way and not words("human").search(step.text)) or step.kind == "who")
-        if not self._title and (lone or matches("case", step.text) or kinds & {"branch", "loop", "call", "team"}):
+        if not self._title and (lone or found("no_task", step.text) or kinds & {"branch", "loop", "call", "team"}):
             # Structure that was not read is no task of a model.
             raise self._declined(step.text)
         given = [f"{{{{ {end.value} }}}}" for end in ends if end.value.startswith(_SILENT)]
