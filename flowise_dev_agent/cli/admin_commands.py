@@ -73,11 +73,11 @@ def keys_rotate_command(
 
 
 @keys_app.command("revoke")
-def keys_revoke_command(key: KeyRef, url: Url = None) -> None:
+def keys_revoke_command(key: KeyRef, as_json: AsJson = False, url: Url = None) -> None:
     """End a key at once."""
     from flowise_dev_agent.cli import keys as keys_command
 
-    with_client(url, lambda client: keys_command.revoke_key(client, key))
+    with_client(url, lambda client: keys_command.revoke_key(client, key, as_json=as_json))
 
 
 audit_app = typer.Typer(help="Who answered what, and what was written.", no_args_is_help=True)
@@ -136,33 +136,44 @@ def audit_verify_command(session: AuditSession = None, as_json: AsJson = False, 
 
 
 @audit_app.command("erase")
-def audit_erase_command(session: AuditSession = None, person: AuditPerson = None, url: Url = None) -> None:
+def audit_erase_command(
+    session: AuditSession = None, person: AuditPerson = None, as_json: AsJson = False, url: Url = None
+) -> None:
     """Erase what was said in a session, by a person, or both. The rows stay."""
     from flowise_dev_agent.cli import audit as audit_command
 
-    with_client(url, lambda client: audit_command.erase(client, session_id=session, person=person))
+    with_client(url, lambda client: audit_command.erase(client, session_id=session, person=person, as_json=as_json))
 
 
 @commands.command("domains")
 def domains(
     refresh: Annotated[str | None, typer.Option(help="Renew what this domain knows.", metavar="NAME")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """List the domains that are in use, or renew what one of them knows."""
     settings = command_settings()
     from flowise_dev_agent.agent.domains.installed import installed_domains
-    from flowise_dev_agent.cli.console import say
+    from flowise_dev_agent.cli.console import print_json, say
     from flowise_dev_agent.errors import InvalidInputError
 
     found = {
         one.name: one for one in installed_domains(settings.domain_settings.names, settings.domain_settings.folder)
     }
     if refresh is None:
-        for name, one in found.items():
-            say(f"{name}: {(type(one).__doc__ or '').strip().splitlines()[0]}")
+        known = {name: (type(one).__doc__ or "").strip().partition("\n")[0] for name, one in found.items()}
+        if as_json:
+            print_json({"domains": [{"name": name, "about": about} for name, about in known.items()]})
+            return
+        for name, about in known.items():
+            say(f"{name}: {about}")
         return
     if refresh not in found:
         raise InvalidInputError(f"There is no domain '{refresh}' in use.", hint=f"In use: {', '.join(found)}.")
-    say(f"{refresh}: {run_async(found[refresh].refresh())}")
+    done = run_async(found[refresh].refresh())
+    if as_json:
+        print_json({"domain": refresh, "refreshed": done})
+    else:
+        say(f"{refresh}: {done}")
 
 
 @commands.command("refresh")

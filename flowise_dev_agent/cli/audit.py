@@ -8,7 +8,7 @@ from uuid import UUID
 from rich.table import Column, Table
 from rich.text import Text
 
-from flowise_dev_agent.cli.console import err, out, say
+from flowise_dev_agent.cli.console import err, out, print_json, say
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.sanitize import shortened
@@ -20,7 +20,7 @@ async def list_rows(client: AgentClient, which: dict[str, Any], *, limit: int, a
     """The newest rows."""
     page = await client.audit(limit=limit, **which)
     if as_json:
-        say(page.model_dump_json(indent=2))
+        print_json(page, indent=2)
         return
     table = Table(Column("When", no_wrap=True), "Who", "Door", "What", "Flow", "Words", box=None, pad_edge=False)
     for row in page.rows:
@@ -57,7 +57,7 @@ async def verify(client: AgentClient, session_id: UUID | None, *, as_json: bool)
     """Check the ledger; True when nothing is missing or changed."""
     report = await client.audit_verify(session_id)
     if as_json:
-        say(report.model_dump_json(indent=2))
+        print_json(report, indent=2)
         return not report.findings
     for finding in report.findings:
         where = f"row {finding.seq}" if finding.seq is not None else "all rows"
@@ -67,7 +67,10 @@ async def verify(client: AgentClient, session_id: UUID | None, *, as_json: bool)
     return not report.findings
 
 
-async def erase(client: AgentClient, *, session_id: UUID | None, person: str | None) -> None:
+async def erase(client: AgentClient, *, session_id: UUID | None, person: str | None, as_json: bool) -> None:
     """Erase words."""
     gone = await client.erase_audit_words(session_id=session_id, person=person)
-    say(f"The words of {gone.erased} rows are erased.")
+    if as_json:
+        print_json(gone)
+    else:
+        say(f"The words of {gone.erased} rows are erased.")

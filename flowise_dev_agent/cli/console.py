@@ -31,10 +31,11 @@ def fail(text: str, hint: str | None = None) -> None:
         err.print(f"  {hint}", markup=False)
 
 
-def print_json(what: BaseModel | dict[str, Any]) -> None:
-    """A line of JSON on stdout; not through the console, which wraps and colours."""
+def print_json(what: BaseModel | dict[str, Any], *, indent: int | None = None) -> None:
+    """JSON on stdout, a line of it without `indent`; not through the console, which wraps and colours."""
     model = what if isinstance(what, BaseModel) else None
-    sys.stdout.write((model.model_dump_json() if model else json.dumps(what, ensure_ascii=False)) + "\n")
+    text = model.model_dump_json(indent=indent) if model else json.dumps(what, ensure_ascii=False, indent=indent)
+    sys.stdout.write(text + "\n")
 
 
 def confirm(question: str, assume_yes: bool) -> None:

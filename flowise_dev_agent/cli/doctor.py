@@ -3,8 +3,9 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
 
-from flowise_dev_agent.cli.console import say
+from flowise_dev_agent.cli.console import print_json, say
 from flowise_dev_agent.cli.startup import require_database
+from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database
@@ -16,18 +17,28 @@ from flowise_dev_agent.settings import ReasoningSettings, Settings
 Check = Callable[[], Awaitable[str]]
 
 
-async def examine(settings: Settings) -> bool:
+async def examine(settings: Settings, *, as_json: bool = False) -> bool:
     """Run every check and print its result; True when all pass."""
-    passed = True
+    checks: list[JsonObject] = []
     async for name, check in _checks(settings):
         try:
-            say(f"✓ {name}: {await check()}")
+            checks.append({"name": name, "passed": True, "text": await check()})
         except AgentError as error:
-            passed = False
-            say(f"✗ {name}: {error.message}", "red")
-            if error.hint:
-                say(f"    {error.hint}")
+            checks.append(
+                {"name": name, "passed": False, "text": error.message, "hint": error.hint, "code": error.code}
+            )
+        if not as_json:
+            _show(checks[-1])
+    passed = all(one["passed"] for one in checks)
+    if as_json:
+        print_json({"passed": passed, "checks": checks})
     return passed
+
+
+def _show(check: JsonObject) -> None:
+    say(f"{'✓' if check['passed'] else '✗'} {check['name']}: {check['text']}", None if check["passed"] else "red")
+    if hint := check.get("hint"):
+        say(f"    {hint}")
 
 
 async def _checks(settings: Settings) -> AsyncGenerator[tuple[str, Check]]:

@@ -12,13 +12,15 @@ if TYPE_CHECKING:
     from flowise_dev_agent.client import AgentClient
 
 commands = typer.Typer(rich_markup_mode=None)
+FlowId = Annotated[str, typer.Argument(help="Id of the chatflow.")]
+FlowPlace = Annotated[str, typer.Argument(help="A file, or the id of a flow.")]
 flows_app = typer.Typer(help="Find, compare, check and test flows by a running service.", no_args_is_help=True)
 commands.add_typer(flows_app, name="flows")
 
 
 @commands.command("export")
 def export_command(
-    flow: Annotated[str, typer.Argument(help="Id of the chatflow.")],
+    flow: FlowId,
     file: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write. [default: standard output]")
     ] = None,
@@ -65,8 +67,8 @@ def import_command(
 @commands.command("diff")
 @flows_app.command("diff")
 def diff_command(
-    before: Annotated[str, typer.Argument(help="A file, or the id of a flow.")],
-    after: Annotated[str, typer.Argument(help="A file, or the id of a flow.")],
+    before: FlowPlace,
+    after: FlowPlace,
     instance: Instance = None,
     as_json: AsJson = False,
     url: Url = None,
@@ -103,7 +105,7 @@ def apply_command(
 
 @flows_app.command("check")
 def flows_check_command(
-    flow: Annotated[str, typer.Argument(help="A file, or the id of a flow.")],
+    flow: FlowPlace,
     instance: Instance = None,
     as_json: AsJson = False,
     url: Url = None,
@@ -145,7 +147,7 @@ def flows_test_command(
 
 @commands.command("promote")
 def promote_command(
-    flow: Annotated[str, typer.Argument(help="Id of the chatflow.")],
+    flow: FlowId,
     to: Annotated[str, typer.Option("--to", help="The target instance.")],
     source: Annotated[str | None, typer.Option("--from", help="The source instance. [default: the first one]")] = None,
     name: Annotated[str | None, typer.Option(help="Name there. [default: the same]")] = None,
@@ -229,7 +231,7 @@ def flows_list_command(
 
 @flows_app.command("show")
 def flows_show_command(
-    flow: Annotated[str, typer.Argument(help="Id of the chatflow.")],
+    flow: FlowId,
     instance: Instance = None,
     as_json: AsJson = False,
     url: Url = None,
@@ -242,7 +244,7 @@ def flows_show_command(
 
 @flows_app.command("history")
 def flows_history_command(
-    flow: Annotated[str, typer.Argument(help="Id of the chatflow.")],
+    flow: FlowId,
     limit: Annotated[int, typer.Option(min=1, max=100)] = 20,
     as_json: AsJson = False,
     url: Url = None,

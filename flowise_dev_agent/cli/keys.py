@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from rich.table import Column, Table
 
 from flowise_dev_agent.caller import Scope
-from flowise_dev_agent.cli.console import err, out, say
+from flowise_dev_agent.cli.console import err, out, print_json, say
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.contracts.keys import KeyView, MadeKey, NewKey
 from flowise_dev_agent.errors import InvalidInputError
@@ -16,7 +16,7 @@ async def list_keys(client: AgentClient, *, every: bool, as_json: bool) -> None:
     """Those in use, or all."""
     found = await client.keys()
     if as_json:
-        say(found.model_dump_json(indent=2))
+        print_json(found, indent=2)
         return
     table = Table(
         Column("Id", no_wrap=True),
@@ -53,11 +53,14 @@ async def rotate_key(client: AgentClient, key: str, *, keep_old_secs: int, as_js
     _show(await client.rotate_key(found.id, keep_old_secs=keep_old_secs), as_json=as_json)
 
 
-async def revoke_key(client: AgentClient, key: str) -> None:
+async def revoke_key(client: AgentClient, key: str, *, as_json: bool) -> None:
     """End a key, named or by id."""
     found = await _find(client, key)
     await client.revoke_key(found.id)
-    say(f"The key '{found.name}' is revoked.")
+    if as_json:
+        print_json({"id": str(found.id), "name": found.name, "revoked": True})
+    else:
+        say(f"The key '{found.name}' is revoked.")
 
 
 async def _find(client: AgentClient, key: str) -> KeyView:
@@ -69,7 +72,7 @@ async def _find(client: AgentClient, key: str) -> KeyView:
 
 def _show(made: MadeKey, *, as_json: bool) -> None:
     if as_json:
-        say(made.model_dump_json(indent=2))
+        print_json(made, indent=2)
         return
     # The key alone on standard output: `KEY=$(flowise-dev-agent keys create ...)`.
     err.print(f"The key '{made.name}' of {made.owner} ({', '.join(made.scopes)}). It is shown only now.", markup=False)

@@ -12,7 +12,7 @@ import typer
 
 from flowise_dev_agent import __version__
 from flowise_dev_agent.cli import admin_commands, flow_commands, session_commands
-from flowise_dev_agent.cli.options import Url
+from flowise_dev_agent.cli.options import AsJson, Url
 from flowise_dev_agent.cli.startup import (
     Exit,
     command_settings,
@@ -159,11 +159,11 @@ def migrate_command() -> None:
 
 
 @app.command("doctor")
-def doctor() -> None:
+def doctor(as_json: AsJson = False) -> None:
     """Check the settings, the database, Flowise and the model provider. Exit code 0 when all of them work."""
     from flowise_dev_agent.cli import doctor as doctor_command
 
-    if not run_async(doctor_command.examine(command_settings())):
+    if not run_async(doctor_command.examine(command_settings(), as_json=as_json)):
         raise typer.Exit(1)
 
 

@@ -201,10 +201,13 @@ def rollback_command(
 
 
 @sessions_app.command("delete")
-def delete_command(session_id: SessionId, yes: Yes = False, url: Url = None) -> None:
+def delete_command(session_id: SessionId, yes: Yes = False, as_json: AsJson = False, url: Url = None) -> None:
     """Remove a session. Its flow in Flowise stays."""
-    from flowise_dev_agent.cli.console import confirm, say
+    from flowise_dev_agent.cli.console import confirm, print_json, say
 
     confirm(f"Remove session {session_id} for good?", yes)
     with_client(url, lambda client: client.delete(session_id))
-    say("Removed.")
+    if as_json:
+        print_json({"session_id": str(session_id), "removed": True})
+    else:
+        say("Removed.")

@@ -141,11 +141,7 @@ def from_payload(source: str) -> Question:
 
 async def show_question(client: AgentClient, question: Question, *, wait: float, as_json: bool) -> Exit:
     """Print the session with its question, once it asks or after `wait` seconds."""
-    view = await client.wait(question.session_id, wait)
-    if as_json:
-        print_json(view)
-    else:
-        _present(client, view)
+    await settle(client, await client.get(question.session_id), wait=wait, as_json=as_json)
     return Exit.DONE
 
 
@@ -178,13 +174,7 @@ async def approve(client: AgentClient, question: Question, given: Given, *, wait
         fail(error.message, error.hint)
         return Exit.NO
     err.print(f"Answered {answer['action']}.", markup=False)
-    if view.in_progress and wait > 0:
-        view = await client.wait(question.session_id, wait)
-    if as_json:
-        print_json(view)
-    else:
-        _present(client, view)
-    return _exit_of(view)
+    return await settle(client, view, wait=wait, as_json=as_json)
 
 
 def _present(client: AgentClient, view: SessionView) -> None:

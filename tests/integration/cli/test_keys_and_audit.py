@@ -46,6 +46,13 @@ def test_a_key_is_printed_once_listed_rotated_and_revoked_by_its_name(run: Run) 
     assert {(row["actor"], row["door"]) for row in rows(run)} == {("local", "cli")}
 
 
+def test_what_ends_or_erases_says_so_as_json(run: Run) -> None:
+    made = json.loads(said(run, "keys", "create", "ci", "-s", "read", "--json")[0])
+    gone = json.loads(said(run, "keys", "revoke", "ci", "--json")[0])
+    assert gone == {"id": made["id"], "name": "ci", "revoked": True}
+    assert json.loads(said(run, "audit", "erase", "--person", "nobody", "--json")[0]) == {"erased": 0}
+
+
 def test_wrong_scopes_and_unknown_keys_are_sentences(run: Run) -> None:
     assert "There is no scope 'root'" in said(run, "keys", "create", "x", "-s", "root", code=2)[1]
     assert "No key in use has the name or id 'nobody'" in said(run, "keys", "revoke", "nobody", code=1)[1]

@@ -1,5 +1,6 @@
 """What goes wrong at the terminal is a sentence that says what to do."""
 
+import json
 import re
 import socket
 import subprocess
@@ -177,6 +178,33 @@ def test_help_shows_defaults_and_how_to_complete(run: Run) -> None:
     assert code == 0
     assert "[default: 600;" in " ".join(out.split())
     assert "--show-completion" in run("--help")[1]
+
+
+def test_doctor_and_domains_print_json(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLOWISE_API_ENDPOINT", "http://127.0.0.1:1")
+    code, out, _ = run("doctor", "--json")
+    found = json.loads(out)
+    assert (code, found["passed"]) == (Exit.FAILED, False)
+    assert [(one["name"], one["passed"]) for one in found["checks"]] == [
+        ("Database", False),
+        ("Flowise 'default'", False),
+        ("Reasoning", True),
+    ]
+    assert "POSTGRES_DSN" in found["checks"][0]["text"]
+    code, out, _ = run("domains", "--json")
+    assert code == 0
+    assert all(one["name"] and one["about"] for one in json.loads(out)["domains"])
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_commands_and_options(run: Run, monkeypatch: pytest.MonkeyPatch, shell: str) -> None:
+    monkeypatch.setenv("_FLOWISE_DEV_AGENT_COMPLETE", f"complete_{shell}")
+    for words, expected in (("flowise-dev-agent sess", "sessions"), ("flowise-dev-agent sync --over", "--overwrite")):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+        monkeypatch.setenv("_TYPER_COMPLETE_ARGS", words)
+        monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+        assert expected in run()[1]
 
 
 def test_an_error_that_nobody_expected_is_a_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
