@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, LiteralString
 from uuid import UUID
@@ -30,24 +30,34 @@ _NEWEST_OF_FLOWS: Final[LiteralString] = """
         WHERE chatflow_id = flow.id AND instance_id = %s ORDER BY created_at DESC LIMIT 1
     ) AS newest
 """
+_NEWEST: Final = "ORDER BY created_at DESC, id DESC"
 _WORD: Final = re.compile(r"\w+")
 _MAX_WORDS: Final = 20
+#: Sessions with a word: up to here they are read by their ids, more are met soon when the newest are looked through.
+_FEW: Final = 500
 
 
 @dataclass(frozen=True)
 class SessionFilter:
     """Which sessions a list shows; None and an empty text: all. `statuses` are those of rows.
 
-    `text` is looked up in names and requirements: each of its words must begin one there, in any case.
+    `text` is looked up in names and requirements: each of its words must begin one there, in any case. `ids` are the
+    sessions that have its words, if that is known and they are few.
     """
 
     statuses: Sequence[str] | None = None
     instance_id: str | None = None
     chatflow_id: str | None = None
     text: str | None = None
+    ids: Sequence[UUID] | None = None
+
+    @property
+    def words(self) -> str | None:
+        """The text as an expression of `to_tsquery`."""
+        return " & ".join(f"{word}:*" for word in _WORD.findall(self.text)[:_MAX_WORDS]) if self.text else None
 
     def where(self) -> tuple[LiteralString, dict[str, Any]]:
-        """The condition, and the values of its parameters."""
+        """The condition, and the values of its parameters; without that of the words."""
         conditions: list[LiteralString] = ["true"]
         params: dict[str, Any] = {}
         if self.statuses is not None:
@@ -59,9 +69,6 @@ class SessionFilter:
         if self.chatflow_id is not None:
             conditions.append("chatflow_id = %(chatflow_id)s")
             params["chatflow_id"] = self.chatflow_id
-        if self.text:
-            conditions.append("words @@ to_tsquery('simple', %(words)s)")
-            params["words"] = " & ".join(f"{word}:*" for word in _WORD.findall(self.text)[:_MAX_WORDS])
         return " AND ".join(conditions), params
 
 
@@ -133,11 +140,31 @@ def page_query(
     if before is not None:
         condition += " AND (created_at, id) < (%(created_at)s, %(id)s)"
         params |= {"created_at": before[0], "id": before[1]}
-    return f"SELECT {_LISTED} FROM sessions WHERE {condition} ORDER BY created_at DESC, id DESC LIMIT %(limit)s", params
+    source: LiteralString = "sessions"
+    if which.ids is not None:
+        condition += " AND id = ANY(%(ids)s)"
+        params["ids"] = list(which.ids)
+    elif which.words is not None:
+        # OFFSET keeps the two apart: words that many sessions have are met soon when the newest are looked through, but
+        # how many have them is not known to the planner, which would sort all that do.
+        source = f"(SELECT * FROM sessions WHERE {condition} {_NEWEST} OFFSET 0) AS sessions"
+        condition = "words @@ to_tsquery('simple', %(words)s)"
+        params["words"] = which.words
+    return f"SELECT {_LISTED} FROM {source} WHERE {condition} {_NEWEST} LIMIT %(limit)s", params
 
 
 def sums_query(which: SessionFilter) -> tuple[LiteralString, dict[str, Any]]:
     """The statement behind `Sessions.sums` and its parameters."""
+    if which.words is not None:
+        return (
+            "SELECT * FROM sums_with_words("
+            "to_tsquery('simple', %(words)s), %(statuses)s, %(instance_id)s, %(chatflow_id)s)"
+        ), {
+            "words": which.words,
+            "statuses": None if which.statuses is None else list(which.statuses),
+            "instance_id": which.instance_id,
+            "chatflow_id": which.chatflow_id,
+        }
     condition, params = which.where()
     return (
         "SELECT count(*) AS sessions, COALESCE(sum(input_tokens), 0)::bigint AS input_tokens,"
@@ -177,6 +204,15 @@ class SessionReads:
     async def by_idempotency_key(self, key: str) -> SessionRow | None:
         """The session that was started with this key."""
         return await self._one("idempotency_key = %s", (key,))
+
+    async def looked_up(self, which: SessionFilter) -> SessionFilter:
+        """The filter with the ids of the sessions that have its words, where they are few."""
+        if which.words is None:
+            return which
+        row = await self._database.fetch_one(
+            "SELECT sessions_with_words(to_tsquery('simple', %s), %s) AS ids", (which.words, _FEW)
+        )
+        return replace(which, ids=row and row["ids"])
 
     async def page(
         self, which: SessionFilter, *, limit: int, before: tuple[datetime, UUID] | None = None

@@ -233,6 +233,7 @@ class SessionService:
             chatflow_id=chatflow,
             text=clean_text(text) if text and text.strip() else None,
         )
+        which = await self._sessions.looked_up(which)
         rows = await self._sessions.page(which, limit=limit + 1, before=decode_cursor(cursor) if cursor else None)
         shown = rows[:limit]
         return SessionPage(
