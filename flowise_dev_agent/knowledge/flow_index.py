@@ -15,8 +15,10 @@ from flowise_dev_agent.flowise.flow_list import refresh
 from flowise_dev_agent.flowise.flow_tags import PREFIX, is_draft
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch import NodeData
+from flowise_dev_agent.patch.model.flow_data import FlowDocument
 from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.patch.views.essence import prompts_in
+from flowise_dev_agent.patch.views.picture import picture_of
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.persistence.instance_flows import (
     STEM,
@@ -133,7 +135,8 @@ class _Keeping:
 
 def indexed(row: Chatflow) -> IndexedFlow:
     """What is kept of a flow."""
-    nodes = _nodes(row)
+    document, _ = parse_document(row.flow_data)
+    nodes = _nodes(document)
     types = Counter(str(node.get("name") or "?") for node in nodes)
     short = FlowRow(
         id=row.id,
@@ -157,7 +160,7 @@ def indexed(row: Chatflow) -> IndexedFlow:
     for place, text in said.items():
         for word in words_of(masked(text)):
             words.setdefault(word, place)
-    return IndexedFlow(short, words)
+    return IndexedFlow(short, words, picture_of(document))
 
 
 def _places(words: Mapping[str, Place], stems: Sequence[str]) -> dict[str, Place]:
@@ -175,8 +178,7 @@ def _called(node: NodeData) -> str:
     return f"{name} {re.sub(r'(?<=[a-z])(?=[A-Z])', ' ', name)} {node.get('label', '')}"
 
 
-def _nodes(row: Chatflow) -> list[NodeData]:
-    document, _ = parse_document(row.flow_data)
+def _nodes(document: FlowDocument | None) -> list[NodeData]:
     if document is None:
         return []
     return [node["data"] for node in document["nodes"] if node.get("type") != "stickyNote"]

@@ -5,6 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, Literal, LiteralString
 
+from pydantic import TypeAdapter
+
+from flowise_dev_agent.patch.views.picture import FlowPicture
 from flowise_dev_agent.persistence.database import Database, DictRow, jsonb
 
 #: Where a word was found: in the name, in the types and titles of nodes, in other texts.
@@ -45,6 +48,7 @@ class IndexedFlow:
 
     row: FlowRow
     words: Mapping[str, Place]
+    picture: FlowPicture
 
 
 @dataclass(frozen=True)
@@ -99,20 +103,21 @@ def words_of(text: str) -> list[str]:
     return [word[:_LONGEST_WORD] for word in WORD.findall(text.casefold())]
 
 
+_PICTURE: Final = TypeAdapter(FlowPicture)
 _COLUMNS: Final[LiteralString] = "id, updated_date, name, type, tags, draft, deployed, public, nodes, node_types, about"
 _OF_INSTANCE: Final[LiteralString] = "instance_id = %(instance)s AND endpoint = %(endpoint)s"
 _USABLE: Final[LiteralString] = f"{_OF_INSTANCE} AND NOT draft AND type = ANY(%(kinds)s)"
 _KEEP: Final = f"""
-    INSERT INTO instance_flows AS kept (instance_id, endpoint, {_COLUMNS}, name_words, heading, words)
-    SELECT %(instance)s, %(endpoint)s, {_COLUMNS}, name_words, heading::tsvector, words::tsvector
+    INSERT INTO instance_flows AS kept (instance_id, endpoint, {_COLUMNS}, name_words, heading, words, picture)
+    SELECT %(instance)s, %(endpoint)s, {_COLUMNS}, name_words, heading::tsvector, words::tsvector, picture
     FROM jsonb_to_recordset(%(flows)s) AS given (
         id text, updated_date text, name text, type text, tags text[], draft boolean, deployed boolean, public boolean,
-        nodes integer, node_types text[], about text, name_words text, heading text, words text)
+        nodes integer, node_types text[], about text, name_words text, heading text, words text, picture jsonb)
     ON CONFLICT (instance_id, endpoint, id) DO UPDATE SET
         updated_date = excluded.updated_date, name = excluded.name, type = excluded.type, tags = excluded.tags,
         draft = excluded.draft, deployed = excluded.deployed, public = excluded.public, nodes = excluded.nodes,
         node_types = excluded.node_types, about = excluded.about, name_words = excluded.name_words,
-        heading = excluded.heading, words = excluded.words
+        heading = excluded.heading, words = excluded.words, picture = excluded.picture
 """
 _PAGE: Final = f"""
     WITH fitting AS (
@@ -267,6 +272,14 @@ class InstanceFlows:
             next=PageKey(int(last["score"]), str(last["updated_date"]), str(last["id"])) if last else None,
         )
 
+    async def pictures(self, ids: Sequence[str]) -> dict[str, FlowPicture]:
+        """What these flows look like."""
+        rows = await self._database.fetch_all(
+            f"SELECT id, picture FROM instance_flows WHERE {_OF_INSTANCE} AND id = ANY(%(ids)s)",
+            {**self._instance, "ids": list(ids)},
+        )
+        return {str(row["id"]): _PICTURE.validate_python(row["picture"]) for row in rows}
+
     async def candidates(self, wanted: Wanted) -> Candidates:
         """The flows that are named, those that have most of what is wanted, and some that changed last."""
         queries = [f"{_quoted(stem)}:{'*' if len(stem) == STEM else ''}" for stem in wanted.stems]
@@ -307,6 +320,7 @@ def _stored(flow: IndexedFlow) -> dict[str, Any]:
         "name_words": " ".join(words_of(flow.row.name)),
         "heading": " ".join(f"{_quoted(word)}:1{weight}" for word, weight in heading),
         "words": _vector(flow.words),
+        "picture": asdict(flow.picture),
     }
 
 

@@ -70,12 +70,13 @@ async def find_flows(
     query: Annotated[str, Query(max_length=200, description="Each word must begin a word of the flow.")] = "",
     instance: Instance = None,
     drafts: Annotated[bool, Query(description="Also drafts of sessions.")] = False,
+    pictures: Annotated[bool, Query(description="Also what each looks like, in small.")] = False,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     cursor: Annotated[str | None, Query(max_length=200, description="`next_cursor` of the page before.")] = None,
 ) -> FlowPage:
     """Flows of a server by their name, id, tags, node types and prompts, each with the newest session on it; without
     words those changed last."""
-    return await flows.find(instance, query, limit=limit, drafts=drafts, cursor=cursor)
+    return await flows.find(instance, query, limit=limit, drafts=drafts, cursor=cursor, pictures=pictures)
 
 
 @router.get("/flows/{chatflow_id}/graph", responses=declared(404, 502, 504))

@@ -20,7 +20,15 @@ class FlowSearch:
         self._link = link
 
     async def find(
-        self, instance_id: str, client: FlowiseClient, query: str, *, limit: int, drafts: bool, cursor: str | None
+        self,
+        instance_id: str,
+        client: FlowiseClient,
+        query: str,
+        *,
+        limit: int,
+        drafts: bool,
+        cursor: str | None,
+        pictures: bool = False,
     ) -> FlowPage:
         """A page of the flows that fit all words of `query`, or of all flows, last changed first.
 
@@ -29,8 +37,12 @@ class FlowSearch:
         after = decode_key(PageKey, cursor) if cursor else None
         rows = await self._index.current(instance_id, client, fresh_secs=_KEPT_SECS)
         found = await rows.page(query, drafts=drafts, limit=limit, after=after)
+        drawn = await rows.pictures([row.id for row in found.rows]) if pictures else {}
         return FlowPage(
-            flows=[_facts(row, instance_id, self._link) for row in found.rows],
+            flows=[
+                _facts(row, instance_id, self._link).model_copy(update={"picture": drawn.get(row.id)})
+                for row in found.rows
+            ],
             total=found.total,
             searched=found.searched,
             next_cursor=encode_key(found.next) if found.next else None,

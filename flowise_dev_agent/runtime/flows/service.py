@@ -50,13 +50,22 @@ class FlowService:
         self._tries = TryOut()
 
     async def find(
-        self, instance_id: str | None, query: str, *, limit: int, drafts: bool = False, cursor: str | None = None
+        self,
+        instance_id: str | None,
+        query: str,
+        *,
+        limit: int,
+        drafts: bool = False,
+        cursor: str | None = None,
+        pictures: bool = False,
     ) -> FlowPage:
         """A page of the flows of an instance that fit the words of `query`, each with the newest session on it; drafts
-        of sessions only when asked for. Raises InvalidInputError for a foreign cursor."""
+        of sessions, and pictures, only when asked for. Raises InvalidInputError for a foreign cursor."""
         known = instance_id or self._instances.default_id
         client = self._instances.client(known)
-        found = await self._search.find(known, client, query, limit=limit, drafts=drafts, cursor=cursor)
+        found = await self._search.find(
+            known, client, query, limit=limit, drafts=drafts, cursor=cursor, pictures=pictures
+        )
         sessions = await self._sessions.newest_of_flows(known, [flow.id for flow in found.flows])
         return found.model_copy(
             update={

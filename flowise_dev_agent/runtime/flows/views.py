@@ -11,6 +11,7 @@ from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.change import Difference, FlowChange, public_ops_of_rows
 from flowise_dev_agent.contracts.session import PublicStatus
 from flowise_dev_agent.patch import CanvasView, GraphIR, canvas_view, diff
+from flowise_dev_agent.patch.views.picture import FlowPicture
 
 #: Entries of each list of a difference, and characters of its text; `summary` counts all.
 _MOST_ENTRIES: Final = 1_000
@@ -48,6 +49,7 @@ class FlowFacts(_View):
     public: bool
     draft: bool = Field(description="The draft of a session.")
     last_session: FlowSession | None = Field(default=None, description="The newest session on it; in lists only.")
+    picture: FlowPicture | None = Field(default=None, description="In lists that are asked for pictures.")
 
 
 class FlowPage(_View):

@@ -24,8 +24,7 @@ class Screen:
     def __init__(self, page: Page, url: str) -> None:
         self.page = page
         self.url = url
-        # The list of flows may be some seconds old: the picture of one that another test has deleted is missing.
-        self.heard = complaints(page, ignored="params=false")
+        self.heard = complaints(page)
         page.on("dialog", lambda dialog: self.heard.append(f"dialog: {dialog.message}"))
 
     @classmethod

@@ -63,5 +63,11 @@ async def test_a_flow_comes_with_the_newest_session_on_it(runtime: Runtime) -> N
     assert bot.last_session is not None
     assert (bot.last_session.thread_id, bot.last_session.session_name) == (done.session_id, "Look further")
     assert (bot.last_session.status, bot.last_session.outcome) == ("completed", "accepted")
+    assert bot.picture is None
+    (bot,) = (await runtime.flows.find(None, "bot", limit=5, pictures=True)).flows
+    assert bot.picture is not None
+    assert len(bot.picture.boxes) == bot.nodes > 1
+    assert all(line.source != line.target for line in bot.picture.lines)
+    assert "Chat Models" in {box.category for box in bot.picture.boxes}
     (other,) = (await runtime.flows.find(None, "flow 007", limit=5)).flows
     assert other.last_session is None

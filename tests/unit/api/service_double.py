@@ -353,7 +353,14 @@ class FlowsDouble:
         return SessionChange(**dict(empty), chatflow_id=None, draft_id=None, meanwhile=None)
 
     async def find(
-        self, instance: str | None, query: str, *, limit: int, drafts: bool = False, cursor: str | None = None
+        self,
+        instance: str | None,
+        query: str,
+        *,
+        limit: int,
+        drafts: bool = False,
+        cursor: str | None = None,
+        pictures: bool = False,
     ) -> FlowPage:
         self.calls.append((instance, query, limit, drafts))
         return FlowPage(flows=[], total=0, searched=0)

@@ -92,13 +92,13 @@ export const nodeOptions = (name: string, param: string, instance: string) =>
   });
 
 /** Flows on the server, newest first, a page at a time; with words only those that match them. */
-export const flowList = (query: string, instance: string | undefined, limit: number) =>
+export const flowList = (query: string, instance: string | undefined, limit: number, pictures = false) =>
   infiniteQueryOptions({
-    queryKey: ["flows", "list", instance ?? null, query, limit],
+    queryKey: ["flows", "list", instance ?? null, query, limit, pictures],
     queryFn: ({ pageParam, signal }) =>
       dataOf(
         api.GET("/flows", {
-          params: { query: { query: query || undefined, instance, limit, cursor: pageParam ?? undefined } },
+          params: { query: { query: query || undefined, instance, limit, pictures, cursor: pageParam ?? undefined } },
           signal,
         }),
       ),

@@ -4637,6 +4637,8 @@ export interface components {
             node_types: string[];
             /** Nodes */
             nodes: number;
+            /** @description In lists that are asked for pictures. */
+            picture?: components["schemas"]["FlowPicture"] | null;
             /** Public */
             public: boolean;
             /** Type */
@@ -4694,6 +4696,22 @@ export interface components {
              * @description Flows that fit, shown or not.
              */
             total: number;
+        };
+        /**
+         * FlowPicture
+         * @description Boxes, and which are connected.
+         */
+        FlowPicture: {
+            /**
+             * Boxes
+             * @default []
+             */
+            boxes: components["schemas"]["PictureBox"][];
+            /**
+             * Lines
+             * @default []
+             */
+            lines: components["schemas"]["PictureLine"][];
         };
         /**
          * FlowSession
@@ -6780,6 +6798,32 @@ export interface components {
             mode: string;
             /** Model */
             model: string;
+        };
+        /**
+         * PictureBox
+         * @description A node, in editor pixels. Notes have the category `note`.
+         */
+        PictureBox: {
+            /** Category */
+            category: string;
+            /** Height */
+            height: number;
+            /** Width */
+            width: number;
+            /** X */
+            x: number;
+            /** Y */
+            y: number;
+        };
+        /**
+         * PictureLine
+         * @description A connection between two boxes, by their numbers.
+         */
+        PictureLine: {
+            /** Source */
+            source: number;
+            /** Target */
+            target: number;
         };
         /**
          * PlanApprovalData
@@ -10823,6 +10867,8 @@ export interface operations {
                 instance?: string | null;
                 /** @description Also drafts of sessions. */
                 drafts?: boolean;
+                /** @description Also what each looks like, in small. */
+                pictures?: boolean;
                 limit?: number;
                 /** @description `next_cursor` of the page before. */
                 cursor?: string | null;

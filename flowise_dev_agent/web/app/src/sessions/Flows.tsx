@@ -4,7 +4,7 @@ import { useDeferredValue } from "react";
 import { Link } from "wouter";
 import { flowList } from "../api/queries";
 import type { FlowFacts } from "../api/types";
-import { LiveThumbnail } from "../flow/FlowThumbnail";
+import { ListedThumbnail } from "../flow/FlowThumbnail";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
@@ -26,7 +26,7 @@ export function Flows({ instance, onCopy }: Props) {
   const text = get("flow");
   const live = get("live") === "1";
   const query = useDeferredValue(text.trim());
-  const list = useInfiniteQuery(flowList(query, instance || undefined, live ? MANY : FLOWS_SHOWN));
+  const list = useInfiniteQuery(flowList(query, instance || undefined, live ? MANY : FLOWS_SHOWN, true));
   const pages = list.data?.pages ?? [];
   const flows = pages.flatMap((page) => page.flows).filter((flow) => !live || flow.deployed);
 
@@ -96,7 +96,7 @@ function FlowCard({ flow, onCopy }: { flow: FlowFacts; onCopy: (flow: FlowFacts)
   return (
     <li className="flow-card">
       <Link href={at} className="flow-card-main">
-        <LiveThumbnail id={flow.id} instance={flow.instance} />
+        <ListedThumbnail flow={flow} />
         <span className="flow-name">{flow.name}</span>
       </Link>
       <p className="row">

@@ -30,7 +30,7 @@ const FILTERS: [SessionStatus | undefined, string][] = [
 /** The start page: a form for a new session, what waits, the flows, and all sessions. */
 export function SessionsPage() {
   const [draft, keep] = useDraft<Draft>("start", EMPTY, (kept) => Array.isArray(kept.files));
-  const flows = useInfiniteQuery(flowList("", draft.instance || undefined, FLOWS_SHOWN));
+  const flows = useInfiniteQuery(flowList("", draft.instance || undefined, FLOWS_SHOWN, true));
   const first = flows.data ? flows.data.pages[0]?.total === 0 : flows.isError;
   function copy(flow: FlowFacts) {
     keep({ ...draft, operation: "copy", target: { id: flow.id, name: flow.name }, instance: flow.instance });
