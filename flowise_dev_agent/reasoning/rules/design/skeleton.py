@@ -220,27 +220,26 @@ class Skeleton:
             if one and (introduction or not (kind_of(one[1]) or found("sorts", one[1]) or matches("does", one[1]))):
                 self._tell(one["about"])
                 text = text[one.end() :]
-        if listed := found("sorted_list", text):
-            self._list(text[: listed.start()], listed.group(), text[listed.end() :])
-            text = ""
-        self.clauses = clauses(text)
-        for clause, border in self.clauses:
+        listed = found("sorted_list", text)
+        self.clauses = self._list(listed, text) if listed else clauses(text)
+        for clause, border in () if listed else self.clauses:
             self._scope = self.steps if border == "sentence" else self._scope
             self._place(clause, border)
 
-    def _list(self, about: str, sorts: str, listing: str) -> None:
+    def _list(self, sorts: re.Match[str], text: str) -> list[tuple[str, str]]:
         """Branches that one list names with what each gets: "bills go to ..., anything else gets ..."."""
         ways = dict[str, str]()
-        for piece in re.split(r"[,;.]\s", listing):
+        for piece in re.split(r"[,;.]\s", text[sorts.end() :]):
             if gets := matches("gets", piece):
                 ways[squeeze(gets["name"])] = piece[gets.end("name") :] if matches("otherwise", gets["name"]) else piece
             elif ways:
                 ways[[*ways][-1]] += f", {piece}"
-        self._tell(about)
-        self.odd = "" if len(ways) > 1 else squeeze(f"{sorts}{listing}")
-        self.steps.append(
-            Step("fork", sorts, {name: [Step("", do.strip(" ."))] for name, do in ways.items()}, of=sorts)
-        )
+            # A condition of its own is no part of the branch in front of it.
+            self.odd = self.odd or (piece if matches("case", pattern("steps", "opening").sub("", piece)) else "")
+        self._tell(text[: sorts.start()])
+        self.odd = self.odd or ("" if len(ways) > 1 else squeeze(text[sorts.start() :]))
+        self.steps = [Step("fork", sorts[0], {way: [Step("", do.strip(" ."))] for way, do in ways.items()}, sorts[0])]
+        return [(do, "") for do in ways.values()]
 
     def _tell(self, about: str) -> None:
         """Note what the flow is for; words of structure say nothing of it."""
@@ -311,6 +310,8 @@ class Skeleton:
         elif scope and fact and not kind and border == "sentence":
             # A fact is told to each step.
             self.context = f"{self.context}\n{capital(clause)}".strip()
+            # What names a branch is no fact for all of them.
+            self.odd = self.odd or (clause if self._fork and any(alike(clause, way) for way in self._fork.ways) else "")
             return None
         return scope.append(step)
 

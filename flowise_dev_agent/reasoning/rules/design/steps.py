@@ -70,7 +70,7 @@ def is_stepwise(reading: Reading) -> bool:
         return False
     several = len([step for step in steps if step.kind in _PLAIN]) > 1
     structure = {step.kind for step in steps} & {"fork", "cases", "each", "again", "approve"}
-    in_order = several and not reading.tools and any(border == "then" for _, border in made.clauses)
+    in_order = several and any(border == "then" for _, border in made.clauses)
     asked = several and matches("method", text)
     return bool(steps[0].kind == "each" or asked or (found("a_flow", text) and (structure or in_order)))
 
@@ -152,7 +152,8 @@ class _Builder:
                 self._node(_REPLY, {"directReplyMessage": f"{{{{ {end.value} }}}}"}, [end])
         # A team of which nobody is named is none.
         alone = sum(node.node_name in (_LLM, _AGENT) for node in self.nodes) < 2
-        if len(self.nodes) < 2 or (alone and mentioned(self._reading.text, words("team"))):
+        steps = "sequence" in {kind for _, kind in signals(self._reading.text)}
+        if len(self.nodes) < 2 or (alone and (steps or mentioned(self._reading.text, words("team")))):
             raise self._declined(self._reading.text[:200])
 
     def lost(self) -> list[str]:
@@ -333,9 +334,9 @@ class _Builder:
         label = title or (squeeze(who["who"]) if who and not _ANY_MODEL.fullmatch(who["who"]) else task)
         tools = tuple(dict.fromkeys([*own.tools, *(self._loose if own.agent or len(self.made.steps) == 1 else ())]))
         prompt = self._own_words(task, tools)
-        prompt = prompt if re.search(r"\s", prompt) else capital(clause)
         if title != self._title and all(is_empty(one) or alike(one, title) for one in re.findall(r"\w{3,}", prompt)):
             prompt = self._world.say("expert_in", topic=title)
+        prompt = prompt if re.search(r"\s", prompt) else capital(clause)
         # Who speaks of a model means no agent.
         plain = user or found("model_node", own.text + self._reading.text)
         agent = bool(tools) or (bool(own.agent or who or agent) and not plain)
