@@ -15,15 +15,18 @@ from flowise_dev_agent.agent.document_stores import (
 from flowise_dev_agent.agent.nodes.plan import _is_approved
 from flowise_dev_agent.agent.plan_binding import capability_of
 from flowise_dev_agent.agent.state import AgentState, PlanState
+from flowise_dev_agent.agent.store_writes import UPSERT_FAILED
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.document_stores import DocumentStoreView
 from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.contracts.plan_text import plan_markdown
-from flowise_dev_agent.errors import FlowiseServerError
+from flowise_dev_agent.errors import AgentError, FlowiseServerError
 from flowise_dev_agent.flowise.document_stores import Component, DocumentStore, LoaderSpec, StoreLoader
 from flowise_dev_agent.knowledge.document_stores import view_of
-from tests.unit.agent.rig import _snapshot, plan
+from flowise_dev_agent.patch import AddNode, BindCredential, Connect, PatchOp
+from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, _snapshot, plan
 from tests.unit.agent.test_attached import HANDBOOK, Files
+from tests.unit.agent.test_graph import credentials
 
 SCHEMAS = _snapshot().schemas
 NOTES = AttachmentFacts(name="notes.md", kind="markdown", size=5)
@@ -148,3 +151,71 @@ def test_a_view_shows_no_settings() -> None:
     assert (view.sources, view.used_by, view.can_be_copied) == (["https://x.test/"], ["Bot"], True)
     unknown = store.model_copy(update={"vector_store_config": Component(name="supabase")})
     assert not view_of(unknown).can_be_copied
+
+
+def filled_ops() -> list[PatchOp]:
+    names = ["plainText", "openAIEmbeddings", "chatOpenAI", "conversationalRetrievalQAChain"]
+    wires = [
+        ("plainText_0", "qdrant_0", "document"),
+        ("openAIEmbeddings_0", "qdrant_0", "embeddings"),
+        ("chatOpenAI_0", "conversationalRetrievalQAChain_0", "model"),
+        ("qdrant_0", "conversationalRetrievalQAChain_0", "vectorStoreRetriever"),
+    ]
+    address = {"qdrantServerUrl": "http://qdrant.test", "qdrantCollection": "hr"}
+    return [
+        *(
+            AddNode(node_name=name, node_id=f"{name}_0", params={"text": "31 days"} if name == "plainText" else {})
+            for name in names
+        ),
+        AddNode(node_name="qdrant", node_id="qdrant_0", params=address),
+        *(Connect(source_node_id=source, target_node_id=to, target_anchor=at) for source, to, at in wires),
+        *(
+            BindCredential(node_id=f"{name}_0", credential_type="openAIApi")
+            for name in ("chatOpenAI", "openAIEmbeddings")
+        ),
+    ]
+
+
+class Filled(BenchFlowise):
+    """Counts what is written to vector stores; `added` may be an error."""
+
+    def __init__(self, added: int | AgentError) -> None:
+        super().__init__()
+        self.added, self.upserts = added, 0
+
+    async def count_upserts(self, chatflow_id: str) -> int:
+        return self.upserts
+
+    async def upsert_vectors(self, chatflow_id: str, node_id: str, *, timeout: float) -> int:  # noqa: ASYNC109
+        assert node_id == "qdrant_0"
+        if isinstance(self.added, AgentError):
+            raise self.added
+        self.upserts += 1
+        return self.added
+
+
+BROKEN = FlowiseServerError("x", details={"status": 500, "flowise_message": "connect ECONNREFUSED"})
+
+
+@pytest.mark.parametrize(
+    ("added", "said"), [(3, None), (0, "its loader found no text"), (BROKEN, "could not be filled: connect ECONN")]
+)
+async def test_the_vector_store_of_a_written_flow_is_filled_within_the_approval(
+    added: int | AgentError, said: str | None
+) -> None:
+    names = ["plainText", "qdrant", "openAIEmbeddings", "chatOpenAI", "conversationalRetrievalQAChain"]
+    nodes = [PlannedNode(node_id=f"{name}_0", node_name=name, purpose=name) for name in names]
+    bench = Bench(filled_ops(), credentials(OPENAI), flowise=Filled(added))
+    values = [PlannedValue(node_id="qdrant_0", param="qdrantServerUrl", value="http://qdrant.test")]
+    bench.reasoner.plans = [plan(nodes=nodes, values=values)]
+
+    approval = await bench.start("A bot that answers from Qdrant at http://qdrant.test")
+    assert approval["data"]["capability"]["effects"] == ["upsert:qdrant_0"]
+    assert "Documents are written to the vector store `qdrant_0`." in approval["data"]["plan"]
+    review = await bench.answer(action="approve")
+
+    assert review["type"] == "result_review"
+    warnings = [one for one in review["data"]["warnings"] if one["code"] == UPSERT_FAILED]
+    assert [said in one["message"] for one in warnings] == ([True] if said else [])
+    told = [one["summary"] for one in bench.events if one["type"] == "write"]
+    assert ("Wrote 3 pieces to the vector store qdrant_0" in told) == (added == 3)
