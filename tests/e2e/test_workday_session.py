@@ -8,6 +8,7 @@ import pytest
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, ToolCall
 from tests.e2e.people import SharedService, answer, http_of, ok
+from tests.e2e.test_api_tools import TicketApi
 from tests.fixtures.workday import TOKEN, WorkdayServer
 
 QUESTION = "Where does Grace Hopper work?"
@@ -53,3 +54,42 @@ async def test_a_session_over_two_domains_calls_workdays_tool_and_shows_its_pers
     assert (test["passed"], test["used_tools"]) == (True, ["searchForWorker"]), test
     assert workday.called == [("searchForWorker", {"name": "Grace Hopper"})]
     assert "worker 21042 in Zurich" in test["answer"]
+
+
+@pytest.mark.usefixtures("variables")
+async def test_a_session_over_three_domains_keeps_the_names_of_people_out_of_the_trace(
+    shared_service: SharedService, standin: ModelStandIn, workday: WorkdayServer
+) -> None:
+    service = await shared_service()
+    question = "Where does Grace Hopper work, and what is the status of ticket 7?"
+    calls = (
+        ToolCall("searchForWorker", {"name": "Grace Hopper"}),
+        ToolCall("getticket", {"queryParams": {"id": "7"}}),
+    )
+    standin.script(question, Reply(tool_calls=calls), times=1)
+    with TicketApi() as tickets:
+        async with http_of(service) as http:
+            stored = (await http.post("/attachments", files={"file": ("tickets.json", tickets.description)})).json()
+            body = {
+                "requirement": "Build an assistant with GPT-4o that looks up workers in Workday "
+                "and calls our ticket API for the status of a ticket",
+                "attachments": [stored["id"]],
+                "test_questions": [question],
+            }
+            planned = await ok(await http.post("/sessions?wait=60", json=body))
+            contract = planned["interrupt"]["data"]["contract"]
+            assert sorted(contract["domain_targets"]) == ["flowise", "openapi", "workday"]
+            (passes,) = [one for one in contract["findings"] if one["code"] == "PII_PASSES"]
+            assert "worker.name" in passes["message"]
+
+            tested = await answer(http, planned, action="approve")
+            assert tested["interrupt"]["type"] == "result_review", tested["interrupt"]["message"]
+            (test,) = tested["interrupt"]["data"]["tests"]
+            assert test["passed"] is True, test
+            trace = await ok(await http.get(f"/sessions/{tested['thread_id']}/traces/{test['trace_sha256']}"))
+
+    assert sorted(test["used_tools"]) == ["getticket", "searchForWorker"]
+    assert workday.called == [("searchForWorker", {"name": "Grace Hopper"})]
+    assert tickets.called == [("GET", "/v1/tickets/7")]
+    assert "[personal data]" in str(trace)
+    assert "Grace Hopper" not in str(trace)
