@@ -397,8 +397,7 @@ async def test_title_is_short_and_says_what_it_is(text: str, title: str) -> None
     assert (await classify(text)).title == title
 
 
-async def test_a_step_that_sets_a_sentence_ends_with_one_full_stop(catalogue: NodeStore) -> None:
+async def test_a_value_is_shown_once_and_not_as_a_step_again(catalogue: NodeStore) -> None:
     contract = await plan("Build a chatbot with GPT-4o that always answers: We are closed today.", catalogue)
-    steps = [one for one in contract.steps if one.startswith("Set ")]
-    assert steps
-    assert not any(".." in one or ".`." in one for one in steps)
+    assert any("We are closed today" in str(value.value) for value in contract.values)
+    assert not any("We are closed today" in step for step in contract.steps)

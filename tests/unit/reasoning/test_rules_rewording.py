@@ -615,6 +615,82 @@ def test_the_name_of_a_flow_that_exists_is_declined_for_its_reason() -> None:
     assert "changed in Flowise" in (planned(BOATS, "rename the flow to Heron Desk").declined or "")
 
 
+def steps_with(*tools: str) -> GraphIR:
+    rows: list[Any] = [
+        {"agentSelectedTool": name, "agentSelectedToolConfig": {"agentSelectedTool": name}} for name in tools
+    ]
+    params: dict[str, Any] = {"agentMessages": [{"role": "system", "content": "You plan tours."}], "agentTools": rows}
+    ops = [
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+        AddNode(node_name="agentAgentflow", node_id="agentAgentflow_0", label="Planner", params=params),
+        Connect(source_node_id="startAgentflow_0", target_node_id="agentAgentflow_0", target_anchor=""),
+    ]
+    return compile_ops(GraphIR.empty(), ops, STORE.schemas).graph
+
+
+@pytest.mark.parametrize(
+    ("there", "wish", "after"),
+    [
+        ([], "add a calculator, it can't even do 14 x 23.50", ["calculator"]),
+        (["calculator"], "Er soll auch im Web suchen", ["calculator", "serpAPI"]),
+        (["calculator", "currentDateTime"], "take the calculator out again", ["currentDateTime"]),
+        (["calculator"], "Nimm den Taschenrechner raus", []),
+    ],
+)
+def test_tools_of_an_agent_in_an_agentflow_come_and_go(there: list[str], wish: str, after: list[str]) -> None:
+    plan = planned("", wish, graph=steps_with(*there))
+    assert plan.declined is None
+    (value,) = plan.values
+    rows: Any = value.value
+    assert (value.param, [row["agentSelectedTool"] for row in rows]) == ("agentTools", after)
+    assert plan.not_done == []
+    assert ("serpApi" in plan.credential_requirements) == ("serpAPI" in after)
+
+
+@pytest.mark.parametrize(
+    ("wish", "changed"),
+    [
+        ("Er soll sich nur die letzten 6 Nachrichten merken", {"MemoryType": "windowSize", "MemoryWindowSize": 6}),
+        ("remember only the last 4 messages", {"MemoryType": "windowSize", "MemoryWindowSize": 4}),
+        ("remove the memory", {"EnableMemory": False}),
+    ],
+)
+def test_the_memory_of_an_agent_in_an_agentflow_is_limited_or_off(wish: str, changed: dict[str, Any]) -> None:
+    plan = planned("", wish, graph=steps_with())
+    assert plan.declined is None
+    assert {value.param: value.value for value in plan.values} == {f"agent{name}": v for name, v in changed.items()}
+    assert plan.not_done == []
+
+
+@pytest.mark.parametrize(
+    ("wish", "told", "remark"),
+    [
+        ("Never mention vouchers, it told a lady with ducklings to pay so", "Never mention vouchers", "ducklings"),
+        ("Bitte alle duzen, das ist bei uns jetzt so üblich.", "Bitte alle duzen", "üblich"),
+        ("Visitors should be addressed as Mr and Mrs, some were offended", "addressed as Mr and Mrs", "offended"),
+        ("Responde siempre con rimas, nuestros clientes son de Valencia", "Responde siempre con rimas", "Valencia"),
+    ],
+)  # fmt: skip
+def test_what_follows_a_wish_and_asks_for_nothing_is_listed_and_written_nowhere(
+    wish: str, told: str, remark: str
+) -> None:
+    plan = planned("You answer for the house.", wish)
+    written = " ".join(str(value.value) for value in plan.values)
+    assert told in written
+    assert remark not in written
+    assert any(remark in part.quote for part in plan.parts if part.state == "assumed")
+
+
+def test_a_part_whose_number_or_language_is_written_nowhere_is_told_as_not_done() -> None:
+    plan = planned(BOATS, "temperature 0.2 and a frobnication of 17")
+    assert plan.declined or any("17" in part.quote for part in plan.not_done)
+    for wish in ("topK 6, Chunks 900 mit 150 Überlappung", "tokens max 700, temperature 0.3"):
+        plan = planned(BOATS, wish, graph=CHUNKS)
+        written = {str(value.value) for value in plan.values}
+        done = " ".join(part.quote for part in plan.parts if part.state == "covered")
+        assert set(re.findall(r"\d+(?:\.\d+)?", done)) <= written
+
+
 PROMPTS = [HORSES, BOATS, BREAD, DIVING, BIKES, SWIMMING, TEA, CLAY, BOOKS]
 WISHES = [wish for _, wish, *_ in [*CLEAR, *ASKED]] + [
     "Die neue Nummer ist 08151 99 88.", "Un corso costa adesso 95 euro", "stop apologising", "Answer in English",

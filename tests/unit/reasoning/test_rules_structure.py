@@ -152,7 +152,6 @@ def test_a_secret_of_a_request_is_a_variable_of_the_server_and_never_in_the_flow
     _, plan = planned("Fetch https://api.tides.example/today with bearer token abc123, then write a text for surfers")
     values = {value.param: value.value for value in plan.values}
     assert values["headers"] == [{"key": "Authorization", "value": "Bearer {{$vars.Authorization}}"}]
-    assert any("{{$vars.Authorization}}" in step for step in plan.steps)
     assert "abc123" not in str(plan.values)
 
 

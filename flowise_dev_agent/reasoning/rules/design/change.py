@@ -16,25 +16,17 @@ from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.playbook import is_advice
 from flowise_dev_agent.reasoning.rules.design.build import asked, fresh_ids, spans_of, values_of
-from flowise_dev_agent.reasoning.rules.design.edits import Edits, find_edits
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import begins_wish
 from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.rewording import akin
+from flowise_dev_agent.reasoning.rules.design.selection import TOOL, Edits, find_edits, tool_row, unwanted
 from flowise_dev_agent.reasoning.rules.design.values import Said, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.wording import held, without_remarks, worded
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import (
-    Span,
-    is_negated,
-    mentions,
-    normalised,
-    signals,
-    squeeze,
-    to_number,
-)
+from flowise_dev_agent.reasoning.rules.language.text import Span, mentions, normalised, signals, squeeze, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 
@@ -43,9 +35,7 @@ _SYSTEM_TEXT = "Messages[0].content"
 _ORDINALS = ("first", "second", "third")
 _FLOW, _CALLED = pattern("naming", "flow"), pattern("copying", "called")
 #: "Copy the flow ... as Y": "as" alone says nothing.
-_COPIED_AS = re.compile(
-    rf"(?:{words('copy').pattern})[^.;:\n]{{0,90}}?\s{pattern('copying', 'as').pattern}", re.IGNORECASE
-)
+_COPIED_AS = re.compile(rf"(?i)(?:{words('copy').pattern})[^.;:\n]{{0,90}}?\s{pattern('copying', 'as').pattern}")
 #: How Flowise names a flow; its digits are no value.
 _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
 _QUOTES = "\"“”„«»「」' "
@@ -53,7 +43,7 @@ _LONGEST_NAME = 100
 #: How alike a misspelt word is, and how many characters away its number.
 _ALIKE, _NEAR = 0.85, 25
 _CLAUSE_END = re.compile(r"[.;!?\n](?:\s|$)")
-_REPLY, _HUMAN = "directReplyAgentflow", "humanInputAgentflow"
+_REPLY, _HUMAN, _AGENT = "directReplyAgentflow", "humanInputAgentflow", "agentAgentflow"
 #: What people call a node of a kind; the title alone names none of several.
 _ANY = frozenset({"agent", "llm", "model", "start"})
 
@@ -85,6 +75,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     if (flow_name and not wish) or words("rename").search(wish):
         raise world.decline("declined_flow_name")
     change, remarks = _read(request, wish, world)
+    change = replace(change, no_memory=change.no_memory or "bufferMemory" in unwanted(change.text, world))
     wired = {f"{op.target_node_id}.{op.target_anchor}" for op in wire(existing).connections} if pending else set[str]()
     occupied = request.occupied | wired
     inside = any(schema.category == AGENTFLOW_CATEGORY for schema in existing.values())
@@ -101,8 +92,10 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     for id_, schema in _meant(request, stays, wish, world).items():
         own = parameters(schema, Said(change), language=world.language, asked_only=True)
         values += [PlannedValue(node_id=id_, param=name, value=value) for name, value in own.items()]
+    own, come, out = _own_tools(request, change, wish, world)
+    values += own
     ranged = _in_range(request, values, world)
-    spans, gone = spans_of(change, {**stays, **added}), [existing[node_id] for node_id in going]
+    spans, gone = spans_of(change, {**stays, **added}), [*out, *(existing[node_id] for node_id in going)]
     if not (change.system_text or change.prompt_text):
         # Nobody is asked about words of a wish that names parts which have no place here.
         Account(change.text, spans, {**stays, **added}, values, gone).check(world)
@@ -117,13 +110,14 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     ranged, values = [*ranged, *texts], [*values, *texts]
     if not values and not ids and not going:
         raise world.decline("declined_no_change")
-    account = Account(change.text, spans, {**stays, **added}, values, gone)
+    former = f"{request.texts} {request.base}"
+    account = Account(change.text, spans, {**stays, **added}, [*values, *ranged], gone, former=former)
     account.check(world)
     partners = [op.target_node_id for op in wire({**added, **stays}, list(stays), occupied).connections if added]
     touched = dict.fromkeys([*(value.node_id for value in values), *partners])
     shown = {**{id_: stays[id_] for id_ in touched if id_ in stays}, **added}
     earlier = planned.credential_requirements if planned else []
-    new = [*added.values(), *(schema for one in values if (schema := world.store.get(str(one.value))))]
+    new = [*come, *added.values(), *(schema for one in values if (schema := world.store.get(str(one.value))))]
     needed = dict.fromkeys([*earlier, *required_types(new, world.available)])
     prompts = [f"{text.node_id}.{text.param}" for text in texts]
     source = f"feedback:{1 if planned else 0}" if request.feedback else "requirement"
@@ -186,9 +180,9 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
     said = f"{wish}\n{asked(request.requirement, request.clarifications).details}"
     named, denied = list[str](), list[str]()
     for place in places:
-        found = [m.span() for name in _own_names(request, place.partition(".")[0]) for m in naming(name).finditer(said)]
-        if found:
-            (denied if all(is_negated(said, *span) for span in found) else named).append(place)
+        names = [naming(name) for name in _own_names(request, place.partition(".")[0])]
+        if any(name.search(said) for name in names):
+            (named if any(True for name in names for _ in mentions(said, name)) else denied).append(place)
     if named or denied:
         # A title may be an everyday word, too: as it is written it is the title.
         exact = [one for one in named if request.labels.get(one.partition(".")[0], "") in wish]
@@ -220,7 +214,7 @@ def _read(request: PlanRequest, text: str, world: World) -> tuple[Reading, list[
     could be meant."""
     text = respelled(text)
     change = read(text, world.store)
-    text, remarks = without_remarks(text, change.spans)
+    text, remarks = without_remarks(text, spans_of(change, world.schemas(request.existing)))
     change = read(text, world.store) if remarks else change
     new = {provider.chat for _, provider in chat_providers(change.text)} - set(request.existing.values())
     if len(new) > 1:
@@ -263,12 +257,9 @@ def _prompts(
               if (field := prompt_field(schema)) and schema.category in (*ENDING_CATEGORIES, "Prompts")}  # fmt: skip
     if change.prompt_text and not change.system_text:
         fields = {place: schema for place, schema in fields.items() if place.endswith(".template")} or fields
-    return {
-        place: next(str(p.default or "") for p in schema.params if p.name == "responsePrompt")
-        if place.endswith(".responsePrompt")
-        else ""
-        for place, schema in fields.items()
-    }, _named_places(request, fields, wish, world)
+    asks = {schema.name: next((str(p.default or "") for p in schema.params if p.name == "responsePrompt"), "")
+            for schema in fields.values()}  # fmt: skip
+    return {place: asks[schema.name] for place, schema in fields.items()}, _named_places(request, fields, wish, world)
 
 
 def _named_places(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World) -> list[str]:
@@ -279,7 +270,7 @@ def _named_places(request: PlanRequest, places: Mapping[str, NodeSchema], wish: 
     said = [word.casefold() for word in re.findall(r"[^\W\d_]{4,}", wish)]
     titles = {place: _own_names(request, place.partition(".")[0])[1:] for place in places}
     alike = [place for place, own in titles.items() if any(akin(name.casefold(), w) for name in own for w in said)]
-    agents = [place for place in titles if request.existing.get(place.partition(".")[0]) == "agentAgentflow"]
+    agents = [place for place in titles if request.existing.get(place.partition(".")[0]) == _AGENT]
     only = agents if len(agents) == 1 and words("an_agent").search(wish) else []
     return alike if len(alike) == 1 else only
 
@@ -370,6 +361,27 @@ def _messages(request: PlanRequest) -> list[str]:
     found = [f"{id_}.{name}[0].content" for id_, name, rows in lists if rows and isinstance(rows[0], dict)
              and rows[0].get("role") == "system"]  # fmt: skip
     return list(dict.fromkeys([*(place for place in request.texts if place.endswith(_SYSTEM_TEXT)), *found]))
+
+
+def _own_tools(
+    request: PlanRequest, change: Reading, wish: str, world: World
+) -> tuple[list[PlannedValue], list[NodeSchema], list[NodeSchema]]:
+    """(the tools of agents inside an agentflow as they are to be, those that come, those that go). Raises
+    DeclinedError."""
+    agents = {id_: schema for id_, schema in world.schemas(request.existing).items() if schema.name == _AGENT}
+    dropped, found, come, gone = unwanted(change.text, world), list[PlannedValue](), list[dict[str, Any]](), set[str]()
+    for id_ in _meant(request, agents, wish, world):
+        node = request.base.node(id_) if request.base else None
+        there = {row[TOOL]: row for row in (node.inputs.get("agentTools") or [] if node else [])}
+        new = [tool_row(names, change, world) for names in change.tools if not {*names} & {*dropped, *there}]
+        gone |= there.keys() & dropped
+        if new or there.keys() & dropped:
+            rows = [*(row for name, row in there.items() if name not in dropped), *new]
+            found.append(PlannedValue(node_id=id_, param="agentTools", value=rows))
+            come += new
+    if len(found) > 1 and not words("all_of_them").search(wish):
+        raise world.decline("declined_which", nodes=", ".join(request.labels.get(one.node_id, "") for one in found))
+    return found, [world.schema(row[TOOL]) for row in come], [world.schema(name) for name in gone]
 
 
 def _models(request: PlanRequest, change: Reading, wish: str, world: World) -> list[PlannedValue]:

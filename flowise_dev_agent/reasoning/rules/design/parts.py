@@ -10,10 +10,11 @@ from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design.prompt import Unit, units
 from flowise_dev_agent.reasoning.rules.design.world import World
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, constants, pattern, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, constants, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, quoted, signals, squeeze, to_number
 from flowise_dev_agent.sanitize import shortened
 
+_NUMBERS = re.compile(r"\d+(?:[.,:-]\d+)*(?!\d|st\b|nd\b|rd\b|th\b|[ºª])")
 _PRODUCT = pattern("facts", "product")
 #: What a model in the settings would not make possible either.
 _IMPOSSIBLE = {"train", "guarantee", "pay", "phone", "device"}
@@ -25,7 +26,7 @@ class Account:
 
     def __init__(
         self, text: str, spans: Sequence[Span], nodes: Mapping[str, NodeSchema], values: Sequence[PlannedValue],
-        gone: Sequence[NodeSchema] = (), *, ready: bool = False,
+        gone: Sequence[NodeSchema] = (), *, ready: bool = False, former: str = "",
     ) -> None:  # fmt: skip
         self._text, self._spans = text, [span for span in spans if not span.task]
         self._nodes, self._values = nodes, values
@@ -33,6 +34,8 @@ class Account:
         self._kinds_done = {"call", "service"} if ready else set[str]()
         self._gone = {name for schema in gone for name in (schema.name, f"@{schema.category}")}
         self._units = units(text, spans)
+        #: Everything that is written, and that was there before.
+        self._written = " ".join([former, *(str(value.value) for value in values)]).casefold()
         self._done = [span for span in self._spans if self._effect(span) is not None]
         #: Recognised stretches that the design does nothing about.
         self._missed = [span for span in self._spans if self._effect(span) is None and (
@@ -57,7 +60,7 @@ class Account:
             unheard = not (nodes or values) and any(quote.casefold() in line.casefold() for line in left)
             values += [] if unit.structure else prompts
             neutral = all(word in wordset("empty_role_words") for word in said)
-            lost = unheard or any(_meet(span, unit) for span in self._missed)
+            lost = unheard or self._unsaid(unit) or any(_meet(span, unit) for span in self._missed)
             covered = not lost and bool(unit.structure or nodes or values or neutral or not found)
             # Of a language that the rules do not read a wish for a part may be told to the model, too.
             told = set(values) <= set(prompts)
@@ -70,6 +73,16 @@ class Account:
                   for number, quote in enumerate(remarks, start=len(found) + 1)]  # fmt: skip
         # What is not done comes first where there are too many.
         return sorted(found, key=lambda part: len(found) > _MOST and part.state == "covered")[:_MOST]
+
+    def _unsaid(self, unit: Unit) -> bool:
+        """Whether a number, a quotation or a language of a stretch is in nothing that is written."""
+        said = self._text[unit.start : unit.end]
+        for span in self._spans:
+            said = said.replace(self._quote(span), " ") if span.keep and _meet(span, unit) else said
+        there = {number for found in _NUMBERS.findall(self._written) for number in _numbers(found)}
+        named = [*quoted(said), *words("languages").findall(said)]
+        lost = any(not _numbers(one) & there for one in _NUMBERS.findall(said))
+        return lost or any(one.casefold() not in self._written for one in named)
 
     def check(self, world: World, ignored: Set[str] = frozenset()) -> None:
         """Raises DeclinedError, which names everything that is not done, without signals of the kinds in `ignored`."""
@@ -105,7 +118,8 @@ class Account:
         nodes = [id_ for id_, schema in self._nodes.items()
                  if {schema.name, f"@{schema.category}"} & span.names and self._has_address(id_, schema)]  # fmt: skip
         said = self._text[span.start : span.end]
-        values = [f"{value.node_id}.{value.param}" for value in self._values if _answers(value, span, said)]
+        values = [f"{value.node_id}.{value.param}" for value in self._values
+                  if _answers(value, span, said) or ("@Memory" in span.names and "Memory" in value.param)]  # fmt: skip
         if nodes or values or span.keep or span.denied or span.names & self._gone:
             return nodes, values
         return None
@@ -114,6 +128,11 @@ class Account:
         """A node for requests to an address does nothing that was asked for without one."""
         mine = [value for value in self._values if value.node_id == node_id and "url" in value.param.casefold()]
         return not schema.name.startswith("requests") or any(not stands_in(value.value) for value in mine)
+
+
+def _numbers(said: str) -> set[str]:
+    """A number as it may be written elsewhere: "1.000" is 1000, "0,20" is 0.2."""
+    return {said, re.sub(r"\D", "", said), f"{to_number(said):g}" if re.fullmatch(r"[\d.,]+", said) else said}
 
 
 def _does(span: Span, match: re.Match[str]) -> bool:

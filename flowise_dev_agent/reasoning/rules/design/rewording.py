@@ -13,13 +13,11 @@ from flowise_dev_agent.reasoning.rules.language.text import capital, quoted_span
 
 _SENTENCE, _COUNT, _IF = pattern("values", "sentence"), pattern("values", "count"), pattern("prompt", "if")
 _ROLE = pattern("prompt", "role")
-_TELLS = pattern("facts", "tells")
+TELLS = pattern("facts", "tells")
 _DAYS, _DAY_TO, _SINCE = patterns("days", "names"), pattern("days", "to"), pattern("days", "since")
 #: Values of which one can take the place of another of its kind, the clearest first.
-_SHAPES = {
-    **{name: pattern("values", name) for name in ("mail", "address", "price", "time", "phone")},
-    "language": words("languages"),
-}
+_SHAPES = {name: pattern("values", name) for name in ("mail", "address", "price", "time", "phone")}
+_SHAPES["language"] = words("languages")
 _TOPICS = tuple(f"about_{name}" for name in ("price", "phone", "hours", "place", "apology", "address", "length"))
 #: What a value is about, whatever it belongs to.
 _GENERIC = (*_TOPICS, "about_language", "languages", "now", "addition", "forbids", "allows", "begins_at", "ends_at")
@@ -138,8 +136,8 @@ def _of_former(wanted: str, former: str, prompt: str) -> Amendment | None:
 
 def _swapped(old: Sequence[Value], new: Sequence[Value], prompt: str, about: str = "") -> Amendment | None:
     """Values in the one place of others, which follow one another there, too; with `about` in a sentence about that."""
-    own, there = _own_words(about), values_in(prompt, bare=True)
-    spans = [m.span() for m in sentences(prompt) if not about or any(_is_among(w, own) for w in _own_words(m.group()))]
+    own, there = own_words(about), values_in(prompt, bare=True)
+    spans = [m.span() for m in sentences(prompt) if not about or any(_is_among(w, own) for w in own_words(m.group()))]
     windows = (there[start : start + len(old)] for start in range(len(there)))
     places = [one for one in windows if [*map(_said, one)] == [*map(_said, old)]
               and any(start <= one[0].start and one[-1].end <= end for start, end in spans)]  # fmt: skip
@@ -175,7 +173,7 @@ def _of_values(line: str, prompt: str, near: tuple[int, int] | None, *, new: boo
     if words("addition").search(line) and not is_new:
         return None
     known, pairs = _groups(prompt), list[tuple[Value, str]]()
-    foreign = [word for word in _thing(line) if not _is_among(word, _own_words(prompt))]
+    foreign = [word for word in _thing(line) if not _is_among(word, own_words(prompt))]
     for group in _groups(line, whole=True):
         rivals = _rivals(group, known, foreign, is_new=is_new)
         close = [one for one in rivals if near and near[0] <= one.values[0].start < near[1]]
@@ -209,7 +207,7 @@ def _groups(text: str, *, whole: bool = False) -> list[Group]:
                 if not own:
                     continue
                 clause, days = sentence[start:end], _days(sentence[start:end])
-                owner = (not whole and _own_words(sentence[start : own[0].start])) or _thing(clause)
+                owner = (not whole and own_words(sentence[start : own[0].start])) or _thing(clause)
                 at = tuple(one._replace(start=one.start + match.start(), end=one.end + match.start()) for one in own)
                 if start and groups and not owner and not days:
                     # "9 to 12 and 14 to 18": a second pair of the same.
@@ -224,7 +222,7 @@ def _thing(text: str) -> frozenset[str]:
     """The own words of a text without its values and their units."""
     for value in values_in(text):
         text = text.replace(value.text, " ")
-    return _own_words(text)
+    return own_words(text)
 
 
 def _rivals(group: Group, known: Sequence[Group], foreign: Sequence[str], *, is_new: bool) -> list[Group]:
@@ -298,7 +296,7 @@ def _days(text: str) -> frozenset[int]:
 
 
 @lru_cache(maxsize=512)
-def _own_words(text: str) -> frozenset[str]:
+def own_words(text: str) -> frozenset[str]:
     """What a text speaks of: its words without those that any wish, any prompt, and any value of a kind has."""
     for name in _GENERIC:
         text = words(name).sub(" ", text)
@@ -327,7 +325,7 @@ def _of_rule(line: str, former: str, prompt: str, whole: str) -> Amendment | Non
 def _likeness(line: str, former: str, sentence: str, prompt: str, *, first: bool) -> int:
     """How much a line speaks of what a sentence says: 0 where both can well be true; from _ALIKE on it is against it
     or of the same subject."""
-    shared, classes = _shared(line, sentence, prompt), _classes(line) & _classes(sentence)
+    shared, classes = _shared(line, sentence, prompt), classes_of(line) & classes_of(sentence)
     if first and _ROLE.match(sentence):
         # Who the bot is stays, whatever is said about it.
         return 0
@@ -340,7 +338,7 @@ def _likeness(line: str, former: str, sentence: str, prompt: str, *, first: bool
         return _ALIKE + len(shared) + len(classes)
     if words("addition").search(line) and not new:
         return 0
-    own, theirs, days = _own_words(line), _own_words(sentence), (_days(line), _days(sentence))
+    own, theirs, days = own_words(line), own_words(sentence), (_days(line), _days(sentence))
     shared &= theirs
     if all(days) and not days[0] & days[1]:
         return len(shared) if len(shared) > 1 else 0
@@ -360,9 +358,9 @@ def _ruled(line: str, sentence: str, classes: frozenset[str], *, new: bool) -> b
         return True
     if "about_place" in classes and new:
         return True
-    rest = [word for word in _own_words(_CLASS_WORDS.sub(" ", line)) if not _is_among(word, _own_words(sentence))]
+    rest = [word for word in own_words(_CLASS_WORDS.sub(" ", line)) if not _is_among(word, own_words(sentence))]
     # "Mention the short way" is about the way.
-    narrow = classes & {"about_length", "tone"} and len(rest) <= 1 and not _TELLS.search(line)
+    narrow = classes & {"about_length", "tone"} and len(rest) <= 1 and not TELLS.search(line)
     return bool(narrow or classes - {"about_length", "tone", "language", "about_place"})
 
 
@@ -371,7 +369,7 @@ def _is_new(line: str) -> bool:
     return any(words(name).search(words("about_price").sub(" ", line)) for name in ("now", "by_amount"))
 
 
-def _classes(text: str) -> frozenset[str]:
+def classes_of(text: str) -> frozenset[str]:
     """What of which a prompt says one thing a text speaks about."""
     found = {name for name in _SHAPED if pattern("about", name).search(text)}
     found |= {topic for topic in _ONE_OF if words(topic).search(text)}
@@ -409,17 +407,15 @@ def _replaced(new: str, line: str, match: re.Match[str], prompt: str) -> Amendme
     sentence = match.group()
     cuts = [0, *(joint.end() for joint in _JOINT.finditer(sentence)), len(sentence)]
     parts = [sentence[start:end] for start, end in pairwise(cuts)]
-    classes = _classes(line) & _classes(sentence)
-    about = [n for n, part in enumerate(parts) if _shared(line, part, prompt) or _classes(part) & classes]
+    classes = classes_of(line) & classes_of(sentence)
+    about = [n for n, part in enumerate(parts) if _shared(line, part, prompt) or classes_of(part) & classes]
     first, last = (about[0], about[-1] + 1) if about else (0, len(parts))
     front, gone, behind = ("".join(some) for some in (parts[:first], parts[first:last], parts[last:]))
     front = _JOINT.sub("", front) if len(parts[:first]) == 1 else re.sub(rf"(?:{_JOINT.pattern})$", "", front)
-    own, allowed = (
-        _own_words(line),
-        2 if "about_length" in classes else 1 if classes or words("goes").search(line) else 0,
-    )
+    own, allowed = own_words(line), 1 if classes or words("goes").search(line) else 0
+    allowed += "about_length" in classes
     told = not new or "about_place" in classes
-    open_ = [word for word in _own_words(gone) if not (told or _is_among(word, own))]
+    open_ = [word for word in own_words(gone) if not (told or _is_among(word, own))]
     lost = [one for one in values_in(gone) if one.kind != "language" and one.text not in line]
     torn = bool(front and not behaves(front)) or bool(behind and not behaves(behind))
     # "Never X, Y or Z" is a list of which each part leans on its beginning.

@@ -20,9 +20,7 @@ MAX_TOKENS = frozenset(_MAX_TOKENS_PARAMS)
 _MODEL_PARAMS = ("modelName", "model")
 #: Fields for what the model is told, by how well they fit.
 _PROMPT_FIELDS = ("systemMessagePrompt", "systemMessage", "responsePrompt", "template")
-_EMBEDDING_MODEL = re.compile(
-    r"\b(text-embedding-[\w-]+|nomic-embed-text|mxbai-embed-large|voyage-[\w-]+)", re.IGNORECASE
-)
+_EMBEDDING_MODEL = re.compile(r"(?i)\b(text-embedding-[\w-]+|nomic-embed-text|mxbai-embed-large|voyage-[\w-]+)")
 _DEFAULT_OVERLAP = 200
 _TOLD = ("approval", "placeholder", "good_for", "expert_in", "retriever_tool")
 _ADDRESS = re.compile(r"url|uri|host|endpoint|link|webpath|address", re.IGNORECASE)
@@ -117,7 +115,11 @@ def _asked(schema: NodeSchema, said: Said) -> dict[str, Any]:
             page = said.url or next(iter(reading.urls), None)
             return {"text": reading.inline_text, "url": page, "repoLink": page, "limit": numbers.pages}
         case "Agent Flows":
-            return {"maxLoopCount": numbers.max_loops}
+            window, kind = numbers.memory_window, "windowSize" if numbers.memory_window else None
+            off = False if reading.no_memory else None
+            memory = {"MemoryType": kind, "MemoryWindowSize": window, "EnableMemory": off}
+            own = {f"{step}{name}": value for step in ("agent", "llm") for name, value in memory.items()}
+            return {"maxLoopCount": numbers.max_loops, **own}
         case "Chains" | "Agents" | "Tools":
             return {"returnSourceDocuments": sources, "maxIterations": numbers.max_iterations}
         case _:
@@ -138,11 +140,8 @@ def _needed(schema: NodeSchema, said: Said, language: str) -> dict[str, Any]:
 
 def _model_values(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
     numbers, names = reading.quantities, {param.name for param in schema.params}
-    values: dict[str, Any] = {
-        "temperature": numbers.temperature,
-        "baseUrl": reading.model_url,
-        "basepath": reading.model_url,
-    }
+    values: dict[str, Any] = dict.fromkeys(("baseUrl", "basepath"), reading.model_url)
+    values["temperature"] = numbers.temperature
     if reading.model and belongs(reading.model, schema.name):
         values |= dict.fromkeys(_MODEL_PARAMS, reading.model)
     limit = next((name for name in _MAX_TOKENS_PARAMS if name in names), "")

@@ -7,33 +7,45 @@ from dataclasses import replace
 from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.reasoning.contracts import PlanRequest
-from flowise_dev_agent.reasoning.rules.design import prompt
+from flowise_dev_agent.reasoning.rules.design import prompt, rewording
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
-from flowise_dev_agent.reasoning.rules.design.rewording import Amendment, amendment, ended, relates, verbatim
+from flowise_dev_agent.reasoning.rules.design.rewording import Amendment, amendment
 from flowise_dev_agent.reasoning.rules.design.values import without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, quoted, squeeze
 
 #: A number, an address, or a name within a sentence. German writes every noun like a name.
 _FACT, _NAME = re.compile(r"\d|@|://"), re.compile(r"(?<=[\w,] )[A-ZÀ-Ý][a-zà-ÿ]")
 _FEWEST_WORDS = 3
 _WISHES = ("change", "add", "remove", "copy")
-_HANGING = wordset("relatives") | wordset("prepositions")
+_REFERS, _SUBJECT, _OBLIGED = (pattern("about", name) for name in ("refers", "subject", "obliged"))
 
 
 def without_remarks(text: str, spans: Sequence[Span]) -> tuple[str, list[str]]:
     """(the text without the stretches that ask for nothing and tell the model nothing, those)."""
-    all_, remarks, wished, plain = prompt.units(text, spans), list[prompt.Unit](), False, verbatim(text)
+    all_, remarks, wished, plain = prompt.units(text, spans), list[prompt.Unit](), False, rewording.verbatim(text)
+    parts = [span for span in spans if not (span.task or span.keep or span.denied)]
+    #: A wish before that needs no more words: one for a part of the flow, and one for a way to behave.
+    built = told = False
     for unit, before in zip(all_, [None, *all_], strict=False):
         quote = text[unit.start : unit.end]
+        part = any(one.start < unit.end and unit.start < one.end for one in parts)
+        begins = prompt.begins_wish(quote.strip()) or _OBLIGED.search(quote) is not None
         # "Could you add that ...?" is a wish.
-        wished = prompt.begins_wish(quote.strip()) or (wished and not unit.opens)
+        wished = begins or (wished and not unit.opens)
         # "... with him" goes with what it hangs on, "and" with what is behind it.
-        hangs = before in remarks and not unit.opens and quote.split(" ", 1)[0].casefold() in _HANGING
-        if hangs or _is_remark(quote, "" if wished else plain[unit.start :], opens=unit.opens):
+        hangs = before in remarks and not unit.opens and not (begins or part or _FACT.search(quote))
+        apart = unit.opens or quote.lstrip()[:1] in ",;:–—" or text[: unit.start].rstrip()[-1:] in ",;:–—"
+        about, bare = _REFERS.match(quote), not (_FACT.search(quote) or quoted(quote))
+        free = (built and (about or _SUBJECT.match(quote))) or (told and about and bare)
+        follows = free and apart and not (part or begins)
+        if hangs or follows or _is_remark(quote, "" if wished else plain[unit.start :], opens=unit.opens):
             remarks += [before] if before and text[before.start : before.end].strip(" ,") in wordset("ands") else []
             remarks.append(unit)
+        built, told = built or part, told or begins
+        if rewording.TELLS.search(quote) and not words("forbids").search(quote):
+            told = False
     rest = text
     for unit in remarks:
         rest = f"{rest[: unit.start]}{' ' * (unit.end - unit.start)}{rest[unit.end :]}"
@@ -43,9 +55,9 @@ def without_remarks(text: str, spans: Sequence[Span]) -> tuple[str, list[str]]:
 def _is_remark(stretch: str, behind: str, *, opens: bool) -> bool:
     asks, said = re.match(r"[^.!?\n]*[?？]", behind), stretch.strip(" ,;:.!")
     greets = bool(said) and all(word in wordset("greetings") for word in re.findall(r"\w+", said.casefold()))
-    reason = not opens and words("because").match(said) and not re.search(r"\d", said)
+    reason = asks or (not opens and words("because").match(said) and not _FACT.search(said))
     wishes = prompt.begins_wish(said) or any(words(name).search(said) for name in _WISHES)
-    return greets or (bool(words("remark").search(said) or asks or reason) and not wishes)
+    return greets or (bool(reason or words("remark").search(said)) and not wishes)
 
 
 def worded(
@@ -96,7 +108,8 @@ def _heard(
         fact = _FACT.search(clause.bare) or (change.language != "de" and _NAME.search(clause.bare))
         fact = (free and not understood) or fact or quoted(clause.bare)
         own = trusting and fact and prompt.says_enough(clause.line)
-        told = own or clause.instruction or any(relates(clause.bare, text) for text in texts.values())
+        own = own or rewording.classes_of(clause.bare)
+        told = own or clause.instruction or any(rewording.relates(clause.bare, text) for text in texts.values())
         if told and not clause.taken and not structure:
             lines.append(clause.instruction or clause.line)
         elif free:
@@ -110,7 +123,7 @@ def _heard(
 
 def _is_rest(clause: prompt.Clause) -> bool:
     """Whether a clause is one or two words around what was recognised: in a language without words here a verb."""
-    said = [word for word in re.findall(r"[^\W\d_]{3,}", clause.bare) if not prompt.is_empty(word)]
+    said = rewording.own_words(clause.bare)
     around = "\x00" in clause.bare and not clause.instruction
     return clause.taken and len(said) < (_FEWEST_WORDS if around else 1)
 
@@ -170,14 +183,16 @@ def _chosen(answer: str, line: str, several: Sequence[Amendment]) -> Amendment |
     if len(meant) == 1:
         return replace(meant[0], others=())
     # Another sentence is one about the same thing: an answer to something else gets into no prompt.
-    about = [one for one in several if relates(answer, one.old) or (relates(answer, line) and not several[1:])]
+    lines = "" if several[1:] else line
+    about = [one for one in several if rewording.relates(answer, f"{one.old}\n{lines}")]
     if len(about) != 1 or any(words(name).search(answer) for name in ("to_replace", "to_keep_both")):
         return None
     # "65 euros" says what changes in the sentence.
     value = amendment(answer, about[0].old)
     if value and value.certain and value.new is not None:
         return replace(about[0], new=value.new, others=())
-    return replace(about[0], new=ended(answer, about[0].old), others=()) if prompt.says_enough(answer) else None
+    whole = rewording.ended(answer, about[0].old) if prompt.says_enough(answer) else None
+    return replace(about[0], new=whole, others=()) if whole else None
 
 
 def _with(text: str, change: Amendment) -> str:

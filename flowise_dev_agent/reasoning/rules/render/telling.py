@@ -1,6 +1,5 @@
 """How a design is told: purposes, steps, criteria, questions to test with, placeholders."""
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
@@ -49,21 +48,9 @@ def told(design: Design, nodes: Mapping[str, NodeSchema], said: Said, world: Wor
 
 
 def steps(added: Sequence[str], design: Design, world: World) -> list[str]:
-    """What will be done: nodes by their titles, values, credentials."""
+    """What will be done besides the values, which are shown as they are: nodes by their titles, credentials."""
     found = [world.say("step_add", nodes=", ".join(added))] if added else []
-    found += [value_step(value, world) for value in design.values]
     return found + [world.say("step_credential", type=name) for name in design.credential_requirements]
-
-
-def value_step(value: PlannedValue, world: World) -> str:
-    shown = value.value if isinstance(value.value, str) else json.dumps(value.value, ensure_ascii=False)
-    where = f"{value.node_id}.{value.param}"
-    if value.mode == "append":
-        return world.say("step_append", where=where, value=shown)
-    if len(shown) > _LONGEST_VALUE or "\n" in shown:
-        return world.say("step_set_long", where=where, length=len(shown))
-    # The sentence ends with a full stop of its own.
-    return world.say("step_set", where=where, value=shown.removesuffix("."))
 
 
 def _questions(said: Said, nodes: Mapping[str, NodeSchema], world: World) -> list[list[str]]:
