@@ -122,6 +122,12 @@ CLEAR = [
     (SHOP, "We're open on Sundays now.", "We are closed on Sundays.", "We're open on Sundays now."),
     (SHOP, "we moved to 12 Quay Street", "Our address is 3 Mill Lane.", "We moved to 12 Quay Street."),
     (CLAY, "Dai del tu ai clienti", "Dai del lei ai clienti.", "Dai del tu ai clienti."),
+    (
+        "You answer. Answer in at most 4 sentences.",
+        "two sentences max",
+        "Answer in at most 4 sentences.",
+        "Two sentences max.",
+    ),
     ("You tutor in maths. Be friendly and give long answers.", "be brief", "and give long answers.", ". Be brief."),
 ]
 
@@ -612,7 +618,46 @@ def test_as_is_how_a_copy_is_called(wish: str, name: str) -> None:
 
 
 def test_the_name_of_a_flow_that_exists_is_declined_for_its_reason() -> None:
-    assert "changed in Flowise" in (planned(BOATS, "rename the flow to Heron Desk").declined or "")
+    for wish in ("rename the flow to Heron Desk", "rename it to Heron 2025, the old name confuses everyone",
+                 'Rename it to "Heron Desk – Night", nothing else', "Benenn den Bot um in Heron"):  # fmt: skip
+        assert "changed in Flowise" in (planned(BOATS, wish).declined or "") or "in Flowise" in str(
+            planned(BOATS, wish)
+        )
+
+
+@pytest.mark.parametrize(
+    ("prompt", "wish", "after"),
+    [
+        ("Sprich Kundinnen und Kunden mit Sie an.", "Ab jetzt bitte duzen", "Ab jetzt bitte duzen."),
+        ("We work from 8 to 17.", "add to the prompt: we are away from 23 December to 2 January",
+         "We work from 8 to 17.\nWe are away from 23 December to 2 January"),
+        ("三文以内で答えてください。", "回答の最後に必ず「ご利用ありがとうございます。」と付けてください。",
+         "三文以内で答えてください。\n回答の最後に必ず「ご利用ありがとうございます。」と付けてください。"),
+        ("Do not replace a vet: sick animals go to their vet first.", "before any advice it should ask which animal",
+         "Do not replace a vet: sick animals go to their vet first.\nBefore any advice it should ask which animal"),
+        ("Be kind.", "sluit elk antwoord af met: Nog vragen? Mail naar hallo@loods.example",
+         "Be kind.\nSluit elk antwoord af met: Nog vragen? Mail naar hallo@loods.example"),
+    ],
+)  # fmt: skip
+def test_texts_are_kept_whole_and_half_a_sentence_is_never_left(prompt: str, wish: str, after: str) -> None:
+    start = "You answer for the house.\n"
+    assert prompt_after(start + prompt, planned(start + prompt, wish)) == start + after
+
+
+@pytest.mark.parametrize(
+    ("wish", "changed"),
+    [
+        ('make a copy called "Bot NL" that answers in Dutch, leave the original as it is', ("English", "Dutch")),
+        ("Faz uma cópia deste com o nome Sul, igualzinho, só muda o telefone para 289 555 044",
+         ("222 555 019", "289 555 044")),
+        ("Haz una copia llamada Centro con el teléfono 965 555 333", ("222 555 019", "965 555 333")),
+    ],
+)  # fmt: skip
+def test_what_is_different_in_a_copy_changes_in_it(wish: str, changed: tuple[str, str]) -> None:
+    prompt = "You answer for the library.\nAnswer in English.\nReservas pelo telefone 222 555 019."
+    plan = planned(prompt, wish)
+    assert (plan.operation, plan.declined) == ("copy", None)
+    assert prompt_after(prompt, plan) == prompt.replace(*changed)
 
 
 def steps_with(*tools: str) -> GraphIR:

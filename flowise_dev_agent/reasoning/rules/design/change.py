@@ -33,7 +33,7 @@ from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 _MODELS = "Chat Models"
 _SYSTEM_TEXT = "Messages[0].content"
 _ORDINALS = ("first", "second", "third")
-_FLOW, _CALLED = pattern("naming", "flow"), pattern("copying", "called")
+_FLOW, _CALLED, _APPENDED = pattern("naming", "flow"), pattern("copying", "called"), pattern("about", "appended")
 #: "Copy the flow ... as Y": "as" alone says nothing.
 _COPIED_AS = re.compile(rf"(?i)(?:{words('copy').pattern})[^.;:\n]{{0,90}}?\s{pattern('copying', 'as').pattern}")
 #: How Flowise names a flow; its digits are no value.
@@ -72,8 +72,9 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         there = {id_: name for id_, name in there.items() if id_ not in planned.removals}
     existing = world.schemas(there)
     flow_name, wish = take_flow_name(wish) if request.existing else ("", wish)
-    if (flow_name and not wish) or words("rename").search(wish):
+    if (flow_name and request.intent.operation == "update") or words("rename").search(wish):
         raise world.decline("declined_flow_name")
+    wish = _APPENDED.sub("", wish)
     change, remarks = _read(request, wish, world)
     change = replace(change, no_memory=change.no_memory or "bufferMemory" in unwanted(change.text, world))
     wired = {f"{op.target_node_id}.{op.target_anchor}" for op in wire(existing).connections} if pending else set[str]()
@@ -452,7 +453,7 @@ def copy_name(text: str) -> str | None:
 def wish_for_copy(text: str, original: str | None) -> str:
     """What `text` wants to be different in the copy, '' for nothing. `original` is the name of the flow to copy, which
     says nothing about the copy: a copy of the "Sales bot" is not told to be a sales bot."""
-    rest = squeeze(_ID.sub(" ", _COPIED_AS.sub(" ", _CALLED.sub(" ", text))))
+    rest = squeeze(_ID.sub(" ", (_CALLED if _CALLED.search(text) else _COPIED_AS).sub(" ", text)))
     rest = re.sub(re.escape(original), " ", rest, flags=re.IGNORECASE) if original else rest
     copied = words("copy").search(rest)
     if copied is None:

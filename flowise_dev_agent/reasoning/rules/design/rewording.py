@@ -11,7 +11,7 @@ from flowise_dev_agent.reasoning.rules.design.prompt import behaves
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, pattern, patterns, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import capital, quoted_spans, squeeze
 
-_SENTENCE, _COUNT, _IF = pattern("values", "sentence"), pattern("values", "count"), pattern("prompt", "if")
+_SENTENCE, _COUNT, IF = pattern("values", "sentence"), pattern("values", "count"), pattern("prompt", "if")
 _ROLE = pattern("prompt", "role")
 TELLS = pattern("facts", "tells")
 _DAYS, _DAY_TO, _SINCE = patterns("days", "names"), pattern("days", "to"), pattern("days", "since")
@@ -24,7 +24,7 @@ _GENERIC = (*_TOPICS, "about_language", "languages", "now", "addition", "forbids
 #: Of these a prompt says one thing only.
 _ONE_OF = frozenset({"about_apology", "about_address", "about_length", "about_place"})
 _SHAPED = ("greeting", "closing", "emoji", "tone", "format")
-_CLASS_WORDS = pattern("about", "tone")
+_CLASS_WORDS, _VERB = pattern("about", "tone"), pattern("about", "verb")
 _CONTACTS = frozenset({"mail", "address", "phone"})
 _NO_NUMBERS = frozenset({"quote", "language", *_CONTACTS})
 _RANGE = re.compile(r"\s?(?:-|–|〜|~|to|till|until|bis|à|a|às|do|tot|alle)\s?")
@@ -38,7 +38,7 @@ _SHORTEST_STEM, _SHARE_OF_STEM, _RARE = 5, 0.57, 2
 _LONGEST_OLD, _NEXT_TO, _LONGEST_SHORT = 60, 8, 4
 #: From which likeness on a sentence is asked about, and how many are.
 _ALIKE, _MOST_ASKED = 10, 4
-_CLAUSE_END = re.compile(r"[,;.!?](?:\s|$)|[、。]")
+_CLAUSE_END = re.compile(r"[,;:.!?](?:\s|$)|[、。]")
 
 
 class Value(NamedTuple):
@@ -95,7 +95,7 @@ def amendment(line: str, prompt: str, near: tuple[int, int] | None = None, *, ne
     wanted, former = _former(line)
     said = verbatim(wanted)
     found = _of_former(wanted, former, prompt) if former else _of_two(said, prompt)
-    found = found or (None if _IF.match(line) else _of_values(said, prompt, near, new=new))
+    found = found or (None if IF.match(line) else _of_values(said, prompt, near, new=new))
     found = found or _of_rule(said, former, prompt, whole=wanted)
     return None if found is None or found.new == found.old else found
 
@@ -182,7 +182,7 @@ def _of_values(line: str, prompt: str, near: tuple[int, int] | None, *, new: boo
         if rivals and not fitting:
             return None
         pairs += fitting
-    more = bool(foreign) or len(pairs) < sum(one.kind != "quote" for one in values_in(line))
+    more = (bool(foreign) and not new) or len(pairs) < sum(one.kind != "quote" for one in values_in(line))
     found = _changed(prompt, pairs) if pairs else None
     return replace(found, new=None, certain=False) if found and more else found
 
@@ -194,7 +194,7 @@ def _groups(text: str, *, whole: bool = False) -> list[Group]:
     for match in sentences(text):
         sentence, groups = match.group(), list[Group]()
         values = values_in(sentence, bare=whole)
-        speaks = words("about_language").search(sentence) and not _IF.match(sentence)
+        speaks = words("about_language").search(sentence) and not IF.match(sentence)
         kinds = {one.kind for one in values} - {"quote", *([] if speaks else ["language"])}
         for mine in ([one for one in values if one.kind == kind] for kind in sorted(kinds)):
             cuts = [0]
@@ -347,7 +347,7 @@ def _likeness(line: str, former: str, sentence: str, prompt: str, *, first: bool
     # Opening hours without a day are those of every day.
     topic = _topics(line, sentence) if new or (value and bool(days[0]) != bool(days[1])) else set[str]()
     whole = all(_is_among(word, own) for word in theirs) or all(_is_among(word, theirs) for word in own)
-    close = shared and (value or new or days[0] or (whole and not _IF.match(line)))
+    close = shared and (value or new or days[0] or (whole and not IF.match(line)))
     return 1 + len(shared) if len(shared) > 1 or close or topic or (value and (new or not own)) else 0
 
 
@@ -358,7 +358,7 @@ def _ruled(line: str, sentence: str, classes: frozenset[str], *, new: bool) -> b
         return True
     if "about_place" in classes and new:
         return True
-    rest = [word for word in own_words(_CLASS_WORDS.sub(" ", line)) if not _is_among(word, own_words(sentence))]
+    rest = [word for word in _thing(_CLASS_WORDS.sub(" ", line)) if not _is_among(word, own_words(sentence))]
     # "Mention the short way" is about the way.
     narrow = classes & {"about_length", "tone"} and len(rest) <= 1 and not TELLS.search(line)
     return bool(narrow or classes - {"about_length", "tone", "language", "about_place"})
@@ -396,7 +396,7 @@ def _opposed(line: str, sentence: str, shared: set[str]) -> bool:
 def _forbidden(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """(the words of clauses that forbid, those of the others)."""
     found = [set[str](), set[str]()]
-    for clause in [text] if _IF.match(text) else _CLAUSE_END.split(text):
+    for clause in [text] if IF.match(text) else _CLAUSE_END.split(text):
         found[not words("forbids").search(clause)].update(_telling_words(clause))
     return frozenset(found[0]), frozenset(found[1])
 
@@ -410,6 +410,9 @@ def _replaced(new: str, line: str, match: re.Match[str], prompt: str) -> Amendme
     classes = classes_of(line) & classes_of(sentence)
     about = [n for n, part in enumerate(parts) if _shared(line, part, prompt) or classes_of(part) & classes]
     first, last = (about[0], about[-1] + 1) if about else (0, len(parts))
+    # "Greet the men and women" has no second rule.
+    verb = behaves(parts[first]) or _VERB.match(parts[first]) or classes_of(parts[first].split(" ", 1)[0])
+    first = first if not new or verb else 0
     front, gone, behind = ("".join(some) for some in (parts[:first], parts[first:last], parts[last:]))
     front = _JOINT.sub("", front) if len(parts[:first]) == 1 else re.sub(rf"(?:{_JOINT.pattern})$", "", front)
     own, allowed = own_words(line), 1 if classes or words("goes").search(line) else 0
@@ -426,7 +429,7 @@ def _replaced(new: str, line: str, match: re.Match[str], prompt: str) -> Amendme
     text = " ".join([*kept, *([capital(behind)] if behind else [])])
     leans = leans or bool(lost and not classes & {"about_length", "about_place", "greeting", "closing"})
     clean = not leans and len(open_) <= allowed
-    certain = clean and not _IF.match(sentence) and not _IF.match(line)
+    certain = clean and not IF.match(sentence) and not IF.match(line)
     # What would lose more than the line speaks of is not proposed.
     return Amendment(*match.span(), sentence, None if leans else text, certain)
 

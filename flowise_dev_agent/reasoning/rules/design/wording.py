@@ -13,11 +13,11 @@ from flowise_dev_agent.reasoning.rules.design.rewording import Amendment, amendm
 from flowise_dev_agent.reasoning.rules.design.values import without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import Span, quoted, squeeze
+from flowise_dev_agent.reasoning.rules.language.text import Span, capital, quoted, squeeze
 
 #: A number, an address, or a name within a sentence. German writes every noun like a name.
 _FACT, _NAME = re.compile(r"\d|@|://"), re.compile(r"(?<=[\w,] )[A-ZÀ-Ý][a-zà-ÿ]")
-_FEWEST_WORDS = 3
+_FEWEST_WORDS, _RELATIVE = 3, re.compile(rf"(?i)^(?:{'|'.join(wordset('relatives'))})\s")
 _WISHES = ("change", "add", "remove", "copy")
 _REFERS, _SUBJECT, _OBLIGED = (pattern("about", name) for name in ("refers", "subject", "obliged"))
 
@@ -38,14 +38,15 @@ def without_remarks(text: str, spans: Sequence[Span]) -> tuple[str, list[str]]:
         hangs = before in remarks and not unit.opens and not (begins or part or _FACT.search(quote))
         apart = unit.opens or quote.lstrip()[:1] in ",;:–—" or text[: unit.start].rstrip()[-1:] in ",;:–—"
         about, bare = _REFERS.match(quote), not (_FACT.search(quote) or quoted(quote))
-        free = (built and (about or _SUBJECT.match(quote))) or (told and about and bare)
+        vague = not (rewording.classes_of(quote) or unit.opens or words("structure").search(quote))
+        free = (built and (about or vague or _SUBJECT.match(quote))) or (told and about and bare)
         follows = free and apart and not (part or begins)
-        if hangs or follows or _is_remark(quote, "" if wished else plain[unit.start :], opens=unit.opens):
+        spoken = plain[unit.start : unit.end], "" if wished else plain[unit.start :]
+        if hangs or follows or _is_remark(*spoken, opens=unit.opens):
             remarks += [before] if before and text[before.start : before.end].strip(" ,") in wordset("ands") else []
             remarks.append(unit)
-        built, told = built or part, told or begins
-        if rewording.TELLS.search(quote) and not words("forbids").search(quote):
-            told = False
+        says = rewording.TELLS.search(quote) and not (words("forbids").search(quote) or rewording.IF.match(quote))
+        built, told = built or part, (told or begins) and not says
     rest = text
     for unit in remarks:
         rest = f"{rest[: unit.start]}{' ' * (unit.end - unit.start)}{rest[unit.end :]}"
@@ -54,10 +55,10 @@ def without_remarks(text: str, spans: Sequence[Span]) -> tuple[str, list[str]]:
 
 def _is_remark(stretch: str, behind: str, *, opens: bool) -> bool:
     asks, said = re.match(r"[^.!?\n]*[?？]", behind), stretch.strip(" ,;:.!")
-    greets = bool(said) and all(word in wordset("greetings") for word in re.findall(r"\w+", said.casefold()))
+    greets = re.search(r"\w", said) and {*re.findall(r"\w+", said.casefold())} <= wordset("greetings")
     reason = asks or (not opens and words("because").match(said) and not _FACT.search(said))
     wishes = prompt.begins_wish(said) or any(words(name).search(said) for name in _WISHES)
-    return greets or (bool(reason or words("remark").search(said)) and not wishes)
+    return bool(greets or ((reason or words("remark").search(said)) and not wishes))
 
 
 def worded(
@@ -105,13 +106,14 @@ def _heard(
         # A wish that names the node whose prompt it is for may well say "agent".
         free = prompt.speaks_of_no_part(clause.bare) or (named and not structure)
         # What speaks of no part of the flow can only be for the model.
-        fact = _FACT.search(clause.bare) or (change.language != "de" and _NAME.search(clause.bare))
-        fact = (free and not understood) or fact or quoted(clause.bare)
-        own = trusting and fact and prompt.says_enough(clause.line)
-        own = own or rewording.classes_of(clause.bare)
-        told = own or clause.instruction or any(rewording.relates(clause.bare, text) for text in texts.values())
+        fact = (
+            _FACT.search(clause.bare) or (change.language != "de" and _NAME.search(clause.bare)) or quoted(clause.bare)
+        )
+        own = prompt.says_enough(clause.line) and (fact or (trusting and free and not understood))
+        own = own or clause.instruction or rewording.classes_of(clause.bare)
+        told = own or any(rewording.relates(clause.bare, text) for text in texts.values())
         if told and not clause.taken and not structure:
-            lines.append(clause.instruction or clause.line)
+            lines.append(clause.instruction or capital(_RELATIVE.sub("", clause.line)))
         elif free:
             left.append(clause.line)
         else:
@@ -183,16 +185,14 @@ def _chosen(answer: str, line: str, several: Sequence[Amendment]) -> Amendment |
     if len(meant) == 1:
         return replace(meant[0], others=())
     # Another sentence is one about the same thing: an answer to something else gets into no prompt.
-    lines = "" if several[1:] else line
-    about = [one for one in several if rewording.relates(answer, f"{one.old}\n{lines}")]
+    about = [one for one in several if rewording.relates(answer, f"{one.old}\n{'' if several[1:] else line}")]
     if len(about) != 1 or any(words(name).search(answer) for name in ("to_replace", "to_keep_both")):
         return None
     # "65 euros" says what changes in the sentence.
     value = amendment(answer, about[0].old)
-    if value and value.certain and value.new is not None:
-        return replace(about[0], new=value.new, others=())
     whole = rewording.ended(answer, about[0].old) if prompt.says_enough(answer) else None
-    return replace(about[0], new=whole, others=()) if whole else None
+    new = value.new if value and value.certain else whole
+    return replace(about[0], new=new, others=()) if new else None
 
 
 def _with(text: str, change: Amendment) -> str:
