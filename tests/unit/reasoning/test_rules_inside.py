@@ -83,7 +83,6 @@ async def test_a_later_wish_keeps_the_first(catalogue: NodeStore) -> None:
         "Remove the agent at the end",
         "Remove the calculator and add memory",
         "Add a buffer memory",
-        "Give the agent a calculator",
         "Use Claude and replace the calculator by a web search",
     ],
 )

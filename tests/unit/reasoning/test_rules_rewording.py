@@ -210,9 +210,7 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("prompt", "wish", "sentence", "replace", "both", "own"), ASKED)
-def test_answers_settle_a_contradiction(
-    prompt: str, wish: str, sentence: str, replace: str, both: str, own: str
-) -> None:
+def test_answers_settle_it(prompt: str, wish: str, sentence: str, replace: str, both: str, own: str) -> None:
     question = planned(prompt, wish).declined or ""
     assert question.rstrip().endswith("?")
     assert f"«{sentence}»" in question
@@ -245,9 +243,7 @@ APPENDED_BESIDE = [
 
 
 @pytest.mark.parametrize(("sentence", "wish"), APPENDED_BESIDE)
-def test_a_wish_about_the_subject_of_a_sentence_that_it_does_not_settle_is_asked_about(
-    sentence: str, wish: str
-) -> None:
+def test_a_wish_that_settles_nothing_is_asked_about(sentence: str, wish: str) -> None:
     plan = planned(f"You answer for the house.\n{sentence}", wish)
     assert plan.asks
     assert f"«{sentence}»" in (plan.declined or "")
@@ -639,7 +635,7 @@ def test_the_name_of_a_flow_that_exists_is_declined_for_its_reason() -> None:
          "Be kind.\nSluit elk antwoord af met: Nog vragen? Mail naar hallo@loods.example"),
     ],
 )  # fmt: skip
-def test_texts_are_kept_whole_and_half_a_sentence_is_never_left(prompt: str, wish: str, after: str) -> None:
+def test_texts_are_kept_whole(prompt: str, wish: str, after: str) -> None:
     start = "You answer for the house.\n"
     assert prompt_after(start + prompt, planned(start + prompt, wish)) == start + after
 
@@ -682,7 +678,7 @@ def steps_with(*tools: str) -> GraphIR:
         (["calculator"], "Nimm den Taschenrechner raus", []),
     ],
 )
-def test_tools_of_an_agent_in_an_agentflow_come_and_go(there: list[str], wish: str, after: list[str]) -> None:
+def test_tools_in_an_agentflow_come_and_go(there: list[str], wish: str, after: list[str]) -> None:
     plan = planned("", wish, graph=steps_with(*there))
     assert plan.declined is None
     (value,) = plan.values
@@ -700,7 +696,7 @@ def test_tools_of_an_agent_in_an_agentflow_come_and_go(there: list[str], wish: s
         ("remove the memory", {"EnableMemory": False}),
     ],
 )
-def test_the_memory_of_an_agent_in_an_agentflow_is_limited_or_off(wish: str, changed: dict[str, Any]) -> None:
+def test_memory_in_an_agentflow_is_limited_or_off(wish: str, changed: dict[str, Any]) -> None:
     plan = planned("", wish, graph=steps_with())
     assert plan.declined is None
     assert {value.param: value.value for value in plan.values} == {f"agent{name}": v for name, v in changed.items()}
@@ -716,9 +712,7 @@ def test_the_memory_of_an_agent_in_an_agentflow_is_limited_or_off(wish: str, cha
         ("Responde siempre con rimas, nuestros clientes son de Valencia", "Responde siempre con rimas", "Valencia"),
     ],
 )  # fmt: skip
-def test_what_follows_a_wish_and_asks_for_nothing_is_listed_and_written_nowhere(
-    wish: str, told: str, remark: str
-) -> None:
+def test_a_remark_behind_a_wish_is_written_nowhere(wish: str, told: str, remark: str) -> None:
     plan = planned("You answer for the house.", wish)
     written = " ".join(str(value.value) for value in plan.values)
     assert told in written

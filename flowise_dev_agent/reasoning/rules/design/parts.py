@@ -36,6 +36,7 @@ class Account:
         self._units = units(text, spans)
         #: Everything that is written, and that was there before.
         self._written = " ".join([former, *(str(value.value) for value in values)]).casefold()
+        self._there = {number for found in _NUMBERS.findall(self._written) for number in _numbers(found)}
         self._done = [span for span in self._spans if self._effect(span) is not None]
         #: Recognised stretches that the design does nothing about.
         self._missed = [span for span in self._spans if self._effect(span) is None and (
@@ -79,9 +80,8 @@ class Account:
         said = self._text[unit.start : unit.end]
         for span in self._spans:
             said = said.replace(self._quote(span), " ") if span.keep and _meet(span, unit) else said
-        there = {number for found in _NUMBERS.findall(self._written) for number in _numbers(found)}
         named = [*quoted(said), *words("languages").findall(said)]
-        lost = any(not _numbers(one) & there for one in _NUMBERS.findall(said))
+        lost = any(not _numbers(one) & self._there for one in _NUMBERS.findall(said))
         return lost or any(one.casefold() not in self._written for one in named)
 
     def check(self, world: World, ignored: Set[str] = frozenset()) -> None:

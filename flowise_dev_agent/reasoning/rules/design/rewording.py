@@ -35,7 +35,7 @@ _WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]{3,}|[\u30a0-\u30ff\u3400
 _FUNCTION_WORDS = frozenset(chain.from_iterable(FUNCTION_WORDS.values()))
 _EVERYDAY = tuple(word for word in wordset("everyday") if len(word) > 3)
 _SHORTEST_STEM, _SHARE_OF_STEM, _RARE = 5, 0.57, 2
-_LONGEST_OLD, _NEXT_TO, _LONGEST_SHORT = 60, 8, 4
+_LONGEST_OLD, _NEXT_TO, _LONGEST_SHORT, _LONGEST_READ = 60, 8, 4, 600
 #: From which likeness on a sentence is asked about, and how many are.
 _ALIKE, _MOST_ASKED = 10, 4
 _CLAUSE_END = re.compile(r"[,;:.!?](?:\s|$)|[、。]")
@@ -93,7 +93,8 @@ def amendment(line: str, prompt: str, near: tuple[int, int] | None = None, *, ne
     """What a line says about something that is there; None where it speaks of nothing in the prompt. `near` is what
     the line before it changed; `new`: it is known to be about what is different."""
     wanted, former = _former(line)
-    said = verbatim(wanted)
+    # What a line is about it says at its beginning.
+    said = verbatim(wanted[:_LONGEST_READ])
     found = _of_former(wanted, former, prompt) if former else _of_two(said, prompt)
     found = found or (None if IF.match(line) else _of_values(said, prompt, near, new=new))
     found = found or _of_rule(said, former, prompt, whole=wanted)
@@ -415,8 +416,7 @@ def _replaced(new: str, line: str, match: re.Match[str], prompt: str) -> Amendme
     first = first if not new or verb else 0
     front, gone, behind = ("".join(some) for some in (parts[:first], parts[first:last], parts[last:]))
     front = _JOINT.sub("", front) if len(parts[:first]) == 1 else re.sub(rf"(?:{_JOINT.pattern})$", "", front)
-    own, allowed = own_words(line), 1 if classes or words("goes").search(line) else 0
-    allowed += "about_length" in classes
+    own, allowed = own_words(line), bool(classes or words("goes").search(line)) + ("about_length" in classes)
     told = not new or "about_place" in classes
     open_ = [word for word in own_words(gone) if not (told or _is_among(word, own))]
     lost = [one for one in values_in(gone) if one.kind != "language" and one.text not in line]
@@ -438,8 +438,13 @@ def _shared(line: str, sentence: str, prompt: str) -> set[str]:
     """Words of the sentence that the line speaks of and that few sentences of the prompt have."""
     said = _telling_words(line)
     found = [word for word in _telling_words(sentence) if _meets(word, said)]
-    others = [set(map(str.casefold, _WORD.findall(match.group()))) for match in sentences(prompt)] if found else []
-    return {word for word in found if sum(_is_among(word, other) for other in others) <= _RARE}
+    return {word for word in found if sum(_is_among(word, other) for other in _words_of(prompt)) <= _RARE}
+
+
+@lru_cache(maxsize=64)
+def _words_of(prompt: str) -> list[set[str]]:
+    """The words of each sentence."""
+    return [set(map(str.casefold, _WORD.findall(match.group()))) for match in sentences(prompt)]
 
 
 @lru_cache(maxsize=512)

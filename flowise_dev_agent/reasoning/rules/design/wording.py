@@ -17,7 +17,7 @@ from flowise_dev_agent.reasoning.rules.language.text import Span, capital, quote
 
 #: A number, an address, or a name within a sentence. German writes every noun like a name.
 _FACT, _NAME = re.compile(r"\d|@|://"), re.compile(r"(?<=[\w,] )[A-ZÀ-Ý][a-zà-ÿ]")
-_FEWEST_WORDS, _RELATIVE = 3, re.compile(rf"(?i)^(?:{'|'.join(wordset('relatives'))})\s")
+_MOST_VALUES, _FEWEST_WORDS, _RELATIVE = 50, 3, re.compile(rf"(?i)^(?:{'|'.join(wordset('relatives'))})\s")
 _WISHES = ("change", "add", "remove", "copy")
 _REFERS, _SUBJECT, _OBLIGED = (pattern("about", name) for name in ("refers", "subject", "obliged"))
 
@@ -87,6 +87,7 @@ def worded(
             text, near = _with(text, found), (found.start, found.start + len(found.new or ""))
         else:
             added.append(f"<p>{found}</p>" if html else found)
+    added = added if len(added) <= _MOST_VALUES else ["\n".join(added)]
     if steps or whole:
         return [PlannedValue(node_id=node_id, param=param, value="\n".join([text, *added]))], steps, left
     return [PlannedValue(node_id=node_id, param=param, value=one, mode="append") for one in added], steps, left
