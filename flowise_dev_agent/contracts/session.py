@@ -86,6 +86,7 @@ class ListedSession(_Session):
     """A session in a list: the beginning of its requirement, and its open question without what it is about."""
 
     interrupt: ListedInterrupt | None
+    started_by: str | None = Field(default=None, description="Name of the person or key that started it.")
 
 
 class ListTotals(Contract):

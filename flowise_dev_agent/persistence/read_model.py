@@ -22,6 +22,7 @@ _LISTED: Final = (
     .replace("interrupt, interrupt_id", "interrupt - '{data,response_schema}'::text[] AS interrupt, interrupt_id")
     .replace("result, plan,", "NULL AS result, NULL AS plan,")
     .replace("totals ||", "totals - 'phase_metrics' ||")
+    + ", (SELECT caller ->> 'name' FROM runs WHERE session_id = sessions.id AND kind = 'start' LIMIT 1) AS started_by"
 )
 
 _NEWEST_OF_FLOWS: Final[LiteralString] = """
@@ -109,6 +110,8 @@ class SessionRow:
     answer: str | None = None
     result: dict[str, Any] | None = None
     plan: dict[str, Any] | None = None
+    #: Of a row of a list.
+    started_by: str | None = None
 
 
 @dataclass(frozen=True)

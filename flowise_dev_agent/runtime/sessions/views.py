@@ -70,7 +70,9 @@ def session_view(row: "SessionRow", link: ChatflowLink) -> SessionView:
 def listed_session(row: "SessionRow", link: ChatflowLink) -> ListedSession:
     """The view of a row of a list."""
     return ListedSession(
-        **_common(row, link), interrupt=read(ListedInterrupt, row.interrupt) if row.interrupt else None
+        **_common(row, link),
+        interrupt=read(ListedInterrupt, row.interrupt) if row.interrupt else None,
+        started_by=row.started_by,
     )
 
 

@@ -105,7 +105,9 @@ async def test_two_people_of_a_team_decide_together_and_another_team_sees_nothin
     assert await tim.violations() == []
 
     grace = await office.arrives("grace", "harbour")
-    await grace.page.locator(".inbox a").first.click()
+    waiting = grace.page.locator(".inbox a").first
+    await expect(waiting).to_contain_text("ada@example.org")
+    await waiting.click()
     await grace.page.wait_for_url(f"**/#/s/{session}")
     said = grace.page.locator(".turn.mine")
     await expect(said.first.locator("header")).to_contain_text("ada@example.org")

@@ -42,13 +42,14 @@ async def many(database: Database, database_dsn: str) -> Sessions:
 
 
 async def plan(database: Database, query: LiteralString, params: Mapping[str, Any]) -> list[str]:
-    """The scans of a plan: `Seq Scan`, or the name of an index."""
+    """The scans of the sessions in a plan: `Seq Scan`, or the name of an index. Their starters are looked up."""
     row = await database.fetch_one(f"EXPLAIN (FORMAT JSON) {query}", params)
     assert row is not None
     scans: list[str] = []
 
     def walk(node: Mapping[str, Any]) -> None:
-        if "Scan" in node["Node Type"] and node["Node Type"] not in {"Bitmap Heap Scan", "Subquery Scan"}:
+        of_sessions = node.get("Relation Name", "sessions") == "sessions"
+        if "Scan" in (kind := node["Node Type"]) and kind not in {"Bitmap Heap Scan", "Subquery Scan"} and of_sessions:
             scans.append(node.get("Index Name", node["Node Type"]))
         for child in node.get("Plans", []):
             walk(child)

@@ -5532,6 +5532,11 @@ export interface components {
             /** Session Name */
             session_name: string | null;
             /**
+             * Started By
+             * @description Name of the person or key that started it.
+             */
+            started_by: string | null;
+            /**
              * Status
              * @enum {string}
              */

@@ -1,8 +1,7 @@
-import { useQuery } from "@tanstack/react-query";
-import { caller } from "../api/queries";
 import type { Turn } from "../api/types";
 import { t } from "../i18n";
 import { moment } from "../ui/format";
+import { useOther } from "../ui/Person";
 
 /** More text than this gets a scroll bar of its own. */
 const LONG = 900;
@@ -18,11 +17,11 @@ interface Props {
 
 /** What a person said, in their own words. */
 export function Said({ at, words, by, answered = [] }: Props) {
-  const { data: person } = useQuery(caller());
+  const other = useOther(by);
   return (
     <article className="turn mine">
       <header>
-        <strong>{!by || !person || by === person.name ? t("You") : by}</strong>
+        <strong>{other || t("You")}</strong>
         <small>
           <time dateTime={at}>{moment(at)}</time>
         </small>

@@ -1,10 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { listSessions } from "../api/sessions";
+import type { ListedSession } from "../api/types";
 import { t } from "../i18n";
 import { questionTitle } from "../session/questionTitles";
 import { ago } from "../ui/format";
 import { useNoticeSwitch } from "../ui/notices";
+import { useOther } from "../ui/Person";
 
 const REFRESH_MS = 5_000;
 const SHOWN = 5;
@@ -30,18 +32,26 @@ export function Inbox() {
       </div>
       <ul className="plain inbox">
         {data.sessions.slice(0, SHOWN).map((one) => (
-          <li key={one.thread_id}>
-            <Link href={`/s/${one.thread_id}`}>
-              <span className="badge wait">
-                {one.interrupt ? t(questionTitle(one.interrupt.type, one.interrupt.reason)) : t("Waiting for you")}
-              </span>
-              <span className="clip grow">{one.session_name || one.requirement}</span>
-              <small>{ago(one.updated_at)}</small>
-            </Link>
-          </li>
+          <Waiting key={one.thread_id} session={one} />
         ))}
       </ul>
       {data.sessions.length > SHOWN && <small>{t("More below, under “Waiting for you”.")}</small>}
     </section>
+  );
+}
+
+function Waiting({ session }: { session: ListedSession }) {
+  const other = useOther(session.started_by);
+  const { interrupt } = session;
+  return (
+    <li>
+      <Link href={`/s/${session.thread_id}`}>
+        <span className="badge wait">
+          {interrupt ? t(questionTitle(interrupt.type, interrupt.reason)) : t("Waiting for you")}
+        </span>
+        <span className="clip grow">{session.session_name || session.requirement}</span>
+        <small>{[other, ago(session.updated_at)].filter(Boolean).join(" · ")}</small>
+      </Link>
+    </li>
   );
 }

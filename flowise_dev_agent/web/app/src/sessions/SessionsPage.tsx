@@ -9,6 +9,7 @@ import { PHASES, STATUS } from "../session/words";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, count, dollars, plural } from "../ui/format";
+import { useOther } from "../ui/Person";
 import { StatusBadge } from "../ui/StatusBadge";
 import { useAddress } from "../ui/useAddress";
 import { useDraft } from "../ui/useDraft";
@@ -141,6 +142,7 @@ function SessionRow({ session }: { session: ListedSession }) {
   const remove = useMutation({ mutationFn: () => deleteSession(id), onSuccess: refresh });
   const title = session.session_name || t("New session");
   const { totals } = session;
+  const other = useOther(session.started_by);
 
   return (
     <li className="session-row">
@@ -158,6 +160,7 @@ function SessionRow({ session }: { session: ListedSession }) {
           {[
             session.status === "in_progress" && session.phase && t(PHASES[session.phase] ?? session.phase),
             ago(session.updated_at),
+            other,
             totals.usd > 0 && dollars(totals.usd),
           ]
             .filter(Boolean)

@@ -22,3 +22,9 @@ export function Person() {
     </span>
   );
 }
+
+/** The name of somebody else than who uses this page; "" for themselves and where nobody is known. */
+export function useOther(name: string | null | undefined): string {
+  const { data: person } = useQuery(caller());
+  return !name || !person || name === person.name ? "" : name;
+}
