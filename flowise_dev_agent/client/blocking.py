@@ -110,6 +110,7 @@ class SyncAgentClient:
     retry = _Call(AgentClient.retry)
     get = _Call(AgentClient.get)
     list = _Call(AgentClient.list)
+    expected_cost = _Call(AgentClient.expected_cost)
     rename = _Call(AgentClient.rename)
     delete = _Call(AgentClient.delete)
     summary = _Call(AgentClient.summary)

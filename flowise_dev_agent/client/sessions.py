@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from flowise_dev_agent.contracts.preview import Preview
     from flowise_dev_agent.contracts.turns import TurnList
     from flowise_dev_agent.contracts.verdict import Trace
+    from flowise_dev_agent.runtime.sessions.expected_cost import ExpectedCost
 
 
 class SessionCalls(Http):
@@ -64,6 +65,12 @@ class SessionCalls(Http):
         """
         which = {"status": status, "instance": instance, "chatflow": chatflow, "text": text}
         return await self._get(SessionPage, "/sessions", **which, limit=limit, cursor=cursor)
+
+    async def expected_cost(self, *, kind: str | None = None, model: str | None = None) -> "ExpectedCost":
+        """What a new session will probably cost: the average of the newest ones like it."""
+        from flowise_dev_agent.runtime.sessions.expected_cost import ExpectedCost
+
+        return await self._get(ExpectedCost, "/sessions/expected-cost", kind=kind, model=model)
 
     async def rename(self, session_id: UUID, name: str) -> SessionView:
         """Give a session another title."""

@@ -69,7 +69,7 @@ class Http:
         """Close the connections."""
         await self._http.aclose()
 
-    async def _get(self, model: type[M], path: str, **params: Any) -> M:
+    async def _get(self, model: type[M], path: str, /, **params: Any) -> M:
         """What is at a path; a param that is None is left out."""
         return read_answer(model, await self._call("GET", path, params=given(params)))
 

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -13,6 +14,7 @@ import typer
 
 from flowise_dev_agent import __version__
 from flowise_dev_agent.cli.startup import Exit
+from flowise_dev_agent.contracts.requests import StartSession
 from tests.unit.cli.conftest import Run
 
 
@@ -178,6 +180,41 @@ def test_help_shows_defaults_and_how_to_complete(run: Run) -> None:
     assert code == 0
     assert "[default: 600;" in " ".join(out.split())
     assert "--show-completion" in run("--help")[1]
+
+
+def test_build_sends_what_its_options_say(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[dict[str, Any]] = []
+
+    async def build_as_json(_: object, request: StartSession, *, assume_yes: bool, attach: list[Path]) -> Exit:
+        sent = request.model_dump(mode="json", exclude_unset=True)
+        asked.append(sent | {"yes": assume_yes, "files": [path.name for path in attach]})
+        return Exit.NEEDS_ANSWER
+
+    monkeypatch.setattr("flowise_dev_agent.cli.build.build_as_json", build_as_json)
+    (tmp_path / "faq.csv").write_text("a,b")
+    options = ["--target", "Shop", "--operation", "copy", "--instance", "prod", "--model", "m", "--trials", "3"]
+    options += ["--budget", "0.5", "--review-patch", "--attach", "faq.csv", "--yes", "--json"]
+    assert run("build", "Copy it", *options)[0] == Exit.NEEDS_ANSWER
+    assert asked == [
+        {
+            "requirement": "Copy it",
+            "target": "Shop",
+            "operation": "copy",
+            "flowise_instance_id": "prod",
+            "model": "m",
+            "test_trials": 3,
+            "budget": {"usd": 0.5},
+            "review_patch": True,
+            "yes": True,
+            "files": ["faq.csv"],
+        }
+    ]
+
+
+def test_a_removed_session_is_said_as_json(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flowise_dev_agent.cli.session_commands.with_client", lambda *_, **__: None)
+    code, out, _ = run("sessions", "delete", str(UUID(int=1)), "--yes", "--json")
+    assert (code, json.loads(out)) == (0, {"session_id": str(UUID(int=1)), "removed": True})
 
 
 def test_doctor_and_domains_print_json(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
