@@ -5,6 +5,8 @@ from typing import Final, get_args
 
 from fastapi import Request
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 
 from flowise_dev_agent.caller import Door, Scope, require
 
@@ -88,7 +90,8 @@ ROUTES: Final[Mapping[str, tuple[Scope, ...]]] = {
     "GET /connections": READ,
     "PUT /connections/flowise": ADMIN,
     "PUT /connections/model": ADMIN,
-    "DELETE /connections/{kind}": ADMIN,
+    "DELETE /connections/flowise": ADMIN,
+    "DELETE /connections/model": ADMIN,
     "GET /knowledge": READ,
     "GET /knowledge/search": READ,
     "POST /knowledge/{instance_id}/refresh": BUILD,
@@ -126,6 +129,20 @@ ROUTES: Final[Mapping[str, tuple[Scope, ...]]] = {
     "GET /docs": (),
 }
 
+
+def _by_path() -> dict[str, frozenset[str]]:
+    paths: dict[str, set[str]] = {}
+    for route in ROUTES:
+        method, _, path = route.partition(" ")
+        paths.setdefault(path, set()).add(method)
+    return {path: frozenset(methods) for path, methods in paths.items()}
+
+
+_WHOLE: Final = {path: methods for path, methods in _by_path().items() if "{" not in path}
+_PATTERNS: Final = tuple(
+    (method, compile_path(path)[0]) for path, methods in _by_path().items() if "{" in path for method in methods
+)
+
 #: Sent by our own clients; a statement for the record, which opens nothing.
 DOOR_HEADER: Final = "x-door"
 #: For which owner a key with the scope `admin` acts; its own without it.
@@ -133,8 +150,18 @@ OWNER_HEADER: Final = "x-owner"
 _DOORS: Final[Mapping[str, Door]] = {door: door for door in get_args(Door) if door in {"cli", "mcp", "webhook"}}
 
 
+def methods_of(path: str) -> frozenset[str]:
+    """The methods of a path: its own where a route names it whole, else those of the routes that it fits. Empty for
+    what is not in `ROUTES`."""
+    return _WHOLE.get(path) or frozenset(method for method, fits in _PATTERNS if fits.match(path))
+
+
 async def authorize(request: Request) -> None:
-    """A dependency of every route: raises ScopeMissingError unless the caller may use it."""
+    """A dependency of every route: raises ScopeMissingError unless the caller may use it, and a 405 where the path is
+    that of another route (`DELETE /keys/current` names no key)."""
+    allowed = methods_of(request.url.path)
+    if allowed and request.method.replace("HEAD", "GET") not in allowed:
+        raise HTTPException(405)
     path = getattr(request.scope.get("route"), "path", "")
     require(*ROUTES.get(f"{request.method.replace('HEAD', 'GET')} {path}", ADMIN))
 

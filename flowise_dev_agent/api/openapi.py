@@ -1,6 +1,7 @@
 """The OpenAPI document: stable operation ids, the shared problem components and the key."""
 
 import json
+from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
@@ -20,6 +21,7 @@ def complete(app: FastAPI) -> None:
     """Add to the generated document what FastAPI does not know of."""
     generate = app.openapi
 
+    @cache
     def openapi() -> dict[str, Any]:
         document = generate()
         shared, parts = problems.components(), document["components"]
@@ -28,10 +30,30 @@ def complete(app: FastAPI) -> None:
         parts["schemas"].update({**frames.pop("$defs"), "ChatFrame": frames})
         parts["responses"] = shared["responses"]
         parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "description": "AGENT_API_KEY"}}
+        for item in document["paths"].values():
+            for operation in item.values():
+                _complete(operation)
         document["security"] = [{"key": []}]
         return document
 
     app.openapi = openapi
+
+
+def _complete(operation: dict[str, Any]) -> None:
+    """What holds for every operation: a body may be unreadable or too large, a stream has frames."""
+    if "requestBody" in operation:
+        also = {str(status): response for status, response in problems.declared(400, 413).items()}
+        operation["responses"] = also | operation["responses"]
+    for response in operation["responses"].values():
+        if (frames := response.get("content", {}).get("text/event-stream")) is not None:
+            frames["schema"] = _frame(frames["schema"])
+
+
+def _frame(data: dict[str, Any]) -> dict[str, Any]:
+    """A server-sent event whose `data` is this as JSON."""
+    text = {"type": "string", "contentMediaType": "application/json", "contentSchema": data}
+    properties = {"event": {"type": "string"}, "id": {"type": "string"}, "data": text}
+    return {"type": "object", "properties": properties, "required": ["event", "data"]}
 
 
 def rendered(app: FastAPI) -> str:

@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from flowise_dev_agent import errors
+from flowise_dev_agent.api.access import methods_of
 from flowise_dev_agent.caller import current_request
 from flowise_dev_agent.contracts.attachments import MAX_ATTACHMENT_BYTES
 from flowise_dev_agent.contracts.problem import FieldError, Problem
@@ -222,7 +223,11 @@ def _rate_limited(request: Request, error: Exception) -> JSONResponse:
 
 def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101
-    return problem_response(error.status_code, path=request.url.path, detail=error.detail, headers=error.headers)
+    path, headers = request.url.path, error.headers
+    if error.status_code == 405 and (methods := methods_of(path)):
+        # Starlette names those of the first route only that has the path.
+        headers = {"Allow": ", ".join(sorted(methods))}
+    return problem_response(error.status_code, path=path, detail=error.detail, headers=headers)
 
 
 def _unexpected(request: Request, _: Exception) -> JSONResponse:

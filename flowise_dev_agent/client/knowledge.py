@@ -36,9 +36,13 @@ class KnowledgeCalls(Http):
         """Have the service try a model, and plan with it from now on."""
         return await self._connected("PUT", "model", json=with_secrets(model))
 
-    async def disconnect(self, kind: str) -> "ConnectionsView":
-        """Have the service forget a connection that was stored: `flowise` or `model`."""
-        return await self._connected("DELETE", kind)
+    async def disconnect_flowise(self) -> "ConnectionsView":
+        """Have the service forget the Flowise server that was stored."""
+        return await self._connected("DELETE", "flowise")
+
+    async def disconnect_model(self) -> "ConnectionsView":
+        """Have the service forget the model that was stored."""
+        return await self._connected("DELETE", "model")
 
     async def _connected(self, method: str, kind: str, **options: Any) -> "ConnectionsView":
         from flowise_dev_agent.contracts.connections import ConnectionsView

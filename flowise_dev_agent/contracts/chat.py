@@ -6,7 +6,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.requests import Question
+from flowise_dev_agent.contracts.requests import Question, exactly_one
 
 #: Prefix of these conversations. It separates them from visitors' in Flowise, which cannot be read here.
 CHAT_PREFIX: Final = "fda-try-"
@@ -26,7 +26,7 @@ class ChatDecision(BaseModel):
 class ChatQuestion(BaseModel):
     """The body of `POST /flows/{id}/chat`: a `question`, the fields of the flow's `form`, or a decision (`human`)."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_extra=exactly_one("question", "form", human="chat_id"))
 
     question: Question | None = None
     form: JsonObject | None = Field(default=None, description="By the names of the fields.", max_length=100)

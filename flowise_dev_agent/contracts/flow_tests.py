@@ -10,7 +10,7 @@ from flowise_dev_agent.contracts.base import Contract
 from flowise_dev_agent.contracts.flow_writes import FlowText, FlowType
 from flowise_dev_agent.contracts.plan import TestCase, numbered
 from flowise_dev_agent.contracts.problem import Failure
-from flowise_dev_agent.contracts.requests import RequestBody, storable_json
+from flowise_dev_agent.contracts.requests import RequestBody, Whole, storable_json
 from flowise_dev_agent.contracts.verdict import Trial
 from flowise_dev_agent.patch import Finding, errors
 
@@ -54,7 +54,7 @@ class TestFlow(RequestBody):
     tests: Annotated[list[TestCase], numbered("t")] = Field(
         default_factory=list, max_length=10, description="Conversations; one plain question when left out."
     )
-    trials: int = Field(default=1, ge=1, le=10, description="How often each conversation is held and has to pass.")
+    trials: Whole = Field(default=1, ge=1, le=10, description="How often each conversation is held and has to pass.")
 
     @field_validator("tests")
     @classmethod

@@ -3,11 +3,11 @@
 from typing import Annotated, Final, Literal, Self
 from uuid import UUID
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from flowise_dev_agent.contracts.base import Contract
 from flowise_dev_agent.contracts.change import Difference
-from flowise_dev_agent.contracts.requests import Line, RequestBody, Storable
+from flowise_dev_agent.contracts.requests import Line, RequestBody, Storable, Truth, exactly_one
 from flowise_dev_agent.patch import Finding, PatchOp
 
 MAX_FLOW_CHARS: Final = 8_000_000
@@ -22,9 +22,11 @@ WriteStatus = Literal["checked", "in_progress", "completed", "cancelled"]
 class _FlowContent(RequestBody):
     """A flow, or the ops that make or change one."""
 
+    model_config = ConfigDict(json_schema_extra=exactly_one("flow_data", "ops"))
+
     flow_data: FlowText | None = Field(default=None, description="`flowData` as text, as Flowise stores it; or `ops`.")
     ops: list[PatchOp] | None = Field(default=None, min_length=1, max_length=MAX_OPS)
-    dry_run: bool = Field(default=False, description="Check only: findings and difference, nothing is written.")
+    dry_run: Truth = Field(default=False, description="Check only: findings and difference, nothing is written.")
 
     @model_validator(mode="after")
     def _is_one_of_two(self) -> Self:
@@ -53,13 +55,19 @@ class ApplyToFlow(_FlowContent):
 class PromoteFlow(RequestBody):
     """The body of `POST /flows/{id}/promote`."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [{"properties": {name: {"type": "null"}}} for name in ("name", "target_chatflow_id")]
+        }
+    )
+
     source: Line | None = Field(default=None, description="Instance of the flow; the default one.")
     target: Line = Field(description="Instance that gets the flow.")
     name: Line | None = Field(default=None, description="Title of a new flow there; the same by default.")
     target_chatflow_id: UUID | None = Field(
         default=None, description="Flow there to replace; a new one is created when left out."
     )
-    dry_run: bool = Field(default=False, description="Check only: findings and difference, nothing is written.")
+    dry_run: Truth = Field(default=False, description="Check only: findings and difference, nothing is written.")
 
     @model_validator(mode="after")
     def _names_a_new_flow(self) -> Self:

@@ -4,11 +4,11 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import AwareDatetime, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from flowise_dev_agent.caller import DEFAULT_OWNER, Scope
 from flowise_dev_agent.contracts.base import Contract
-from flowise_dev_agent.contracts.requests import RequestBody
+from flowise_dev_agent.contracts.requests import Moment, RequestBody, Whole
 
 KeyName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._@+-]{0,62}[A-Za-z0-9]$|^[A-Za-z0-9]$")]
 
@@ -32,13 +32,13 @@ class NewKey(RequestBody):
         description="The team or person that the key acts for, as a short name in lower case. It is added with its"
         " first key.",
     )
-    expires_at: AwareDatetime | None = Field(default=None, description="None: it does not expire.")
+    expires_at: Moment | None = Field(default=None, description="None: it does not expire.")
 
 
 class RotateKey(RequestBody):
     """The body of `POST /keys/{id}/rotate`."""
 
-    keep_old_secs: int = Field(
+    keep_old_secs: Whole = Field(
         default=0, ge=0, le=604_800, description="Seconds for which the old key opens too, to replace it everywhere."
     )
 

@@ -5,6 +5,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from flowise_dev_agent.contracts.requests import Whole
+
 Category = Literal["rag", "tool_agent", "conversational", "custom"]
 
 
@@ -18,8 +20,8 @@ class PatternData(BaseModel):
     flow_kind: Literal["CHATFLOW", "AGENTFLOW"] = "CHATFLOW"
     ops: list[dict[str, Any]] = Field(min_length=1, max_length=500)
     schema_fingerprint: str = Field(default="", max_length=64)
-    success_count: int = Field(default=0, ge=0, le=1_000_000)
-    failure_count: int = Field(default=0, ge=0, le=1_000_000)
+    success_count: Whole = Field(default=0, ge=0, le=1_000_000)
+    failure_count: Whole = Field(default=0, ge=0, le=1_000_000)
 
 
 class PatternView(BaseModel):

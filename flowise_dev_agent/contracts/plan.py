@@ -28,7 +28,7 @@ def numbered(prefix: str) -> BeforeValidator:
             if isinstance(item, dict):
                 id_ = item.get("id")
                 if not (isinstance(id_, str) and re.fullmatch(rf"{prefix}\d{{1,3}}", id_)) or id_ in seen:
-                    taken = {*seen, *(other.get("id") for other in items if isinstance(other, dict))}
+                    taken = seen | {other["id"] for other in items if isinstance(other, dict) and _has_text_id(other)}
                     id_ = next(new for n in range(1, len(items) + 2) if (new := f"{prefix}{n}") not in taken)
                 seen.add(id_)
                 item = {**item, "id": id_}
@@ -36,6 +36,10 @@ def numbered(prefix: str) -> BeforeValidator:
         return found
 
     return BeforeValidator(number)
+
+
+def _has_text_id(item: dict[Any, Any]) -> bool:
+    return isinstance(item.get("id"), str)
 
 
 class Intent(Contract):

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal, Self, TypeAlias
 from uuid import UUID
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from flowise_dev_agent.contracts.base import Contract, Outcome
 from flowise_dev_agent.contracts.requests import Line, LongText, RequestBody
@@ -13,6 +13,15 @@ ChatStage: TypeAlias = Literal["clarification", "workflow_generation", "conversi
 
 class ProcessConversation(RequestBody):
     """The body of `POST /process-conversation`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"properties": {"source_workflow_id": {"type": "null"}}},
+                {"required": ["origin"], "properties": {"origin": {"enum": ["edit", "copy"]}}},
+            ]
+        }
+    )
 
     message: LongText = Field(
         description="What to build or change; in a session that asks, the answer in words. Only a plain yes approves."

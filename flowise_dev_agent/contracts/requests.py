@@ -3,16 +3,19 @@
 import hashlib
 import json
 import math
+from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import (
     AfterValidator,
+    AwareDatetime,
     BeforeValidator,
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
     JsonValue,
+    Strict,
     TypeAdapter,
     ValidationError,
     model_validator,
@@ -91,6 +94,36 @@ class _ShownAsAnswer:
         return handler(TypeAdapter[Answer](Answer).core_schema)
 
 
+def _iso_8601(value: object) -> object:
+    # Pydantic also reads numbers as times, in texts too.
+    if isinstance(value, datetime) or (isinstance(value, str) and "T" in value.upper()):
+        return value
+    raise ValueError("must be a time as ISO 8601, such as 2030-01-31T12:00:00Z")
+
+
+def exactly_one(*names: str, **needing: str) -> JsonObject:
+    """For the JSON Schema of a body: one of these fields is given, the others are left out or null. Those of `needing`
+    need another field beside them."""
+    groups = [(name,) for name in names] + list(needing.items())
+    return {
+        "oneOf": [
+            {"required": list(group), "properties": {name: {"not": {"type": "null"}} for name in group}}
+            for group in groups
+        ]
+    }
+
+
+def _no_text_or_truth_value(value: object) -> object:
+    if isinstance(value, str | bool):
+        raise ValueError("must be a number")  # noqa: TRY004 - Pydantic shows this kind to the client
+    return value
+
+
+#: Numbers and truth values as JSON has them: a text is neither, and a truth value is not a number.
+Whole = Annotated[int, BeforeValidator(_no_text_or_truth_value)]
+Number = Annotated[float, BeforeValidator(_no_text_or_truth_value)]
+Truth = Annotated[bool, Strict()]
+Moment = Annotated[AwareDatetime, BeforeValidator(_iso_8601)]
 Storable = Annotated[str, AfterValidator(_storable)]
 Line = Annotated[Storable, Field(min_length=1, max_length=200), AfterValidator(_not_blank)]
 SessionName = Annotated[Storable, Field(min_length=1, max_length=120), AfterValidator(_not_blank)]
@@ -115,8 +148,8 @@ class RequestBody(Contract):
 class Budget(RequestBody):
     """Hard ceilings of the session; one that is left out stays as the settings have it."""
 
-    tokens: int | None = Field(default=None, ge=1, le=100_000_000)
-    usd: float | None = Field(default=None, gt=0, le=10_000, allow_inf_nan=False)
+    tokens: Whole | None = Field(default=None, ge=1, le=100_000_000)
+    usd: Number | None = Field(default=None, gt=0, le=10_000, allow_inf_nan=False)
 
 
 class StartSession(RequestBody):
@@ -139,9 +172,9 @@ class StartSession(RequestBody):
     write_mode: Literal["staged", "direct"] | None = Field(
         default=None, description="Staged (through a draft) for updates and direct for creates when left out."
     )
-    review_patch: bool = Field(default=False, description="Stop with the diff before any write.")
-    skip_clarification: bool | None = Field(default=None, description="Ask no questions; the setting when left out.")
-    test_trials: int = Field(default=1, ge=1, le=10, description="How often each question must pass.")
+    review_patch: Truth = Field(default=False, description="Stop with the diff before any write.")
+    skip_clarification: Truth | None = Field(default=None, description="Ask no questions; the setting when left out.")
+    test_trials: Whole = Field(default=1, ge=1, le=10, description="How often each question must pass.")
     test_questions: list[Question] | None = Field(
         default=None, max_length=10, description="Questions to test with; those of the plan when left out."
     )
@@ -150,7 +183,7 @@ class StartSession(RequestBody):
     webhook_url: WebhookUrl | None = Field(
         default=None, description="Called whenever the session asks, ends or fails. https, at a public address."
     )
-    webhook_own_secret: bool = Field(
+    webhook_own_secret: Truth = Field(
         default=False, description="Sign with a secret of this session's own, shown once in the answer to this start."
     )
 
@@ -191,6 +224,8 @@ class RenameSession(RequestBody):
 
 class ResumeSession(RequestBody):
     """The body of `POST /sessions/{id}/resume`: a typed `answer`, or a free text `response`."""
+
+    model_config = ConfigDict(json_schema_extra=exactly_one("response", answer="interrupt_id"))
 
     interrupt_id: Line | None = Field(default=None, description="The interrupt that is answered; needed with `answer`.")
     answer: SentAnswer | None = Field(default=None, description="As the interrupt's `response_schema` says.")

@@ -242,11 +242,6 @@ class FlowiseClient(DocumentStoreCalls):
         """All credentials: id, name and type, never a secret."""
         return self._parse(_CREDENTIALS, await self._get("/credentials"), "GET /credentials")
 
-    async def get_credential_type(self, name: str) -> CredentialType:
-        """A credential type with its fields; FlowiseNotFoundError for an unknown name."""
-        path = f"/components-credentials/{segment(name)}"
-        return self._parse(CredentialType, await self._get(path, route="/components-credentials/:name"), f"GET {path}")
-
     async def list_credential_types(self) -> list[CredentialType]:
         """All credential types that the server knows."""
         path = "/components-credentials"

@@ -4,12 +4,12 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request
-from pydantic import AwareDatetime
 from starlette.responses import StreamingResponse
 
 from flowise_dev_agent.api.deps import MAX_SEQ, engine
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.contracts.audit import AuditPage, AuditReport, ErasedWords
+from flowise_dev_agent.contracts.requests import Moment
 from flowise_dev_agent.persistence import AuditFilter
 from flowise_dev_agent.runtime.admin.audit import AuditService, ExportFormat
 
@@ -28,8 +28,8 @@ def _which(
     flow: Annotated[str | None, Query(max_length=200, description="Only rows about this chatflow id.")] = None,
     person: Person = None,
     action: Annotated[str | None, Query(max_length=64, description="Only this action.")] = None,
-    since: Annotated[AwareDatetime | None, Query(description="Only rows from this time on.")] = None,
-    until: Annotated[AwareDatetime | None, Query(description="Only rows before this time.")] = None,
+    since: Annotated[Moment | None, Query(description="Only rows from this time on.")] = None,
+    until: Annotated[Moment | None, Query(description="Only rows before this time.")] = None,
 ) -> AuditFilter:
     return AuditFilter(session_id=session, chatflow_id=flow, actor=person, action=action, since=since, until=until)
 

@@ -1,13 +1,10 @@
 """The Flowise server and the model that the service is connected to."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Request
 
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.contracts.connections import ConnectFlowise, ConnectionsView, ConnectModel
-from flowise_dev_agent.persistence.connections import ConnectionKind
 
 router = APIRouter(prefix="/connections", tags=["instances"])
 
@@ -30,9 +27,13 @@ async def connect_model(request: Request, body: ConnectModel) -> ConnectionsView
     return await engine(request).connections.connect_model(body)
 
 
-@router.delete("/{kind}", responses=declared())
-async def disconnect(
-    request: Request, kind: Annotated[ConnectionKind, Path(description="Which one.")]
-) -> ConnectionsView:
-    """Forget what was stored. Safe to repeat."""
-    return await engine(request).connections.disconnect(kind)
+@router.delete("/flowise", responses=declared())
+async def disconnect_flowise(request: Request) -> ConnectionsView:
+    """Forget the Flowise server that was stored. Safe to repeat."""
+    return await engine(request).connections.disconnect("flowise")
+
+
+@router.delete("/model", responses=declared())
+async def disconnect_model(request: Request) -> ConnectionsView:
+    """Forget the model that was stored. Safe to repeat."""
+    return await engine(request).connections.disconnect("model")

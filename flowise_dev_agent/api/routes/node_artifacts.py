@@ -51,7 +51,7 @@ async def get_plan_artifact(artifacts: Artifacts, plan_id: PlanId, artifact_id: 
     return await artifacts.get(artifact_id, ArtifactFilter(session_id=plan_id, kind="plan"), plan_id=plan_id)
 
 
-@router.get("/memories/{memory_id}/artifacts", responses=declared())
+@router.get("/memories/{memory_id}/artifacts", responses=declared(404))
 async def list_memory_artifacts(
     artifacts: Artifacts,
     memory_id: MemoryId,

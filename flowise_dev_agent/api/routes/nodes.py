@@ -43,7 +43,7 @@ async def get_node(
     return found.model_copy(update={"examples": await engine(request).catalogue.examples(name, instance=instance)})
 
 
-@router.post("/{name}/options", responses=declared())
+@router.post("/{name}/options", responses=declared(404, 502, 504))
 async def list_options(request: Request, name: Name, body: OptionsRequest, instance: Instance = None) -> NodeOptions:
     """What a param may be set to: models of a provider, tools, document stores, flows. Nothing is changed."""
     return await engine(request).node_types.options(instance, name, body.param, credential_id=body.credential_id)

@@ -69,7 +69,7 @@ class GraphIR:
             raise PatchError(
                 f"This is not a flow that Flowise can show: {where}{first.message}",
                 hint=first.hint or None,
-                details={"findings": [finding.model_dump() for finding in findings]},
+                details={"findings": [finding.model_dump(mode="json") for finding in findings]},
             )
         return cls(document)
 

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from flowise_dev_agent.contracts.requests import Line, RequestBody
-from flowise_dev_agent.errors import FlowiseNotFoundError, InvalidInputError
+from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import CredentialField, CredentialType
 from flowise_dev_agent.persistence import Fact, Ledger
@@ -102,13 +102,13 @@ async def create_credential(instances: Instances, ledger: Ledger, new: NewCreden
         InvalidInputError: the instance, the type or a field is not known there. FlowiseError.
     """
     client = instances.client(new.instance)
-    try:
-        known = await client.get_credential_type(new.type)
-    except FlowiseNotFoundError:
+    # Flowise answers 500 when it is asked for one that it does not have.
+    known = next((one for one in await client.list_credential_types() if one.name == new.type), None)
+    if known is None:
         raise InvalidInputError(
             f"This Flowise server has no credential type '{new.type}'.",
             hint="GET /credentials/types lists the types of the server.",
-        ) from None
+        )
     _check(new.fields, known)
     row = await client.create_credential(
         name=new.name, type_=new.type, fields={name: value.get_secret_value() for name, value in new.fields.items()}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.errors import FlowiseNotFoundError, FlowiseServerError
+from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.flowise.models import Credential, CredentialType
 from tests.unit.api.conftest import MakeApp, client_of
 from tests.unit.api.service_double import EngineDouble
@@ -35,11 +35,6 @@ class Flowise:
 
     def client(self, _: str | None) -> "Flowise":
         return self
-
-    async def get_credential_type(self, name: str) -> CredentialType:
-        if name != OPEN_AI.name:
-            raise FlowiseNotFoundError("no such type")
-        return OPEN_AI
 
     async def list_credential_types(self) -> list[CredentialType]:
         return self.types

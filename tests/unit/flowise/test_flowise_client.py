@@ -297,11 +297,11 @@ async def test_credentials_keep_nothing_but_id_name_type_and_times() -> None:
 async def test_a_credential_is_sent_as_flowise_takes_it_and_only_its_public_side_is_kept() -> None:
     row = {"id": "c", "name": "n", "credentialName": "openAIApi", "encryptedData": "xyz"}
     server = Server(
-        as_json({"name": "openAIApi", "inputs": [{"name": "openAIApiKey"}, {"name": "org", "optional": True}]}),
+        as_json([{"name": "openAIApi", "inputs": [{"name": "openAIApiKey"}, {"name": "org", "optional": True}]}]),
         as_json(row),
     )
     async with client_of(server) as client:
-        type_ = await client.get_credential_type("openAIApi")
+        (type_,) = await client.list_credential_types()
         assert {field.name: field.required for field in type_.inputs} == {"openAIApiKey": True, "org": False}
         made = await client.create_credential(name="n", type_="openAIApi", fields={"openAIApiKey": "k"})
     assert (made.id, made.credential_name) == ("c", "openAIApi")

@@ -186,7 +186,11 @@ export interface paths {
          */
         put: operations["connect_flowise"];
         post?: never;
-        delete?: never;
+        /**
+         * Disconnect Flowise
+         * @description Forget the Flowise server that was stored. Safe to repeat.
+         */
+        delete: operations["disconnect_flowise"];
         options?: never;
         head?: never;
         patch?: never;
@@ -206,27 +210,11 @@ export interface paths {
          */
         put: operations["connect_model"];
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/connections/{kind}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
         /**
-         * Disconnect
-         * @description Forget what was stored. Safe to repeat.
+         * Disconnect Model
+         * @description Forget the model that was stored. Safe to repeat.
          */
-        delete: operations["disconnect"];
+        delete: operations["disconnect_model"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1984,7 +1972,11 @@ export interface components {
             flow_data?: string | null;
             /** Ops */
             ops?: (components["schemas"]["AddNode"] | components["schemas"]["SetParam"] | components["schemas"]["UnsetParam"] | components["schemas"]["Connect"] | components["schemas"]["Disconnect"] | components["schemas"]["BindCredential"] | components["schemas"]["RemoveNode"] | components["schemas"]["ReplaceNode"] | components["schemas"]["UpgradeNode"] | components["schemas"]["SetLabel"] | components["schemas"]["SetOutput"] | components["schemas"]["SetPosition"] | components["schemas"]["SetParent"])[] | null;
-        };
+        } & ({
+            flow_data: unknown;
+        } | {
+            ops: unknown;
+        });
         /**
          * Approach
          * @description One of several ways to do it, when they differ in a way that matters to the person.
@@ -2851,7 +2843,14 @@ export interface components {
             human?: components["schemas"]["ChatDecision"] | null;
             /** Question */
             question?: string | null;
-        };
+        } & ({
+            question: unknown;
+        } | {
+            form: unknown;
+        } | {
+            chat_id: unknown;
+            human: unknown;
+        });
         /**
          * ChooseCredentials
          * @description Credential type -> id of the credential to use.
@@ -5064,7 +5063,11 @@ export interface components {
              * @description Flowise's type; found from the nodes when left out.
              */
             type?: ("CHATFLOW" | "AGENTFLOW" | "MULTIAGENT" | "ASSISTANT") | null;
-        };
+        } & ({
+            flow_data: unknown;
+        } | {
+            ops: unknown;
+        });
         /**
          * ImportResult
          * @description What an import came to.
@@ -7474,6 +7477,11 @@ export interface components {
              * @description Id or exact name of the chatflow to edit or copy; asked for when left out.
              */
             source_workflow_id?: string | null;
+        } | {
+            source_workflow_id?: null;
+        } | {
+            /** @enum {unknown} */
+            origin: "edit" | "copy";
         };
         /**
          * PromoteFlow
@@ -7506,6 +7514,10 @@ export interface components {
              * @description Flow there to replace; a new one is created when left out.
              */
             target_chatflow_id?: string | null;
+        } | {
+            name?: null;
+        } | {
+            target_chatflow_id?: null;
         };
         /**
          * PublicSettings
@@ -7955,7 +7967,12 @@ export interface components {
              * @description Plain yes-words approve, a few commands act, everything else is feedback.
              */
             response?: string | null;
-        };
+        } & ({
+            response: unknown;
+        } | {
+            answer: unknown;
+            interrupt_id: unknown;
+        });
         /**
          * RetryCredentials
          * @description Read the instance's credentials again, or go on without with a warning.
@@ -10179,6 +10196,8 @@ export interface operations {
                     "application/json": components["schemas"]["AttachmentView"];
                 };
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
@@ -10506,12 +10525,16 @@ export interface operations {
                     "application/json": components["schemas"]["ConnectionsView"];
                 };
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
+            /** @description Request Entity Too Large */
+            413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -10522,6 +10545,36 @@ export interface operations {
             503: components["responses"]["Problem503"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504"];
+        };
+    };
+    disconnect_flowise: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionsView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
         };
     };
     connect_model: {
@@ -10546,12 +10599,16 @@ export interface operations {
                     "application/json": components["schemas"]["ConnectionsView"];
                 };
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
+            /** @description Request Entity Too Large */
+            413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -10562,14 +10619,11 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
-    disconnect: {
+    disconnect_model: {
         parameters: {
             query?: never;
             header?: never;
-            path: {
-                /** @description Which one. */
-                kind: "flowise" | "model";
-            };
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;
@@ -10620,6 +10674,8 @@ export interface operations {
                     "application/json": components["schemas"]["CreatedCredential"];
                 };
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
@@ -10950,6 +11006,8 @@ export interface operations {
                     "application/json": components["schemas"]["FlowWriteResult"];
                 };
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
@@ -11111,6 +11169,8 @@ export interface operations {
                     "application/json": components["schemas"]["FlowWriteResult"];
                 };
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
@@ -11164,6 +11224,8 @@ export interface operations {
                     "application/json": components["schemas"]["ChatAnswer"];
                 };
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
@@ -11518,6 +11580,8 @@ export interface operations {
                     "application/json": components["schemas"]["FlowWriteResult"];
                 };
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
@@ -11526,6 +11590,8 @@ export interface operations {
             404: components["responses"]["Problem404"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
+            /** @description Request Entity Too Large */
+            413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -11611,6 +11677,8 @@ export interface operations {
                     "application/json": components["schemas"]["FlowTestView"];
                 };
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
@@ -11697,10 +11765,14 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
+            /** @description Request Entity Too Large */
+            413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -11887,12 +11959,16 @@ export interface operations {
                     "application/json": components["schemas"]["MadeKey"];
                 };
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
+            /** @description Request Entity Too Large */
+            413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -11992,6 +12068,8 @@ export interface operations {
                     "application/json": components["schemas"]["MadeKey"];
                 };
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
@@ -12000,6 +12078,8 @@ export interface operations {
             404: components["responses"]["Problem404"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
+            /** @description Request Entity Too Large */
+            413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -12168,6 +12248,8 @@ export interface operations {
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -12437,16 +12519,26 @@ export interface operations {
                     "application/json": components["schemas"]["NodeOptions"];
                 };
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Request Entity Too Large */
+            413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
             500: components["responses"]["Problem500"];
+            /** @description Bad Gateway */
+            502: components["responses"]["Problem502"];
             /** @description Service Unavailable */
             503: components["responses"]["Problem503"];
+            /** @description Gateway Timeout */
+            504: components["responses"]["Problem504"];
         };
     };
     list_patterns: {
@@ -12549,6 +12641,8 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResult"];
                 };
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
@@ -12699,9 +12793,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["ChatFrame"];
+                    "text/event-stream": {
+                        data: string;
+                        event: string;
+                        id?: string;
+                    };
                 };
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
@@ -12831,6 +12931,8 @@ export interface operations {
                     "application/json": components["schemas"]["StartedView"];
                 };
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
@@ -12906,9 +13008,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["SessionEvent"];
+                    "text/event-stream": {
+                        data: string;
+                        event: string;
+                        id?: string;
+                    };
                 };
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
@@ -13413,12 +13521,16 @@ export interface operations {
                     "application/json": components["schemas"]["SessionView"];
                 };
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
+            /** @description Request Entity Too Large */
+            413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -13504,6 +13616,8 @@ export interface operations {
                     "application/json": components["schemas"]["SessionView"];
                 };
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
@@ -13645,7 +13759,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["SessionEvent"];
+                    "text/event-stream": {
+                        data: string;
+                        event: string;
+                        id?: string;
+                    };
                 };
             };
             /** @description Unauthorized */
@@ -13687,9 +13805,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["SessionEvent"];
+                    "text/event-stream": {
+                        data: string;
+                        event: string;
+                        id?: string;
+                    };
                 };
             };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
             /** @description Forbidden */

@@ -29,7 +29,7 @@ export function Connection({ kind }: { kind: Kind }) {
   const client = useQueryClient();
   const concerned = () => client.invalidateQueries({ predicate: ({ queryKey }) => CONCERNED.has(String(queryKey[0])) });
   const forget = useMutation({
-    mutationFn: () => dataOf(api.DELETE("/connections/{kind}", { params: { path: { kind } } })),
+    mutationFn: () => dataOf(api.DELETE(kind === "flowise" ? "/connections/flowise" : "/connections/model", {})),
     onSuccess: concerned,
   });
   if (!data) return null;

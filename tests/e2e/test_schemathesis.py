@@ -1,0 +1,99 @@
+"""Schemathesis, with all of its checks, on the running service: what OpenAPI says is what the routes do."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from flowise_dev_agent.flowise import FlowiseClient
+from tests.e2e.people import KEY, LOCKED, MakeService, http_of, make_flow, nodes_of, ok
+
+EXAMPLES: Final = 4
+SEED: Final = 18
+#: A request that fits its schema is refused with 422 where the schema cannot know what is wrong.
+REFUSALS: Final = {
+    "cursors are opaque": [
+        *("list_sessions", "list_deliveries", "find_flows", "get_flow_conversation", "list_nodes"),
+    ],
+    "names of an instance or model in the body": [
+        *("start_session", "start_session_stream", "post_credential", "promote_flow"),
+    ],
+    "a text that is to be a flow, or ops that are to make one": [
+        *("validate_flow", "start_flow_text_test", "import_flow", "apply_to_flow"),
+    ],
+    "versions and labels that do not exist": [
+        *("put_bookmark", "delete_bookmark", "compare_flow_versions", "diff_session_versions", "get_version_graph"),
+        "rollback_session",
+    ],
+    "one of two parameters": ["erase_audit_words"],
+    "the state of the session's question": ["resume_session", "resume_session_stream", "process_conversation"],
+    "credentials, params and files of the server": ["list_options", "add_attachment"],
+    "the time now": ["create_key"],
+    "an instance in the path": ["refresh_knowledge"],
+    "an address of a server, or a key of a provider, that is tried": ["connect_flowise", "connect_model"],
+    "expectations that only a judge can check": ["start_flow_test"],
+}
+
+
+def config(flow: str, session: str) -> str:
+    """A flow and a session that exist take part, and the instance's name."""
+    accepted = json.dumps(["2xx", "3xx", "400", "401", "403", "404", "409", "422", "429"])
+    operations = [
+        f"""
+[[operations]]  # {why}
+include-operation-id = {json.dumps(names)}
+checks.positive_data_acceptance.expected-statuses = {accepted}
+"""
+        for why, names in REFUSALS.items()
+    ]
+    return "\n".join(
+        [
+            # A body over the limit may be any.
+            'checks.negative_data_rejection.expected-statuses = ["4xx"]',
+            "[dictionaries.flows]",
+            f'values = ["{flow}"]',
+            "[dictionaries.sessions]",
+            f'values = ["{session}"]',
+            "[parameters]",
+            '"query.instance" = "default"',
+            '"path.chatflow_id" = { dictionary = "flows", probability = 0.5 }',
+            '"path.session_id" = { dictionary = "sessions", probability = 0.5 }',
+            *operations,
+        ]
+    )
+
+
+@pytest.mark.timeout(1_800)
+async def test_p80_schemathesis_finds_nothing(
+    make_service: MakeService, flowise_client: FlowiseClient, tmp_path: Path
+) -> None:
+    row = await make_flow(flowise_client)
+    service = make_service(**LOCKED, RATE_LIMIT_SESSIONS_PER_MIN="0", RATE_LIMIT_CHAT_PER_MIN="0", AGENT_WAIT_SECS="0")
+    await service.start()
+    model = next(name for name in nodes_of(row) if name.startswith("chatOpenAI"))
+    op: dict[str, Any] = {"op_type": "SetParam", "node_id": model, "param_name": "temperature", "value": "0.1"}
+    async with http_of(service, KEY) as http:
+        applied = await ok(await http.post(f"/flows/{row.id}/apply?wait=60", json={"ops": [op]}))
+    (tmp_path / "schemathesis.toml").write_text(config(row.id, applied["session_id"]))
+    process = await asyncio.create_subprocess_exec(
+        Path(sys.executable).with_name("st"),
+        f"--config-file={tmp_path / 'schemathesis.toml'}",
+        "run",
+        f"{service.url}/openapi.json",
+        "--checks=all",
+        "--phases=examples,coverage,fuzzing",
+        f"--max-examples={EXAMPLES}",
+        f"--seed={SEED}",
+        f"--header=Authorization: Bearer {KEY}",
+        "--request-timeout=60",
+        "--continue-on-failure",
+        "--no-shrink",
+        cwd=tmp_path,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    assert process.returncode == 0, output.decode()
