@@ -110,6 +110,7 @@ ROUTES: Final[Mapping[str, tuple[Scope, ...]]] = {
     "GET /audit/verify": READ,
     "DELETE /audit/words": ADMIN,
     "GET /keys": ADMIN,
+    "GET /owners": ADMIN,
     "POST /keys": ADMIN,
     "GET /keys/current": READ,
     "POST /keys/{key_id}/rotate": ADMIN,

@@ -100,6 +100,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     app.include_router(versions.router)
     app.include_router(flows.router)
     app.include_router(keys.router)
+    app.include_router(keys.owners_router)
     app.include_router(sign_in.router)
     app.include_router(audit.router)
     app.include_router(instances.router)

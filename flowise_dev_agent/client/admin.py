@@ -9,7 +9,7 @@ from flowise_dev_agent.client.transport import Http, given, problem_of, read_ans
 if TYPE_CHECKING:
     # Loaded by the methods that read them.
     from flowise_dev_agent.contracts.audit import AuditPage, AuditReport, ErasedWords
-    from flowise_dev_agent.contracts.keys import CallerView, KeyList, MadeKey, NewKey
+    from flowise_dev_agent.contracts.keys import CallerView, KeyList, MadeKey, NewKey, OwnerList
     from flowise_dev_agent.runtime.admin.health import HealthView, InfoView, ReadyView
     from flowise_dev_agent.runtime.admin.public_settings import PublicSettings
 
@@ -22,6 +22,12 @@ class AdminCalls(Http):
         from flowise_dev_agent.contracts.keys import KeyList
 
         return await self._get(KeyList, "/keys")
+
+    async def owners(self) -> "OwnerList":
+        """The teams and persons that keys act for."""
+        from flowise_dev_agent.contracts.keys import OwnerList
+
+        return await self._get(OwnerList, "/owners")
 
     async def current_key(self) -> "CallerView":
         """Whose key the calls of this client come with, and what it may do."""

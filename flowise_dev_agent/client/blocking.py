@@ -191,6 +191,7 @@ class SyncAgentClient:
 
     # --- service ------------------------------------------------------------------------------------------------------
     keys = _Call(AgentClient.keys)
+    owners = _Call(AgentClient.owners)
     current_key = _Call(AgentClient.current_key)
     create_key = _Call(AgentClient.create_key)
     rotate_key = _Call(AgentClient.rotate_key)

@@ -1,7 +1,7 @@
 """Keys of people and programs: what is asked for, and what is shown of them. The key itself is shown once."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import Field, StringConstraints
@@ -69,6 +69,22 @@ class MadeKey(KeyView):
     """A new key. `key` is shown only here."""
 
     key: str
+
+
+class OwnerView(Contract):
+    """A team or a person whom keys act for and sessions belong to."""
+
+    id: str
+    name: str
+    kind: Literal["team", "person"]
+    created_at: datetime
+    keys: int = Field(description="Keys that open for it now.")
+
+
+class OwnerList(Contract):
+    """Owners, by id."""
+
+    owners: list[OwnerView]
 
 
 class CallerView(Contract):

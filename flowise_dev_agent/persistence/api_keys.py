@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from uuid import UUID
 
 from psycopg.errors import UniqueViolation
@@ -125,6 +125,17 @@ class ApiKeys:
         """Add an owner, unless there is one of this id."""
         async with self._connection() as connection:
             await connection.execute(_ADD_OWNER, (owner, name or owner, kind))
+
+    async def owners(self, *, limit: int) -> list[dict[str, Any]]:
+        """The owners by id: `id`, `name`, `kind`, `created_at`, and how many of their `keys` open now."""
+        async with self._connection() as connection:
+            found = await connection.execute(
+                "SELECT id, name, kind, created_at,"
+                f" (SELECT count(*) FROM api_keys WHERE owner = owners.id AND {_ACTIVE}) AS keys"
+                " FROM owners ORDER BY id LIMIT %s",
+                (limit,),
+            )
+            return await found.fetchall()
 
     async def has_owner(self, owner: str) -> bool:
         """Whether there is an owner of this id."""

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 from psycopg.rows import class_row
 
+from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Database, across_owners, jsonb
 from flowise_dev_agent.persistence.queue import Queue
 
@@ -61,6 +62,7 @@ class Refreshes:
                     " (SELECT id FROM knowledge_refreshes WHERE instance_id = %s ORDER BY created_at DESC OFFSET %s)",
                     (instance_id, _KEPT),
                 )
+                await record(connection, Fact("refresh", instance_id=instance_id))
                 return row
             await cursor.execute(
                 f"SELECT {_COLUMNS} FROM knowledge_refreshes WHERE instance_id = %s ORDER BY created_at DESC LIMIT 1",

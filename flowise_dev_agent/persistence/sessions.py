@@ -290,12 +290,13 @@ class Sessions(SessionReads):
 
     async def rename(self, session_id: UUID, name: str) -> None:
         """Give the session another display title."""
-        async with self._database.connection() as connection:
+        async with self._database.transaction() as connection:
             changed = await connection.execute(
                 "UPDATE sessions SET name = %s, updated_at = now() WHERE id = %s", (clean_text(name), session_id)
             )
-        if changed.rowcount == 0:
-            raise not_found(session_id)
+            if changed.rowcount == 0:
+                raise not_found(session_id)
+            await self._record(connection, session_id, "rename", words=name)
 
     async def delete(self, session_id: UUID, *, purge: bool = False, if_ended: bool = False) -> None:
         """Remove everything of the session, checkpoints and jobs included, in one transaction. A running run loses its

@@ -256,6 +256,7 @@ class Runtime:
                 proposals=proposals,
                 index=FlowIndex(database),
                 link=agent.chatflow_link,
+                ledger=Ledger(database),
             )
             yield cls(
                 db=database,

@@ -9,8 +9,9 @@ from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.once import ONCE_WITH_SECRET, OnceRoute
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.caller import current_caller
-from flowise_dev_agent.contracts.keys import CallerView, KeyList, MadeKey, NewKey, RotateKey
+from flowise_dev_agent.contracts.keys import CallerView, KeyList, MadeKey, NewKey, OwnerList, RotateKey
 
+owners_router = APIRouter(prefix="/owners", tags=["keys"])
 router = APIRouter(prefix="/keys", tags=["keys"], route_class=OnceRoute)
 
 KeyId = Annotated[UUID, Path(description="The key's id.")]
@@ -51,3 +52,9 @@ async def rotate_key(request: Request, key_id: KeyId, body: RotateKey) -> MadeKe
 async def revoke_key(request: Request, key_id: KeyId) -> None:
     """End a key at once. It stays in the list."""
     await engine(request).keys.revoke(key_id)
+
+
+@owners_router.get("", responses=declared())
+async def list_owners(request: Request) -> OwnerList:
+    """The teams and persons that keys act for, by id. An owner is added with its first key."""
+    return await engine(request).keys.owners()

@@ -9,7 +9,7 @@ from typing import Final
 from uuid import UUID, uuid4
 
 from flowise_dev_agent.caller import Caller, Door, acting_for, current_caller, require, with_implied
-from flowise_dev_agent.contracts.keys import OWNER_PATTERN, KeyList, KeyView, MadeKey, NewKey
+from flowise_dev_agent.contracts.keys import OWNER_PATTERN, KeyList, KeyView, MadeKey, NewKey, OwnerList, OwnerView
 from flowise_dev_agent.errors import InvalidInputError, OwnerNotFoundError
 from flowise_dev_agent.persistence import ApiKeys, Database, KeyRow
 from flowise_dev_agent.sanitize import shortened
@@ -43,14 +43,16 @@ class KeyService:
         with acting_for(caller):
             require("admin")
         if not _OWNER.fullmatch(owner) or not await self._rows.has_owner(owner):
-            raise OwnerNotFoundError(
-                f"There is no owner '{shortened(owner, 63)}'.", hint="GET /keys names the owners of all keys."
-            )
+            raise OwnerNotFoundError(f"There is no owner '{shortened(owner, 63)}'.", hint="GET /owners lists them.")
         return replace(caller, owner=owner)
 
     async def all(self) -> KeyList:
         """All keys, newest first."""
         return KeyList(keys=[KeyView(**vars(row)) for row in await self._rows.page(limit=_MAX_LISTED)])
+
+    async def owners(self) -> OwnerList:
+        """All owners, by id."""
+        return OwnerList(owners=[OwnerView(**row) for row in await self._rows.owners(limit=_MAX_LISTED)])
 
     async def make(self, new: NewKey) -> MadeKey:
         """A new key for a person or program. Raises InvalidInputError for an end in the past."""

@@ -10,7 +10,7 @@ from flowise_dev_agent.errors import InvalidInputError, PatchError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.patch import CanvasView, GraphIR, canvas_view, decompile, payload_sha256, summarize
-from flowise_dev_agent.persistence import Blobs, FlowVersion, Sessions, Versions
+from flowise_dev_agent.persistence import Blobs, Fact, FlowVersion, Ledger, Sessions, Versions
 from flowise_dev_agent.persistence.read_model import FlowSessionRow
 from flowise_dev_agent.runtime.flows.chat import ChatAnswer, Said, TryOut
 from flowise_dev_agent.runtime.flows.proposals import Proposals
@@ -39,6 +39,7 @@ class FlowService:
         proposals: Proposals,
         index: FlowIndex,
         link: ChatflowLink,
+        ledger: Ledger,
     ) -> None:
         self._instances = instances
         self._sessions = sessions
@@ -46,6 +47,7 @@ class FlowService:
         self._blobs = blobs
         self._proposals = proposals
         self._link = link
+        self._ledger = ledger
         self._search = FlowSearch(index, link)
         self._tries = TryOut()
 
@@ -163,8 +165,11 @@ class FlowService:
         )
 
     async def ask(self, chatflow_id: str, instance_id: str | None, said: Said, chat_id: str | None) -> ChatAnswer:
-        """Try a flow out."""
-        return await self._tries.ask(self._instances.client(instance_id), chatflow_id, said, chat_id)
+        """Try a flow out. What is said stays between the person and Flowise; that it was said is recorded before."""
+        known = instance_id or self._instances.default_id
+        client = self._instances.client(known)
+        await self._ledger.add(Fact("try", instance_id=known, chatflow_id=chatflow_id))
+        return await self._tries.ask(client, chatflow_id, said, chat_id)
 
     async def forget(self, chatflow_id: str, instance_id: str | None, chat_id: str) -> None:
         """Remove a conversation that tried a flow out."""

@@ -14,6 +14,7 @@ _IN_WORDS: Final[Mapping[str, str]] = {
     "import": "wrote a new flow",
     "apply": "changed a flow",
     "promote": "copied a flow to another instance",
+    "rename": "gave it another title",
     "retry": "had it try again",
     "cancel": "cancelled the session",
     "rollback": "put a version back",

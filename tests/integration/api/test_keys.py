@@ -208,3 +208,14 @@ async def test_patterns_belong_to_an_owner(keys: Keys) -> None:
     assert brought.status_code == 200, brought.text
     shown = [len((await keys.client(key).get("/patterns")).json()["patterns"]) for key in (ada["key"], SHARED)]
     assert shown == [1, 0]
+
+
+async def test_owners_are_listed_with_the_keys_that_open_for_each(keys: Keys) -> None:
+    for name in ("Ada", "Bo"):
+        made = await keys.make(name, "admin", owner="sales")
+    admin = keys.client(SHARED)
+    await admin.delete(f"/keys/{made['id']}")
+    listed = (await admin.get("/owners")).json()["owners"]
+    assert [(one["id"], one["kind"], one["keys"]) for one in listed] == [("default", "team", 0), ("sales", "team", 1)]
+    builder = keys.client((await keys.make("builder", "build", "approve"))["key"])
+    assert (await builder.get("/owners")).json()["code"] == "scope_missing"

@@ -17,12 +17,13 @@ from flowise_dev_agent.contracts.flow_writes import ApplyToFlow
 from flowise_dev_agent.contracts.keys import NewKey
 from flowise_dev_agent.contracts.requests import ResumeSession
 from flowise_dev_agent.contracts.session import SessionView
-from flowise_dev_agent.errors import InvalidInputError, SessionConflictError
+from flowise_dev_agent.errors import FlowiseError, InvalidInputError, SessionConflictError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import SetParam
 from flowise_dev_agent.persistence import AuditFilter, Database, Fact, Ledger, WriteIntents
 from flowise_dev_agent.persistence.audit import SERVICE_CHAIN
 from flowise_dev_agent.runtime import Runtime
+from flowise_dev_agent.runtime.flows.chat import Said
 from tests.fixtures.database import superuser
 from tests.runtime_world import running_engine, script
 from tests.writing_world import BOT, Servers, writing_service
@@ -328,3 +329,24 @@ async def test_the_summary_says_who_did_what_with_questions_and_answers(engine: 
     assert lines[0].endswith("**Ada** (page) started the session")
     assert lines[1].endswith("**Grace** (mcp) answered")
     assert lines[2:4] == ["  > Which_model?", "  > -> the small one"]
+
+
+async def test_titles_refreshes_and_trying_out_are_recorded_under_who_did_them(engine: Runtime) -> None:
+    ada = person("ada")
+    view = await asked(engine, ada, "ask:q")
+    with acting_for(person("bo")):
+        await engine.service.rename(view.thread_id, "The support bot")
+        await engine.knowledge.refresh("main")
+        # It joins the first: nothing more is done.
+        await engine.knowledge.refresh("main")
+        # Flowise is not there; whether it was asked, nobody knows.
+        with pytest.raises(FlowiseError):
+            await engine.flows.ask(str(uuid4()), None, Said(question="Where is my parcel?"), None)
+    rows = [row for row in await rows_of(engine) if row.actor == "bo"]
+    assert [(row.action, row.session_id, row.instance_id, row.words) for row in rows] == [
+        ("rename", view.thread_id, "main", "The support bot"),
+        ("refresh", None, "main", None),
+        ("try", None, "main", None),
+    ]
+    assert rows[2].chatflow_id
+    assert (await engine.audit.verify(None)).findings == []

@@ -1125,6 +1125,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/owners": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Owners
+         * @description The teams and persons that keys act for, by id. An owner is added with its first key.
+         */
+        get: operations["list_owners"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/patterns": {
         parameters: {
             query?: never;
@@ -6475,6 +6495,39 @@ export interface components {
             credential_id?: string | null;
             /** Param */
             param: string;
+        };
+        /**
+         * OwnerList
+         * @description Owners, by id.
+         */
+        OwnerList: {
+            /** Owners */
+            owners: components["schemas"]["OwnerView"][];
+        };
+        /**
+         * OwnerView
+         * @description A team or a person whom keys act for and sessions belong to.
+         */
+        OwnerView: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Id */
+            id: string;
+            /**
+             * Keys
+             * @description Keys that open for it now.
+             */
+            keys: number;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "team" | "person";
+            /** Name */
+            name: string;
         };
         /**
          * Part
@@ -12539,6 +12592,36 @@ export interface operations {
             503: components["responses"]["Problem503"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504"];
+        };
+    };
+    list_owners: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnerList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
         };
     };
     list_patterns: {
