@@ -272,8 +272,7 @@ def _named_places(request: PlanRequest, places: Mapping[str, NodeSchema], wish: 
     titles = {place: _own_names(request, place.partition(".")[0])[1:] for place in places}
     alike = [place for place, own in titles.items() if any(akin(name.casefold(), w) for name in own for w in said)]
     agents = [place for place in titles if request.existing.get(place.partition(".")[0]) == _AGENT]
-    only = agents if len(agents) == 1 and words("an_agent").search(wish) else []
-    return alike if len(alike) == 1 else only
+    return alike if len(alike) == 1 else agents if len(agents) == 1 and words("an_agent").search(wish) else []
 
 
 def _moved(

@@ -417,8 +417,7 @@ def _replaced(new: str, line: str, match: re.Match[str], prompt: str) -> Amendme
     front, gone, behind = ("".join(some) for some in (parts[:first], parts[first:last], parts[last:]))
     front = _JOINT.sub("", front) if len(parts[:first]) == 1 else re.sub(rf"(?:{_JOINT.pattern})$", "", front)
     own, allowed = own_words(line), bool(classes or words("goes").search(line)) + ("about_length" in classes)
-    told = not new or "about_place" in classes
-    open_ = [word for word in own_words(gone) if not (told or _is_among(word, own))]
+    open_ = [one for one in own_words(gone) if new and "about_place" not in classes and not _is_among(one, own)]
     lost = [one for one in values_in(gone) if one.kind != "language" and one.text not in line]
     torn = bool(front and not behaves(front)) or bool(behind and not behaves(behind))
     # "Never X, Y or Z" is a list of which each part leans on its beginning.

@@ -15,7 +15,7 @@ from flowise_dev_agent.reasoning.rules.design.values import Said, open_params, p
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, table, words
 from flowise_dev_agent.reasoning.rules.language.text import is_negated, mentioned, mentions
-from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, complete, fitting_output, wire
+from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, MODEL_CATEGORIES, complete, fitting_output, wire
 
 #: A flow has one of each of these; one asked for by name takes the place of the usual one.
 _SINGLE: Final = frozenset(constants("kinds")["single"])
@@ -283,7 +283,7 @@ def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: fr
         family = wiring.family_of(world.schema(name))
         rivals = {id_: one for id_, one in existing.items() if one.category in family and id_ not in replaced}
         rivals = {id_: schema for id_, schema in rivals.items() if schema.name in dropped} or rivals
-        alike = family == wiring.MODEL_CATEGORIES and len({schema.name for schema in rivals.values()}) == 1
+        alike = family == MODEL_CATEGORIES and len({schema.name for schema in rivals.values()}) == 1
         if not rivals:
             added.append(name)
         elif len(rivals) > 1 and not alike:
@@ -316,8 +316,7 @@ def _wanted(change: Reading, existing: Mapping[str, NodeSchema], world: World, d
     kinds = {schema.category for schema in existing.values()}
     names: list[str | None] = [change.memory, *tools_of(change, world, dropped)]
     # "Use the OpenAI embeddings" names a provider by its embeddings alone.
-    as_model = change.provider is not change.embeddings or change.model
-    if change.provider and kinds & wiring.MODEL_CATEGORIES and as_model:
+    if change.provider and kinds & MODEL_CATEGORIES and (change.provider is not change.embeddings or change.model):
         names.insert(0, change.provider.chat)
     if "Vector Stores" in kinds:
         names.append(change.vector_store or next((n for n in change.requested if n == "memoryVectorStore"), None))
