@@ -6,6 +6,7 @@ import pytest
 
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.runtime import dependencies
+from flowise_dev_agent.runtime.connections import Connections
 from flowise_dev_agent.settings import FlowiseSettings, ReasoningSettings, load_settings
 
 
@@ -24,5 +25,6 @@ async def test_each_kind_of_knowledge_has_the_ttl_of_its_own_setting(monkeypatch
         ),
     )
 
-    async with dependencies.open_agent(settings, Database("postgresql://nowhere")):
+    database = Database("postgresql://nowhere")
+    async with dependencies.open_agent(settings, database, Connections(settings, database)):
         assert ttls == {"NodeKnowledge": 1, "CredentialKnowledge": 2, "TemplateKnowledge": 3}
