@@ -67,7 +67,7 @@ checks.positive_data_acceptance.expected-statuses = {accepted}
 
 
 @pytest.mark.timeout(1_800)
-async def test_p80_schemathesis_finds_nothing(
+async def test_schemathesis_finds_nothing(
     make_service: MakeService, flowise_client: FlowiseClient, tmp_path: Path
 ) -> None:
     row = await make_flow(flowise_client)
