@@ -162,8 +162,6 @@ def _of_two(line: str, prompt: str) -> Amendment | None:
         joined = runs and _RANGE.fullmatch(line[runs[-1][-1].end : value.start])
         runs = [*runs[:-1], [*runs[-1], value]] if joined else [*runs, [value]]
     pairs = [(one, two) for one, two in pairwise(runs) if _BECOMES.fullmatch(line[one[-1].end : two[0].start])]
-    # "From 80 to 85" may be a range, too: it is a change where there is one of 80 alone.
-    pairs += [([run[0]], [run[1]]) for run in runs if len(run) == 2]
     return next((found for one, two in pairs if (found := _swapped(one, two, prompt))), None)
 
 

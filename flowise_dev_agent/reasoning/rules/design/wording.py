@@ -114,7 +114,7 @@ def _heard(
         own = own or clause.instruction or rewording.classes_of(clause.bare)
         told = own or any(rewording.relates(clause.bare, text) for text in texts.values())
         if told and not clause.taken and not structure:
-            lines.append(clause.instruction or capital(_RELATIVE.sub("", clause.line)))
+            lines.append(clause.instruction or (clause.line if trusting else capital(_RELATIVE.sub("", clause.line))))
         elif free:
             left.append(clause.line)
         else:
