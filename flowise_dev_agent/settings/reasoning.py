@@ -1,0 +1,130 @@
+"""Settings of the models that the agent itself thinks with."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, SecretStr, model_validator
+from pydantic_settings import BaseSettings
+
+from flowise_dev_agent.settings.base import CONFIG, items
+
+EngineName = Literal["claude", "openai", "azure", "bedrock", "vertex", "deterministic"]
+Phase = Literal["classify", "plan", "patch", "judge"]
+Effort = Literal["low", "medium", "high", "xhigh", "max"]
+Thinking = Literal["adaptive", "disabled"]
+Mode = Literal["llm_guided", "deterministic"]
+#: Azure calls deployments, Bedrock and Vertex models by names of their own: those have no default.
+DEFAULT_MODELS: dict[str, str] = {"claude": "claude-sonnet-4-6", "openai": "gpt-4o", "deterministic": "rules"}
+
+
+class ReasoningSettings(BaseSettings):
+    """Models for the agent's own reasoning. The models inside the flows that it builds belong to Flowise."""
+
+    model_config = CONFIG
+
+    engine_choice: EngineName | None = Field(default=None, alias="REASONING_ENGINE")
+    model_choice: str | None = Field(default=None, alias="REASONING_MODEL")
+    model_classify: str | None = Field(default=None, alias="REASONING_MODEL_CLASSIFY")
+    model_plan: str | None = Field(default=None, alias="REASONING_MODEL_PLAN")
+    model_patch: str | None = Field(default=None, alias="REASONING_MODEL_PATCH")
+    model_judge: str | None = Field(default=None, alias="REASONING_MODEL_JUDGE")
+    mode_classify: Mode = Field(default="llm_guided", alias="REASONING_MODE_CLASSIFY")
+    mode_plan: Mode = Field(default="llm_guided", alias="REASONING_MODE_PLAN")
+    mode_patch: Mode = Field(default="llm_guided", alias="REASONING_MODE_PATCH")
+    mode_judge: Mode = Field(default="llm_guided", alias="REASONING_MODE_JUDGE")
+    fallback_enabled: bool = Field(default=True, alias="REASONING_FALLBACK_ENABLED")
+    allowed_models: str = Field(default="", alias="REASONING_ALLOWED_MODELS")
+    temperature: float = Field(default=0.2, ge=0, le=2, alias="REASONING_TEMPERATURE")
+    #: How much work a model puts into an answer, and whether Claude thinks before it; unset: as the model has it.
+    effort: Effort | None = Field(default=None, alias="REASONING_EFFORT")
+    thinking: Thinking | None = Field(default=None, alias="REASONING_THINKING")
+    #: Of one answer, thinking included. The default is enough for sixty ops with their prompt texts.
+    max_output_tokens: int = Field(default=8_000, ge=256, le=128_000, alias="REASONING_MAX_OUTPUT_TOKENS")
+    retry_count: int = Field(default=1, ge=0, le=5, alias="REASONING_RETRY_COUNT")
+    #: Rounds of tool calls in one phase; 0 offers no tools.
+    max_tool_iterations: int = Field(default=5, ge=0, le=20, alias="MAX_TOOL_ITERATIONS")
+    #: What the smallest model in use reads at once. Below 32 000 a plan gets candidates instead of the whole catalogue.
+    context_tokens: int = Field(default=128_000, ge=4_000, alias="REASONING_CONTEXT_TOKENS")
+    #: Sections of the skill files there replace ours.
+    skills_dir: Path | None = Field(default=None, alias="SKILLS_DIR")
+    #: The most; how many the provider takes is found out.
+    max_parallel_calls: int = Field(default=1_000, ge=1, alias="REASONING_MAX_PARALLEL_CALLS")
+    connect_timeout_secs: float = Field(default=10, gt=0, alias="REASONING_CONNECT_TIMEOUT_SECS")
+    timeout_secs: float = Field(default=180, gt=0, alias="REASONING_TIMEOUT_SECS")
+    first_token_timeout_secs: float = Field(default=120, gt=0, alias="REASONING_FIRST_TOKEN_TIMEOUT_SECS")
+    max_retries: int = Field(default=2, ge=0, le=5, alias="REASONING_MAX_RETRIES")
+    anthropic_api_key: SecretStr | None = Field(default=None, alias="ANTHROPIC_API_KEY")
+    anthropic_base_url: str | None = Field(default=None, alias="ANTHROPIC_BASE_URL")
+    openai_api_key: SecretStr | None = Field(default=None, alias="OPENAI_API_KEY")
+    openai_base_url: str | None = Field(default=None, alias="OPENAI_BASE_URL")
+    azure_endpoint: str | None = Field(default=None, alias="AZURE_OPENAI_ENDPOINT")
+    #: Without it an Entra token is asked for, with what azure-identity finds.
+    azure_api_key: SecretStr | None = Field(default=None, alias="AZURE_OPENAI_API_KEY")
+    azure_api_version: str = Field(default="2024-10-21", alias="OPENAI_API_VERSION")
+    aws_region: str | None = Field(default=None, alias="AWS_REGION")
+    aws_profile: str | None = Field(default=None, alias="AWS_PROFILE")
+    bedrock_api_key: SecretStr | None = Field(default=None, alias="AWS_BEARER_TOKEN_BEDROCK")
+    bedrock_base_url: str | None = Field(default=None, alias="ANTHROPIC_BEDROCK_BASE_URL")
+    vertex_project: str | None = Field(default=None, alias="ANTHROPIC_VERTEX_PROJECT_ID")
+    vertex_region: str | None = Field(default=None, alias="CLOUD_ML_REGION")
+    vertex_base_url: str | None = Field(default=None, alias="ANTHROPIC_VERTEX_BASE_URL")
+
+    @cached_property
+    def engine(self) -> EngineName:
+        """The engine in use: the chosen one, else the first that has a key, else the rules."""
+        if self.engine_choice:
+            return self.engine_choice
+        if self.anthropic_api_key:
+            return "claude"
+        if self.openai_api_key or self.openai_base_url:
+            return "openai"
+        return "deterministic"
+
+    def model_for(self, phase: Phase, session_model: str | None = None) -> str:
+        """The model of a phase: the phase's own setting, then the session's, then the general one, then the default."""
+        own: str | None = getattr(self, f"model_{phase}")
+        return own or session_model or self.general_model
+
+    @property
+    def general_model(self) -> str:
+        """The model of phases and sessions that name none."""
+        return self.model_choice or DEFAULT_MODELS[self.engine]
+
+    @cached_property
+    def models(self) -> frozenset[str]:
+        """What a session may name as its model: those of REASONING_ALLOWED_MODELS and the configured ones."""
+        phases: tuple[Phase, ...] = ("classify", "plan", "patch", "judge")
+        return frozenset({*items(self.allowed_models), *(self.model_for(phase) for phase in phases)})
+
+    def mode_of(self, phase: Phase) -> Mode:
+        """Whether the model or the rules answer a phase. Without a model it is always the rules."""
+        chosen: Mode = getattr(self, f"mode_{phase}")
+        return "deterministic" if self.engine == "deterministic" else chosen
+
+    @model_validator(mode="after")
+    def _named_engine_has_what_it_needs(self) -> Self:
+        needs: dict[str, object] = {}
+        match self.engine_choice:
+            case "claude":
+                needs = {"ANTHROPIC_API_KEY": self.anthropic_api_key}
+            case "openai":
+                needs = {"OPENAI_API_KEY or OPENAI_BASE_URL": self.openai_api_key or self.openai_base_url}
+            case "azure":
+                needs = {"AZURE_OPENAI_ENDPOINT": self.azure_endpoint, "REASONING_MODEL": self.model_choice}
+            case "bedrock":
+                needs = {"AWS_REGION": self.aws_region, "REASONING_MODEL": self.model_choice}
+            case "vertex":
+                needs = {
+                    "ANTHROPIC_VERTEX_PROJECT_ID": self.vertex_project,
+                    "CLOUD_ML_REGION": self.vertex_region,
+                    "REASONING_MODEL": self.model_choice,
+                }
+            case _:
+                pass
+        if missing := [name for name, value in needs.items() if not value]:
+            raise ValueError(
+                f"REASONING_ENGINE={self.engine_choice} needs {' and '.join(missing)}. "
+                "Set what is missing, or choose another engine."
+            )
+        return self
