@@ -47,6 +47,64 @@ def test_structure_that_is_not_built_is_declined_with_the_true_reason(wish: str)
     assert STRUCTURE[wish] in plan.declined
 
 
+#: What a flow cannot do, and what only talks about such things.
+IMPOSSIBLE = {
+    "I want an Android app that tells my customers the opening hours": "app for phones",
+    "Mach uns eine App für das iPhone, die Rezepte vorschlägt": "App fürs Handy",
+    "Vorrei un'app per iPhone che mostra il menù": "app per telefoni",
+    "Zrób aplikację mobilną dla klientów piekarni": "aplikacja na telefon",
+    "Un bot que vigile las pantallas de mis empleados": "pantalla",
+    "Ein Bot, der den Bildschirm meiner Mitarbeiter überwacht": "Bildschirm",
+    "Il me faut un bot qui leur bloque Facebook sur leur PC": "écran",
+    "A bot that installs the printer driver on our computers": "screen",
+    "Um bot que bloqueia o Instagram nos celulares dos alunos": "tela",
+    "A museum guide: visitors point the camera at a painting and it speaks": "camera",
+    "Un assistente che risponde al telefono": "telefonare",
+}
+TALKED_ABOUT = [
+    "A support bot for our mobile app", "A bot that explains camera settings", "Ein Bot für unsere Android-App",
+    "Un bot qui répond aux questions sur notre application mobile", "Bot dla sklepu, wyjaśnia ustawienia kamery",
+    "A bot that explains how to install our software on a PC", "Een bot die uitlegt hoe je het scherm schoonmaakt",
+    "Un asistente que explica cómo bloquear una tarjeta en el móvil", "A bot for our camera shop. We sell screens.",
+    "A bot that answers questions about our phone plans and blocked SIM cards",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", IMPOSSIBLE)
+def test_what_is_outside_of_flows_is_declined_with_what_a_flow_does(wish: str) -> None:
+    intent, plan = planned(wish)
+    assert IMPOSSIBLE[wish] in (plan.declined or "")
+    assert not intent.questions
+
+
+@pytest.mark.parametrize("wish", TALKED_ABOUT)
+def test_a_bot_that_only_talks_about_apps_and_devices_is_built(wish: str) -> None:
+    assert planned(wish)[1].declined is None
+
+
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [
+        ("Antworte immer nett. Und nur die letzten 10 Nachrichten merken.", "Antworte immer nett."),
+        ("Antwoord altijd vriendelijk. En alleen met de laatste 10 berichten.", "Antwoord altijd vriendelijk."),
+    ],
+)
+def test_what_was_taken_out_leaves_no_stump(wish: str, told: str) -> None:
+    assert {"systemMessagePrompt": told, "k": 10}.items() <= {v.param: v.value for v in planned(wish)[1].values}.items()
+
+
+def test_the_context_of_ollama_is_set() -> None:
+    values = {v.param: v.value for v in planned("A polite bot for the club on Ollama, llama3.1:8b, ctx 8192")[1].values}
+    assert values["numCtx"] == 8192
+    assert "8192" not in str(values["systemMessagePrompt"])
+
+
+@pytest.mark.parametrize("version", ["1.21.4", "10.0.0.12", "2,5,7"])
+def test_a_version_number_is_a_fact(version: str) -> None:
+    _, plan = planned(f"A friendly bot for our game club. The server runs version {version}.")
+    assert version in str(plan.values)
+
+
 @pytest.mark.parametrize("wish", ["Train a model on our letters", "A bot that phones our customers"])
 def test_what_no_model_makes_possible_is_not_promised_with_one(wish: str) -> None:
     assert "name a model" not in (planned(wish)[1].declined or "name a model")

@@ -93,7 +93,9 @@ def design_new(request: PlanRequest, world: World) -> Design:
     foreign = [names[0] for names in reading.tools if not usable(names, world)]
     if is_stepwise(reading) or any(name in world.store.schemas for name in foreign):
         return design_steps(request, reading, said, world)
-    prompt = "\n".join(filter(None, [prompt_of(reading.text, reading.spans), said.purpose]))
+    # What was too vague to build from is answered, and no more said.
+    vague = said.purpose and left_open(reading, has_purpose=False) == "question_vague"
+    prompt = "\n".join(filter(None, ["" if vague else prompt_of(reading.text, reading.spans), said.purpose]))
     # An answer may ask for parts, too: "calculate with fractions".
     if said.purpose or said.details:
         reading = _with_answers(reading, read(normalised(f"{said.purpose}\n{said.details}"), world.store))

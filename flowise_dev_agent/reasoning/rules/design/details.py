@@ -18,7 +18,7 @@ from flowise_dev_agent.reasoning.rules.language.text import Scan, first_group, i
 _NUMBERS = {
     "temperature": "temperature", "max_tokens": "maxTokens maxTokensToSample maxOutputTokens maxCompletionTokens",
     "memory_window": "k llmMemoryWindowSize agentMemoryWindowSize", "chunk_size": "chunkSize", "top_k": "topK",
-    "chunk_overlap": "chunkOverlap", "max_iterations": "maxIterations", "pages": "limit",
+    "chunk_overlap": "chunkOverlap", "max_iterations": "maxIterations", "pages": "limit", "context": "numCtx",
 }  # fmt: skip
 
 
@@ -39,6 +39,7 @@ class Quantities:
     max_iterations: int | None = None
     pages: int | None = None
     max_loops: int | None = None
+    context: int | None = None
 
 
 def read_quantities(scan: Scan) -> Quantities:
@@ -63,11 +64,8 @@ _SEPARATOR, _ARTICLE = pattern("fields", "separator"), pattern("fields", "articl
 _NUMBER_LIKE, _NOT_NUMBER = pattern("fields", "number_like"), pattern("fields", "not_number")
 _BOOLEAN_LIKE = pattern("fields", "boolean_like")
 _AS_NUMBER, _AS_BOOLEAN = pattern("fields", "as_number"), pattern("fields", "as_boolean")
-_BRACKETS, _MARKS, _STAND_INS = (
-    re.compile(r"\([^()\n]{0,120}\)"),
-    ",;:./&()",
-    "\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue007",
-)
+_BRACKETS = re.compile(r"\([^()\n]{0,120}\)")
+_MARKS, _STAND_INS = ",;:./&()", "\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue007"
 #: Marks that separate fields are hidden where they are within one.
 _HIDDEN, _SHOWN = str.maketrans(_MARKS, _STAND_INS), str.maketrans(_STAND_INS, _MARKS)
 _MAX_FIELDS = 20

@@ -132,7 +132,7 @@ class Account:
 
 def _numbers(said: str) -> set[str]:
     """A number as it may be written elsewhere: "1.000" is 1000, "0,20" is 0.2."""
-    return {said, re.sub(r"\D", "", said), f"{to_number(said):g}" if re.fullmatch(r"[\d.,]+", said) else said}
+    return {said, re.sub(r"\D", "", said), f"{to_number(said):g}" if re.fullmatch(NUMBER, said) else said}
 
 
 def _does(span: Span, match: re.Match[str]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, table, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, pattern, table, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, capital, quoted_spans, squeeze
 
 _TOKEN = re.compile(rf"{pattern('text', 'abbreviated').pattern}|" r"[^\W_]+(?:(?:['’+#%.-]|_)+[^\W_]+)*|\S|\n")
@@ -114,14 +114,16 @@ def _sentence(text: str, sentence: Sequence[Unit]) -> str:
     ..." without its first half is "that answers ..."."""
     whole = _tidy(text[sentence[0].start : sentence[-1].end])
     kept: list[str] = []
-    hangs, gone = False, ""
+    hangs, gone, last = False, "", max((one.start for one in sentence if not one.structure), default=0)
+    last = last if sentence[-1].structure else len(text)
     for unit, behind in zip(sentence, [*sentence[1:], None], strict=True):
         said, first = text[unit.start : unit.end].strip(), _first(text, unit)
         if unit.structure:
             follows = behind and not behind.structure and _first(text, behind) in wordset("ands")
             hangs |= bool(follows) and first in wordset("prepositions")
             gone = first if first in wordset("relatives") else ""
-        else:
+        # An end that lost its object goes with it: "and only".
+        elif unit.start < last or not all(is_empty(word) or word in FUNCTIONS for word in _words(said)):
             said = f"{gone} {said.partition(' ')[2]}" if gone and first in wordset("ands") else said
             kept.append(said.removeprefix(",").strip() if gone else said)
             gone = ""
@@ -131,13 +133,17 @@ def _sentence(text: str, sentence: Sequence[Unit]) -> str:
         return whole if re.search(r"\w", said) else ""
     said = _without(said, wordset("connectors")) if sentence[0].structure else said
     said = _without(said, wordset("connectors") | wordset("prepositions"), front=False)
-    said += whole[-1:] if whole[-1:] in ".!?" and said and said[-1] not in ".!?" else ""
+    said += whole[-1:] if whole[-1:] in ".!?" and said and said.rstrip('"”»“')[-1:] not in ".!?" else ""
     return said if _says_something(said) else ""
 
 
 def _first(text: str, unit: Unit) -> str:
     """The first word of a stretch."""
     return next(iter(text[unit.start : unit.end].strip(" ,;:").split(maxsplit=1)), "").casefold()
+
+
+def _words(said: str) -> list[str]:
+    return re.findall(r"[^\W_][\w'’-]*", said.casefold())
 
 
 def _tidy(said: str) -> str:
@@ -167,7 +173,7 @@ def _without(text: str, loose: frozenset[str], *, front: bool = True) -> str:
 
 
 def _says_something(line: str) -> bool:
-    return not all(is_empty(word) for word in re.findall(r"[^\W_][\w'’-]*", line))
+    return not all(map(is_empty, _words(line)))
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,7 @@ _WORDS = [(re.compile(rf"(?<!/){BEGINS}(?:{p.words}){ENDS}", re.IGNORECASE), p) 
 _COMMON = ("chatOpenAI", "chatAnthropic", "chatGoogleGenerativeAI", "chatMistralAI", "groqChat")
 #: Fields that hold the id of a model.
 MODEL_PARAMS = frozenset({"modelName", "model"})
-_EMBEDDINGS = re.compile(
-    r"\b(?:text-embedding-[\w-]+|nomic-embed-text|mxbai-embed-large|voyage-[\w-]+|embeddings?)\b", re.IGNORECASE
-)
+_EMBEDDINGS = re.compile(r"(?i)\b(?:(?:text-embedding|voyage)-[\w-]+|nomic-embed-text|mxbai-embed-large|embeddings?)\b")
 _EMBEDDING_CONTEXT = re.compile(r"embed", re.IGNORECASE)
 _EMBEDDINGS_BY = re.compile(r"embeddings?\s(?:from|by|of|with|via|von|mit|de|con|avec|com)\s$", re.IGNORECASE)
 _MODEL_TOO = pattern("models", "model_too")

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import takewhile
 
 from flowise_dev_agent.reasoning.rules.design.prompt import behaves, is_empty
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import capital, quoted, quoted_spans, signals, squeeze, to_number
 
 _WORD = re.compile(r"[^\W_][\w'’-]*")
@@ -16,7 +16,6 @@ _WORD = re.compile(r"[^\W_][\w'’-]*")
 _WHOLE = re.compile(r"\([^()\n]{0,300}\)|\{[^\n]{0,400}\}|https?://\S+")
 _SEPARATED = re.compile(r"^((?:\s\w+){0,2}?)\s?(?:[:,]|->|=>|→)\s?")
 _LONGEST_TEXT, _LONGEST_NAME, _HEAD, _MOST_PIECES = 3_000, 4, 8, 120
-FUNCTIONS = frozenset[str]().union(*FUNCTION_WORDS.values())
 
 
 @dataclass

@@ -18,10 +18,10 @@ from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of
 from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARAMS
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import provider_for, tool_row
-from flowise_dev_agent.reasoning.rules.design.skeleton import FUNCTIONS, Skeleton, Step, alike, found, matches, short
+from flowise_dev_agent.reasoning.rules.design.skeleton import Skeleton, Step, alike, found, matches, short
 from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, parameters, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import capital, mentioned, quoted, signals, squeeze, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import INSIDE

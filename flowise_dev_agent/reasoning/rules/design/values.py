@@ -10,14 +10,13 @@ from flowise_dev_agent.patch import InputParam, NodeSchema
 from flowise_dev_agent.patch.model.placeholders import MARK, placeholder_file
 from flowise_dev_agent.patch.model.visibility import is_visible
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.providers import belongs, provider_of
+from flowise_dev_agent.reasoning.rules.design.providers import MODEL_PARAMS, belongs, provider_of
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, wordset
 from flowise_dev_agent.reasoning.rules.language.text import is_negated, quoted, squeeze, to_number
 
 _MAX_TOKENS_PARAMS = ("maxTokens", "maxTokensToSample", "maxOutputTokens", "maxCompletionTokens")
 MAX_TOKENS = frozenset(_MAX_TOKENS_PARAMS)
-_MODEL_PARAMS = ("modelName", "model")
 #: Fields for what the model is told, by how well they fit.
 _PROMPT_FIELDS = ("systemMessagePrompt", "systemMessage", "responsePrompt", "template")
 _EMBEDDING_MODEL = re.compile(r"(?i)\b(text-embedding-[\w-]+|nomic-embed-text|mxbai-embed-large|voyage-[\w-]+)")
@@ -141,9 +140,9 @@ def _needed(schema: NodeSchema, said: Said, language: str) -> dict[str, Any]:
 def _model_values(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
     numbers, names = reading.quantities, {param.name for param in schema.params}
     values: dict[str, Any] = dict.fromkeys(("baseUrl", "basepath"), reading.model_url)
-    values["temperature"] = numbers.temperature
+    values |= {"temperature": numbers.temperature, "numCtx": numbers.context}
     if reading.model and belongs(reading.model, schema.name):
-        values |= dict.fromkeys(_MODEL_PARAMS, reading.model)
+        values |= dict.fromkeys(MODEL_PARAMS, reading.model)
     limit = next((name for name in _MAX_TOKENS_PARAMS if name in names), "")
     return values | {limit: numbers.max_tokens}
 
@@ -151,7 +150,7 @@ def _model_values(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
 def _model_default(schema: NodeSchema) -> dict[str, Any]:
     """A model for nodes that come without one and would not run."""
     provider = provider_of(schema.name)
-    lacking = (p for p in schema.params if p.name in _MODEL_PARAMS and not p.optional and p.default in (None, ""))
+    lacking = (p for p in schema.params if p.name in MODEL_PARAMS and not p.optional and p.default in (None, ""))
     return {param.name: provider.model for param in lacking} if provider else {}
 
 

@@ -30,6 +30,7 @@ _NAMED: Final = {**_TABLES["nodes"], **_TABLES["names"]}
 #: The languages whose words are known well enough to build by them.
 READ: Final = frozenset(code for code, table in _SPOKEN.items() if table["read"])
 FUNCTION_WORDS: Final = {code: frozenset(table.get("function_words", "").split()) for code, table in _SPOKEN.items()}
+FUNCTIONS: Final = frozenset[str]().union(*FUNCTION_WORDS.values())
 #: A letter that tells the language -> its code.
 MARKS: Final = {mark: code for code, table in _SPOKEN.items() for mark in table.get("marks", "")}
 _COUNTED: Final = (pair.split("=") for table in _SPOKEN.values() for pair in table.get("numbers", "").split())
