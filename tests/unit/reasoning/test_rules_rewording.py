@@ -220,10 +220,10 @@ def test_answers_settle_it(prompt: str, wish: str, sentence: str, replace: str, 
     assert prompt_after(prompt, planned(prompt, wish, (question, both))).startswith(prompt)
     if replace != "1":
         assert prompt_after(prompt, planned(prompt, wish, (question, own))) == prompt.replace(sentence, own)
-    # An answer to something else is asked again, and gets into no prompt.
+    # An answer to something else gets into no prompt, and nobody is asked the same twice.
     for other in ("OpenAI is fine", "yes, but keep the old one where it fits", "replace"):
         again = planned(prompt, wish, (question, other))
-        assert again.declined == question or (other == "replace" == replace and not again.declined)
+        assert f"«{other}»" in (again.declined or "") or (other == "replace" and replace != "1" and not again.declined)
 
 
 APPENDED_BESIDE = [
@@ -764,3 +764,34 @@ def test_sentences_leave_out_no_letter(prompt: str) -> None:
     plain = re.sub(r"<[^<>\n]{1,60}>", "", prompt)
     said = "".join(one.group() for one in sentences(prompt))
     assert re.findall(r"[ab]", said) == re.findall(r"[ab]", plain)
+
+
+HARBOUR = "You answer for a harbour. Always answer in English, even if the guest writes in another language. Be polite."
+
+
+def test_another_language_takes_the_place_of_the_one_that_is_there() -> None:
+    wish = "Ab jetzt bitte auf Deutsch antworten, egal in welcher Sprache gefragt wird"
+    after = HARBOUR.replace("Always answer in English, even if the guest writes in another language", wish)
+    assert prompt_after(HARBOUR, planned(HARBOUR, wish)) == after
+    reason = "Die Hälfte unserer Mitglieder versteht das Englisch nicht."
+    assert prompt_after(HARBOUR, planned(HARBOUR, f"{wish}. {reason}")) == after
+
+
+@pytest.mark.parametrize("answer", ["replace", "no, drop them", "remove it", "weg", "quítala", "usuń"])
+def test_the_old_sentence_goes_where_the_answer_says_so(answer: str) -> None:
+    prompt = "You sell pianos. Always give a delivery date: three working days inside the country. Stay calm."
+    question = planned(prompt, "never promise delivery dates").declined or ""
+    assert "so that it reads «Never promise delivery dates.»" in question
+    after = prompt_after(prompt, planned(prompt, "never promise delivery dates", (question, answer)))
+    assert after == "You sell pianos. Never promise delivery dates. Stay calm."
+
+
+def test_a_clause_that_hangs_on_another_stays_with_it() -> None:
+    wish = "Niech na początku każdej odpowiedzi podaje, że nie jest to porada prawna"
+    assert prompt_after(HARBOUR, planned(HARBOUR, wish)) == f"{HARBOUR}\n{wish}"
+
+
+def test_a_value_of_one_day_changes_where_the_line_says_what_it_was() -> None:
+    prompt = "Vous aidez. Le service est ouvert du lundi au jeudi de 9h à 17h et le vendredi de 9h à 17h."
+    after = prompt_after(prompt, planned(prompt, "le vendredi nous fermons maintenant à 15h30, pas à 17h"))
+    assert after == prompt.replace("le vendredi de 9h à 17h", "le vendredi de 9h à 15h30")

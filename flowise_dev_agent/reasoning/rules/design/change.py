@@ -105,7 +105,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     ranged = [one for one in ranged if (one.node_id, one.param) not in [(two.node_id, two.param) for two in moved]]
     places |= {f"{value.node_id}.{value.param}": str(value.value) for value in moved}
     understood = bool(values or ids or going)
-    words_, reworded, left = worded(request, change, spans, places, chosen, world, understood=understood)
+    words_, reworded, left = worded(request, change, spans, places, chosen, world, understood=understood, gone=gone)
     told = [(one.node_id, one.param) for one in words_]
     texts = [*(value for value in moved if (value.node_id, value.param) not in told), *words_]
     ranged, values = [*ranged, *texts], [*values, *texts]
@@ -117,8 +117,8 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     partners = [op.target_node_id for op in wire({**added, **stays}, list(stays), occupied).connections if added]
     touched = dict.fromkeys([*(value.node_id for value in values), *partners])
     shown = {**{id_: stays[id_] for id_ in touched if id_ in stays}, **added}
-    earlier = planned.credential_requirements if planned else []
     new = [*come, *added.values(), *(schema for one in values if (schema := world.store.get(str(one.value))))]
+    earlier = planned.credential_requirements if planned else []
     needed = dict.fromkeys([*earlier, *required_types(new, world.available)])
     prompts = [f"{text.node_id}.{text.param}" for text in texts]
     source = f"feedback:{1 if planned else 0}" if request.feedback else "requirement"
@@ -220,10 +220,9 @@ def _read(request: PlanRequest, text: str, world: World) -> tuple[Reading, list[
     new = {provider.chat for _, provider in chat_providers(change.text)} - set(request.existing.values())
     if len(new) > 1:
         raise world.decline("question_model", names=", ".join(sorted(new)))
-    named = [name for id_ in request.existing for name in _own_names(request, id_)]
-    places = [match.span() for name in named for match in naming(name).finditer(text)]
-    places += [match.span() for looked_for in (words("all_of_them"), pattern("inside", "ordinal"))
-               for match in looked_for.finditer(text)]  # fmt: skip
+    named = [naming(name) for id_ in request.existing for name in _own_names(request, id_)]
+    said = [*named, words("all_of_them"), pattern("inside", "ordinal")]
+    places = [match.span() for looked_for in said for match in looked_for.finditer(text)]
     nodes = [*world.schemas(request.existing).values(), *world.schemas(request.inside).values()]
     change = _with_settings(change, nodes)
     stored = any(schema.category == "Vector Stores" for schema in nodes)

@@ -196,8 +196,8 @@ def clauses_of(text: str, spans: Sequence[Span]) -> list[Clause]:
         stretch = _stretch(text, unit)
         # "... and if you do not know, say so" is one wish, and so is "instead of 'Hi' say 'Hello'".
         before = _without(_stretch(text, groups[-1][-1]), wordset("also")) if groups else ""
-        conditional = _IF.match(before) or words("instead_of").match(before)
-        if not groups or unit.opens or (begins_wish(stretch) and not conditional and not _BUT.match(stretch)):
+        hangs = _IF.match(before) or words("instead_of").match(before) or _first(text, unit) in wordset("thats")
+        if not groups or unit.opens or (begins_wish(stretch) and not hangs and not _BUT.match(stretch)):
             groups.append([])
         groups[-1].append(unit)
     bare = text
@@ -205,7 +205,7 @@ def clauses_of(text: str, spans: Sequence[Span]) -> list[Clause]:
         gone = "\x00" * (span.end - span.start)
         bare = bare if span.task else bare[: span.start] + gone + bare[span.end :]
     for group in groups:
-        line = capital(_sentence(text, group))
+        line = capital(_without(_sentence(text, group).strip(" ,;"), wordset("ands")))
         plain = _without(line, wordset("connectors") | wordset("also"))
         address = _ADDRESS.match(plain)
         said = _without(plain[address.end() :] if address else plain, wordset("also"))

@@ -7,8 +7,9 @@ from functools import lru_cache
 from itertools import chain, pairwise, takewhile
 from typing import NamedTuple
 
+from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.rules.design.prompt import behaves
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, pattern, patterns, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, pattern, patterns, table, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import capital, quoted_spans, squeeze
 
 _SENTENCE, _COUNT, IF = pattern("values", "sentence"), pattern("values", "count"), pattern("prompt", "if")
@@ -60,13 +61,13 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Amendment:
-    """A stretch of a prompt and what it would become: '' takes it out, None is not known. `certain`: the wish leaves
-    nothing open; `others`: what it may mean as well."""
+    """A stretch of a prompt and what it would become: '' takes it out. `certain`: the wish leaves nothing open;
+    `others`: what it may mean as well."""
 
     start: int
     end: int
     old: str
-    new: str | None
+    new: str
     certain: bool = True
     others: tuple["Amendment", ...] = ()
 
@@ -81,8 +82,8 @@ def values_in(text: str, *, bare: bool = False) -> list[Value]:
     quotes = (Value("quote", start, end, text[start:end]) for start, end in quoted_spans(text))
     shaped = (Value(kind, *m.span(), m.group()) for kind, shape in _SHAPES.items() for m in shape.finditer(text))
     counts = (Value(str(m["unit"]).casefold(), *m.span(), m.group()) for m in _COUNT.finditer(text))
+    numbers = (Value("", *m.span(), m.group()) for m in _NUMBER.finditer(text if bare else ""))
     found: list[Value] = []
-    numbers = _numbers(text) if bare else []
     for value in chain(quotes, shaped, (one for one in counts if one.kind not in _FUNCTION_WORDS), numbers):
         if not any(one.start < value.end and value.start < one.end for one in found):
             found.append(value)
@@ -96,9 +97,18 @@ def amendment(line: str, prompt: str, near: tuple[int, int] | None = None, *, ne
     # What a line is about it says at its beginning.
     said = verbatim(wanted[:_LONGEST_READ])
     found = _of_former(wanted, former, prompt) if former else _of_two(said, prompt)
-    found = found or (None if IF.match(line) else _of_values(said, prompt, near, new=new))
+    found = found or (None if IF.match(line) else _of_values(said, prompt, near, new=new, whole=wanted))
     found = found or _of_rule(said, former, prompt, whole=wanted)
     return None if found is None or found.new == found.old else found
+
+
+def speaking(prompt: str, gone: Sequence[NodeSchema]) -> list[Amendment]:
+    """The sentences of a prompt that speak of tools that go."""
+    names = {schema.name for schema in gone}
+    said = [looked_for for looked_for, means in table("tools") if names.intersection(means)]
+    said += [re.compile(re.escape(schema.label), re.IGNORECASE) for schema in gone]
+    return [Amendment(*match.span(), match.group(), "", certain=False) for match in sentences(prompt)
+            if any(one.search(match.group()) for one in said)]  # fmt: skip
 
 
 def verbatim(line: str) -> str:
@@ -124,7 +134,8 @@ def _former(line: str) -> tuple[str, str]:
     rest = line[instead.end() : instead.end() + _LONGEST_OLD]
     first = next((value for value in values_in(rest) if value.start <= _NEXT_TO), None)
     former = rest[: first.end] if first else _CLAUSE_END.split(rest)[0]
-    return capital(squeeze(f"{line[: instead.start()]} {line[instead.end() + len(former) :]}").strip(" ,")), former
+    kept = squeeze(f"{line[: instead.start()].rstrip(' ,')} {line[instead.end() + len(former) :].lstrip(' ,')}")
+    return capital(re.sub(r"\s(?=[.,;!])", "", kept)), former
 
 
 def _of_former(wanted: str, former: str, prompt: str) -> Amendment | None:
@@ -150,10 +161,6 @@ def _said(value: Value) -> str:
     return " ".join(_NUMBER.findall(value.text)) or re.sub(r"[\W_]", "", value.text).casefold()
 
 
-def _numbers(text: str) -> list[Value]:
-    return [Value("", *match.span(), match.group()) for match in _NUMBER.finditer(text)]
-
-
 def _of_two(line: str, prompt: str) -> Amendment | None:
     """The new one of two values in the place of the old one: "from 9 to 5 to 9 to 6", "9時〜17時から9時〜18時に"."""
     values = [one for one in values_in(line, bare=True) if one.kind != "quote"]
@@ -165,7 +172,7 @@ def _of_two(line: str, prompt: str) -> Amendment | None:
     return next((found for one, two in pairs if (found := _swapped(one, two, prompt))), None)
 
 
-def _of_values(line: str, prompt: str, near: tuple[int, int] | None, *, new: bool) -> Amendment | None:
+def _of_values(line: str, prompt: str, near: tuple[int, int] | None, *, new: bool, whole: str) -> Amendment | None:
     """The values of a line in the place of those that belong to the same thing. None where it speaks of another thing
     or another day, or says that it is one thing more."""
     is_new = new or _is_new(line)
@@ -183,7 +190,7 @@ def _of_values(line: str, prompt: str, near: tuple[int, int] | None, *, new: boo
         pairs += fitting
     more = (bool(foreign) and not new) or len(pairs) < sum(one.kind != "quote" for one in values_in(line))
     found = _changed(prompt, pairs) if pairs else None
-    return replace(found, new=None, certain=False) if found and more else found
+    return replace(found, new=ended(whole, found.old), certain=False) if found and more else found
 
 
 def _groups(text: str, *, whole: bool = False) -> list[Group]:
@@ -313,12 +320,10 @@ def _of_rule(line: str, former: str, prompt: str, whole: str) -> Amendment | Non
     about = [(_likeness(line, former, match.group(), prompt, first=not n), match)
              for n, match in enumerate(sentences(prompt))]  # fmt: skip
     about = sorted((one for one in about if one[0]), key=lambda one: -one[0])
-    if not about:
-        return None
     chosen = [match for likeness, match in about if likeness >= min(about[0][0], _ALIKE)]
-    out = words("taken_out").search(line) is not None
-    found = [_replaced("" if out else whole, line, match, prompt) for match in chosen[:_MOST_ASKED]]
-    return replace(found[0], certain=found[0].certain and len(found) == 1, others=tuple(found[1:]))
+    new = "" if words("taken_out").search(line) else whole
+    found = [_replaced(new, line, match, prompt) for match in chosen[:_MOST_ASKED]]
+    return replace(found[0], certain=found[0].certain and not found[1:], others=tuple(found[1:])) if found else None
 
 
 def _likeness(line: str, former: str, sentence: str, prompt: str, *, first: bool) -> int:
@@ -340,7 +345,7 @@ def _likeness(line: str, former: str, sentence: str, prompt: str, *, first: bool
     own, theirs, days = own_words(line), own_words(sentence), (_days(line), _days(sentence))
     shared &= theirs
     if all(days) and not days[0] & days[1]:
-        return len(shared) if len(shared) > 1 else 0
+        return len(shared) * (len(shared) > 1)
     kinds = {one.kind for one in values_in(sentence)} - {"quote", "language"}
     value = any(_same(kind, one.kind) for one in values_in(line) for kind in kinds)
     # Opening hours without a day are those of every day.
@@ -353,9 +358,7 @@ def _likeness(line: str, former: str, sentence: str, prompt: str, *, first: bool
 def _ruled(line: str, sentence: str, classes: frozenset[str], *, new: bool) -> bool:
     """Whether both are rules of which a prompt has one: another language, length, tone, way to address or to end."""
     said = [set(map(str.casefold, words("languages").findall(text))) for text in (line, sentence)]
-    if "language" in classes and not said[0] <= said[1]:
-        return True
-    if "about_place" in classes and new:
+    if ("language" in classes and not said[0] <= said[1]) or ("about_place" in classes and new):
         return True
     rest = [word for word in _thing(_CLASS_WORDS.sub(" ", line)) if not _is_among(word, own_words(sentence))]
     # "Mention the short way" is about the way.
@@ -380,9 +383,8 @@ def _opposed(line: str, sentence: str, shared: set[str]) -> bool:
     """Whether one allows or asks for what the other forbids, or says that is open what is closed."""
     against, allowed = _forbidden(sentence)
     mine, wanted = _forbidden(line)
-    if any(word in against and _meets(word, wanted) and not _is_among(word, mine) for word in shared):
-        return True
-    if behaves(sentence) and any(word in allowed and _is_among(word, mine) for word in shared):
+    meant = any(word in against and _meets(word, wanted) and not _is_among(word, mine) for word in shared)
+    if meant or (behaves(sentence) and any(word in allowed and _is_among(word, mine) for word in shared)):
         return True
     if words("goes").search(line) and not against:
         return bool(shared)
@@ -404,7 +406,8 @@ def _replaced(new: str, line: str, match: re.Match[str], prompt: str) -> Amendme
     """The sentence with new words in the place of the parts that the line speaks about. It is certain where the line
     says everything that goes."""
     sentence = match.group()
-    cuts = [0, *(joint.end() for joint in _JOINT.finditer(sentence)), len(sentence)]
+    joints = [joint.end() for joint in _JOINT.finditer(sentence) if not words("even").match(sentence, joint.end())]
+    cuts = [0, *joints, len(sentence)]
     parts = [sentence[start:end] for start, end in pairwise(cuts)]
     classes = classes_of(line) & classes_of(sentence)
     about = [n for n, part in enumerate(parts) if _shared(line, part, prompt) or classes_of(part) & classes]
@@ -415,7 +418,8 @@ def _replaced(new: str, line: str, match: re.Match[str], prompt: str) -> Amendme
     front, gone, behind = ("".join(some) for some in (parts[:first], parts[first:last], parts[last:]))
     front = _JOINT.sub("", front) if len(parts[:first]) == 1 else re.sub(rf"(?:{_JOINT.pattern})$", "", front)
     own, allowed = own_words(line), bool(classes or words("goes").search(line)) + ("about_length" in classes)
-    open_ = [one for one in own_words(gone) if new and "about_place" not in classes and not _is_among(one, own)]
+    said = words("even").split(gone)[0]
+    open_ = [one for one in own_words(said) if new and "about_place" not in classes and not _is_among(one, own)]
     lost = [one for one in values_in(gone) if one.kind != "language" and one.text not in line]
     torn = bool(front and not behaves(front)) or bool(behind and not behaves(behind))
     # "Never X, Y or Z" is a list of which each part leans on its beginning.
@@ -425,10 +429,8 @@ def _replaced(new: str, line: str, match: re.Match[str], prompt: str) -> Amendme
     kept = [ended(one, sentence) for one in (front, new) if one]
     text = " ".join([*kept, *([capital(behind)] if behind else [])])
     leans = leans or bool(lost and not classes & {"about_length", "about_place", "greeting", "closing"})
-    clean = not leans and len(open_) <= allowed
-    certain = clean and not IF.match(sentence) and not IF.match(line)
-    # What would lose more than the line speaks of is not proposed.
-    return Amendment(*match.span(), sentence, None if leans else text, certain)
+    certain = not (leans or len(open_) > allowed or IF.match(sentence) or IF.match(line))
+    return Amendment(*match.span(), sentence, text, certain)
 
 
 def _shared(line: str, sentence: str, prompt: str) -> set[str]:

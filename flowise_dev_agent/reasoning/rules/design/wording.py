@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from flowise_dev_agent.contracts.plan import PlannedValue
+from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design import prompt, rewording
@@ -19,7 +20,7 @@ from flowise_dev_agent.reasoning.rules.language.text import Span, capital, quote
 _FACT, _NAME = re.compile(r"\d|@|://"), re.compile(r"(?<=[\w,] )[A-ZÀ-Ý][a-zà-ÿ]")
 _MOST_VALUES, _FEWEST_WORDS, _RELATIVE = 50, 3, re.compile(rf"(?i)^(?:{'|'.join(wordset('relatives'))})\s")
 _WISHES = ("change", "add", "remove", "copy")
-_REFERS, _SUBJECT, _OBLIGED = (pattern("about", name) for name in ("refers", "subject", "obliged"))
+_REFERS, _SUBJECT, _OBLIGED, _SOME = (pattern("about", name) for name in ("refers", "subject", "obliged", "some"))
 
 
 def without_remarks(text: str, spans: Sequence[Span]) -> tuple[str, list[str]]:
@@ -35,13 +36,16 @@ def without_remarks(text: str, spans: Sequence[Span]) -> tuple[str, list[str]]:
         # "Could you add that ...?" is a wish.
         wished = begins or (wished and not unit.opens)
         # "... with him" goes with what it hangs on, "and" with what is behind it.
-        hangs = before in remarks and not unit.opens and not (begins or part or _FACT.search(quote))
+        about, ruled = _REFERS.match(quote), rewording.classes_of(quote)
+        bare = not (_FACT.search(quote) or quoted(quote))
+        hangs = before in remarks and bare and not (unit.opens or begins or part or ruled)
         apart = unit.opens or quote.lstrip()[:1] in ",;:–—" or text[: unit.start].rstrip()[-1:] in ",;:–—"
-        about, bare = _REFERS.match(quote), not (_FACT.search(quote) or quoted(quote))
-        vague = not (rewording.classes_of(quote) or unit.opens or words("structure").search(quote))
+        vague = not (ruled or unit.opens or words("structure").search(quote))
         free = (built and (about or vague or _SUBJECT.match(quote))) or (told and about and bare)
-        follows = free and apart and not (part or begins)
+        follows = bool(free) and apart and not (part or begins)
         spoken = plain[unit.start : unit.end], "" if wished else plain[unit.start :]
+        # "Half of our members ..." is why, before or behind what is wished for.
+        follows |= unit.opens and bare and not (part or begins) and _SOME.match(quote) is not None
         if hangs or follows or _is_remark(*spoken, opens=unit.opens):
             remarks += [before] if before and text[before.start : before.end].strip(" ,") in wordset("ands") else []
             remarks.append(unit)
@@ -63,29 +67,30 @@ def _is_remark(stretch: str, behind: str, *, opens: bool) -> bool:
 
 def worded(
     request: PlanRequest, change: Reading, spans: Sequence[Span], places: Mapping[str, str], chosen: Sequence[str],
-    world: World, *, understood: bool,
+    world: World, *, understood: bool, gone: Sequence[NodeSchema] = (),
 ) -> tuple[list[PlannedValue], list[str], list[str]]:  # fmt: skip
     """(values, steps that tell of sentences that change, clauses not understood): what the words of a wish mean for
     `places`, the prompts (`node.field`) with what they hold while they are empty; `chosen` are those that the wish
-    names. `understood`: something else of it is done. Raises DeclinedError."""
+    names. `understood`: something else of it is done; `gone`: types of nodes that go. Raises DeclinedError."""
     texts = {place: held(request, place) or default for place, default in places.items()}
     lines, left = _heard(request, change, spans, texts, world, understood=understood, named=bool(chosen))
     given, steps, added, near = change.system_text or change.prompt_text, list[str](), list[str](), None
-    if not lines and not given:
+    speak = [place for place in texts if rewording.speaking(texts[place], gone)]
+    if not (lines or given or speak):
         return [], [], left
-    place = _one_prompt(request, list(chosen) or list(places), lines, texts, world)
+    place = _one_prompt(request, list(chosen) or speak or list(places), lines, texts, world)
     (node_id, _, param), text = place.partition("."), texts[place]
     html, whole = text.lstrip().startswith("<p"), not held(request, place) and bool(places[place])
     if given and not change.adds:
         text, whole = given if param == "template" else without_braces(given), True
         text += f"\n\n{places[place]}" if "{context}" in places[place] and "{context}" not in text else ""
         text, lines = "\n".join([text, *lines]), []
-    for line in [*lines, *([given] if given and change.adds else [])]:
-        found = _settled(request, without_braces(line), text, near, world)
+    for line in [*reversed(rewording.speaking(text, gone)), *lines, *([given] if given and change.adds else [])]:
+        found = _settled(request, line, text, near, world)
         if isinstance(found, Amendment):
             steps.append(world.say("step_reword", where=place, old=found.old, new=found.new or "–"))
             text, near = _with(text, found), (found.start, found.start + len(found.new or ""))
-        else:
+        elif found:
             added.append(f"<p>{found}</p>" if html else found)
     added = added if len(added) <= _MOST_VALUES else ["\n".join(added)]
     if steps or whole:
@@ -99,17 +104,15 @@ def _heard(
 ) -> tuple[list[str], list[str]]:  # fmt: skip
     """(lines for a prompt; what is not understood beside other things). Raises DeclinedError."""
     trusting = request.intent.operation == "update"
-    clauses = [clause for clause in prompt.clauses_of(change.text, spans) if not _is_rest(clause)]
     lines, left = list[str](), list[str]()
-    for clause in clauses:
+    for clause in (one for one in prompt.clauses_of(change.text, spans) if not _is_rest(one)):
         asks = not clause.instruction and any(words(name).search(clause.line) for name in ("add", "remove", "create"))
         structure = asks and words("structure").search(clause.line)
         # A wish that names the node whose prompt it is for may well say "agent".
         free = prompt.speaks_of_no_part(clause.bare) or (named and not structure)
         # What speaks of no part of the flow can only be for the model.
-        fact = (
-            _FACT.search(clause.bare) or (change.language != "de" and _NAME.search(clause.bare)) or quoted(clause.bare)
-        )
+        bare = clause.bare
+        fact = _FACT.search(bare) or quoted(bare) or (change.language != "de" and _NAME.search(bare))
         own = prompt.says_enough(clause.line) and (fact or (trusting and free and not understood))
         own = own or clause.instruction or rewording.classes_of(clause.bare)
         told = own or any(rewording.relates(clause.bare, text) for text in texts.values())
@@ -126,9 +129,8 @@ def _heard(
 
 def _is_rest(clause: prompt.Clause) -> bool:
     """Whether a clause is one or two words around what was recognised: in a language without words here a verb."""
-    said = rewording.own_words(clause.bare)
     around = "\x00" in clause.bare and not clause.instruction
-    return clause.taken and len(said) < (_FEWEST_WORDS if around else 1)
+    return clause.taken and len(rewording.own_words(clause.bare)) < (_FEWEST_WORDS if around else 1)
 
 
 def held(request: PlanRequest, place: str) -> str:
@@ -156,23 +158,26 @@ def _one_prompt(
     return places[0]
 
 
-def _settled(request: PlanRequest, line: str, text: str, near: tuple[int, int] | None, world: World) -> Amendment | str:
-    """What becomes of a sentence of the prompt, or the line that is added. Raises DeclinedError, a question."""
-    found = amendment(line, text, near, new=request.intent.operation == "copy")
-    if found is None or (found.certain and found.new is not None):
-        return found or line
+def _settled(
+    request: PlanRequest, line: str | Amendment, text: str, near: tuple[int, int] | None, world: World
+) -> Amendment | str:
+    """What becomes of a sentence of the prompt, one that speaks of what goes or that a line is about; else the line,
+    which is added. Raises DeclinedError, a question."""
+    gone, said = (line, "") if isinstance(line, Amendment) else (None, without_braces(line))
+    found = gone or amendment(said, text, near, new=request.intent.operation == "copy")
+    if found is None or found.certain:
+        return found or said
     several = [found, *found.others]
-    while True:
-        key = "question_several" if several[1:] else "question_reword" if several[0].new is None else "question_replace"
-        old = " ".join(f"{n}. «{one.old}»" for n, one in enumerate(several, 1)) if several[1:] else several[0].old
-        question = world.say(key, old=old, line=line, new=several[0].new or "–")
-        answer = dict(request.clarifications).get(question, "").strip(" .!\"'«»“”„")
-        settled = _chosen(without_braces(answer), line, several) if answer else None
-        if settled is None:
-            raise DeclinedError(question)
-        if isinstance(settled, str) or settled.new is not None:
-            return settled
-        several = [settled]
+    key = "question_gone" if gone else "question_several" if found.others else "question_replace"
+    old = " ".join(f"{n}. «{one.old}»" for n, one in enumerate(several, 1)) if found.others else found.old
+    question = world.say(key, old=old, line=said, new=found.new or "–")
+    answer = without_braces(dict(request.clarifications).get(question, "").strip(" .!\"'«»“”„"))
+    if not answer:
+        raise DeclinedError(question)
+    if (settled := _chosen(answer, said, several)) is None:
+        # Nobody is asked the same again.
+        raise world.decline("declined_wish", parts=f"«{answer}»")
+    return settled
 
 
 def _chosen(answer: str, line: str, several: Sequence[Amendment]) -> Amendment | str | None:
@@ -180,14 +185,14 @@ def _chosen(answer: str, line: str, several: Sequence[Amendment]) -> Amendment |
     if words("to_keep_both").fullmatch(answer):
         return line
     if words("to_replace").fullmatch(answer):
-        return several[0] if len(several) == 1 and several[0].new is not None else None
+        return several[0] if len(several) == 1 else None
     number = re.fullmatch(r"\D{0,12}(\d)\W*", answer) if several[1:] else None
     meant = [one for n, one in enumerate(several, 1) if (number and int(number[1]) == n) or answer in one.old]
     if len(meant) == 1:
         return replace(meant[0], others=())
     # Another sentence is one about the same thing: an answer to something else gets into no prompt.
     about = [one for one in several if rewording.relates(answer, f"{one.old}\n{'' if several[1:] else line}")]
-    if len(about) != 1 or any(words(name).search(answer) for name in ("to_replace", "to_keep_both")):
+    if len(about) != 1 or any(words(name).match(answer) for name in ("to_replace", "to_keep_both")):
         return None
     # "65 euros" says what changes in the sentence.
     value = amendment(answer, about[0].old)

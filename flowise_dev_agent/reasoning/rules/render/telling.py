@@ -95,9 +95,6 @@ def _criteria(said: Said, nodes: Mapping[str, NodeSchema], world: World) -> list
 
 def placeholders(values: Sequence[PlannedValue]) -> list[str]:
     """What stands in for what is still to come: marked texts, and fields (`node.field`) to be filled in."""
-    found: list[str] = []
-    for value in values:
-        if stands_in(value.value):
-            text = str(value.value)
-            found.append(text if value.param == "text" else f"{value.node_id}.{value.param}: {text}")
-    return list(dict.fromkeys(found))
+    missing = [one for one in values if stands_in(one.value)]
+    places = ("" if one.param == "text" else f"{one.node_id}.{one.param}: " for one in missing)
+    return list(dict.fromkeys(f"{place}{one.value}" for place, one in zip(places, missing, strict=True)))
