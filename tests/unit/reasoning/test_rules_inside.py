@@ -92,5 +92,5 @@ async def test_half_of_a_wish_is_not_carried_out(wish: str, catalogue: NodeStore
 
 
 async def test_the_reason_says_that_a_tool_belongs_inside_of_a_node(catalogue: NodeStore) -> None:
-    contract, _ = await done("Give the agent a calculator", catalogue, TWO)
+    contract, _ = await done("Add a calculator", catalogue, ONE)
     assert "«calculator»: a part inside of a node of an AgentFlow" in (contract.declined or "")

@@ -795,3 +795,33 @@ def test_a_value_of_one_day_changes_where_the_line_says_what_it_was() -> None:
     prompt = "Vous aidez. Le service est ouvert du lundi au jeudi de 9h à 17h et le vendredi de 9h à 17h."
     after = prompt_after(prompt, planned(prompt, "le vendredi nous fermons maintenant à 15h30, pas à 17h"))
     assert after == prompt.replace("le vendredi de 9h à 17h", "le vendredi de 9h à 15h30")
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        ("remove", ""),
+        ("keep it", " If they say nothing, search the web."),
+        ("If they say nothing, tell it", " If they say nothing, tell it."),
+    ],
+)
+def test_a_sentence_about_a_tool_that_goes_is_asked_about(answer: str, left: str) -> None:
+    prompt = "You guide visitors. Read the notes. If they say nothing, search the web."
+    ops: list[AddNode | Connect] = [
+        AddNode(node_name="toolAgent", node_id="toolAgent_0", params={"systemMessage": prompt})
+    ]
+    for name, anchor in (
+        ("chatOpenAI", "model"),
+        ("bufferMemory", "memory"),
+        ("serpAPI", "tools"),
+        ("calculator", "tools"),
+    ):
+        ops.append(AddNode(node_name=name, node_id=f"{name}_0"))
+        ops.append(Connect(source_node_id=f"{name}_0", target_node_id="toolAgent_0", target_anchor=anchor))
+    graph = compile_ops(GraphIR.empty(), ops, STORE.schemas).graph
+    question = planned(prompt, "remove the web search", graph=graph).declined or ""
+    assert "«If they say nothing, search the web.»" in question
+    plan = planned(prompt, "remove the web search", (question, answer), graph=graph)
+    assert plan.removals == ["serpAPI_0"]
+    texts = [value.value for value in plan.values if value.param == "systemMessage"] or [prompt]
+    assert texts == [f"You guide visitors. Read the notes.{left}"]
