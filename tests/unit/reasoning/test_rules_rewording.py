@@ -802,7 +802,7 @@ def test_a_value_of_one_day_changes_where_the_line_says_what_it_was() -> None:
     [
         ("remove", ""),
         ("keep it", " If they say nothing, search the web."),
-        ("If they say nothing, tell it", " If they say nothing, tell it."),
+        ("If they are silent, do not search", " If they are silent, do not search."),
     ],
 )
 def test_a_sentence_about_a_tool_that_goes_is_asked_about(answer: str, left: str) -> None:
