@@ -190,8 +190,10 @@ def _chosen(answer: str, line: str, several: Sequence[Amendment]) -> Amendment |
     meant = [one for n, one in enumerate(several, 1) if (number and int(number[1]) == n) or answer in one.old]
     if len(meant) == 1:
         return replace(meant[0], others=())
-    # Another sentence is one about the same thing: an answer to something else gets into no prompt.
-    about = [one for one in several if rewording.relates(answer, f"{one.old}\n{'' if several[1:] else line}")]
+    # Another sentence is one about the same thing, but for what goes: an answer to something else gets into no prompt.
+    about = [
+        one for one in several if not line or rewording.relates(answer, f"{one.old}\n{'' if several[1:] else line}")
+    ]
     if len(about) != 1 or any(words(name).match(answer) for name in ("to_replace", "to_keep_both")):
         return None
     # "65 euros" says what changes in the sentence.
