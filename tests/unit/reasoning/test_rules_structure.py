@@ -99,6 +99,40 @@ def test_the_context_of_ollama_is_set() -> None:
     assert "8192" not in str(values["systemMessagePrompt"])
 
 
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Agentflow: one model with temperature 0.9 writes a poem and another with temperature 0 counts the words",
+        "Agentflow: das erste Modell schreibt einen Text, das zweite prüft ihn. Wenn nicht gut, zurück zum ersten.",
+        "Agentflow: pierwszy model pisze opis, drugi ocenia. Jak nie, wraca do pierwszego, maks. 4 poprawki.",
+        "Ein Ablauf der das Wetter von https://api.meteo.example/rain holt und wenn es regnet warnt, sonst 'Trocken.'",
+        "Every working day at 8 fetch https://api.meteo.example/rain, if it rains write a warning, otherwise say dry",
+        "Cada día laborable consulta https://api.tiempo.example/x y si llueve escribe un aviso, de lo contrario nada",
+    ],
+)
+def test_steps_are_never_told_to_one_model(wish: str) -> None:
+    assert planned(wish)[1].declined
+
+
+@pytest.mark.parametrize(
+    ("wish", "fields"),
+    [
+        ("Ma wyciągać z tekstu pola numer_faktury, kwota (liczba) i zwracać je jako JSON.",
+         {"numer_faktury": "string", "kwota": "number"}),
+        ("Extract the fields title, pages (number), available (yes/no) and return them as JSON",
+         {"title": "string", "pages": "number", "available": "boolean"}),
+        ("Die Felder name, stufe (hoch/tief) und rueckruf (ja/nein) sollen als JSON rauskommen, sonst kein Text.",
+         {"name": "string", "stufe": "string", "rueckruf": "boolean"}),
+        ("Extrahiere als JSON", None), ("A bot that answers in JSON about our menu", None),
+    ],
+)  # fmt: skip
+def test_the_fields_of_an_answer_are_those_that_are_listed(wish: str, fields: dict[str, str] | None) -> None:
+    _, plan = planned(wish)
+    rows = next((value.value for value in plan.values if value.param == "jsonStructure"), None)
+    assert (rows and {row["property"]: row["type"] for row in rows}) == fields
+    assert bool(plan.declined) == (fields is None)
+
+
 @pytest.mark.parametrize("version", ["1.21.4", "10.0.0.12", "2,5,7"])
 def test_a_version_number_is_a_fact(version: str) -> None:
     _, plan = planned(f"A friendly bot for our game club. The server runs version {version}.")

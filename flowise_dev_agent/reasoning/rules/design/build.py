@@ -98,7 +98,8 @@ def design_new(request: PlanRequest, world: World) -> Design:
     prompt = "\n".join(filter(None, ["" if vague else prompt_of(reading.text, reading.spans), said.purpose]))
     # An answer may ask for parts, too: "calculate with fractions".
     if said.purpose or said.details:
-        reading = _with_answers(reading, read(normalised(f"{said.purpose}\n{said.details}"), world.store))
+        asks = "JSON fields: " if reading.structured and not reading.fields else ""
+        reading = _with_answers(reading, read(normalised(f"{said.purpose}\n{asks}{said.details}"), world.store))
     if left_open(reading, has_purpose=bool(said.purpose or said.details)) == "question_vague":
         raise world.decline("question_vague")
     anything = mentioned(said.text, words("any_bot")) or reading.agent or reading.chat
@@ -116,7 +117,7 @@ def _with_files(reading: Reading, loaders: tuple[str, ...]) -> Reading:
 
 def _with_answers(reading: Reading, more: Reading) -> Reading:
     """A reading with what its answers ask for besides; of two models that were named the one that was chosen stays."""
-    either = ("knowledge", "topics", "loaders", "urls", "memory")
+    either = ("knowledge", "topics", "loaders", "urls", "memory", "fields")
     joined = {name: getattr(reading, name) or getattr(more, name) for name in either}
     found = replace(reading, tools=tuple(dict.fromkeys([*reading.tools, *more.tools])), **joined)
     if more.provider is None and more.model is None:

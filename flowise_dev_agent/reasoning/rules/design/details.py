@@ -59,11 +59,9 @@ def read_quantities(scan: Scan) -> Quantities:
 # --- Fields of a structured answer --------------------------------------------------------------------------------
 
 STRUCTURED, EXTRACTS = pattern("fields", "structured"), pattern("fields", "extracts")
-_RANGED, _TAIL = pattern("fields", "ranged"), pattern("fields", "tail")
-_SEPARATOR, _ARTICLE = pattern("fields", "separator"), pattern("fields", "article")
-_NUMBER_LIKE, _NOT_NUMBER = pattern("fields", "number_like"), pattern("fields", "not_number")
-_BOOLEAN_LIKE = pattern("fields", "boolean_like")
-_AS_NUMBER, _AS_BOOLEAN = pattern("fields", "as_number"), pattern("fields", "as_boolean")
+_RANGED, _TAIL, _SEPARATOR, _ARTICLE = (pattern("fields", name) for name in ("ranged", "tail", "separator", "article"))
+_NUMBER_LIKE, _AS_NUMBER, _AS_BOOLEAN = (pattern("fields", one) for one in ("number_like", "as_number", "as_boolean"))
+_NOT_NUMBER, _BOOLEAN_LIKE = pattern("fields", "not_number"), pattern("fields", "boolean_like")
 _BRACKETS = re.compile(r"\([^()\n]{0,120}\)")
 _MARKS, _STAND_INS = ",;:./&()", "\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue007"
 #: Marks that separate fields are hidden where they are within one.
@@ -94,7 +92,7 @@ def _listed(listing: str) -> tuple[Field, ...]:
     for part in _SEPARATOR.split(listing):
         said = _ARTICLE.sub("", part.strip(" \"'`“”«»")).translate(_SHOWN)
         # A name ends where brackets or a number begin: "urgency from 1 to 5 (5 is high)".
-        bare = re.split(r"\s?\(|\s(?:[^\W\d]+\s){0,2}?\d", _AS_BOOLEAN.sub("", said))[0]
+        bare = _AS_BOOLEAN.sub("", re.split(r"\s?\(|\s(?:[^\W\d]+\s){0,2}?\d", said)[0])
         name = _identifier(bare)
         # A long stretch is prose, not the name of a field.
         if name and len(bare.split()) <= 5 and name not in wordset("no_fields"):
@@ -113,9 +111,7 @@ def _identifier(said: str) -> str:
 
 # --- Node types by their titles -----------------------------------------------------------------------------------
 
-_TOKEN = re.compile(r"[^\W_]+")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_MOST_TOKENS = 6
+_TOKEN, _CAMEL, _MOST_TOKENS = re.compile(r"[^\W_]+"), re.compile(r"(?<=[a-z])(?=[A-Z])"), 6
 
 
 def named_components(text: str, store: NodeStore) -> list[tuple[str, int, int]]:

@@ -46,6 +46,8 @@ def select(reading: Reading, world: World) -> list[str]:
     if takes(ending, "Tool"):
         names += tools
     if takes(ending, "BasePromptTemplate"):
+        if reading.structured and not reading.fields:
+            raise world.decline("question_fields")
         names += ["promptTemplate", *(["structuredOutputParser"] if reading.structured else [])]
     if knowledge:
         names += documents_of(reading, provider, world, as_tool=takes(ending, "Tool"))

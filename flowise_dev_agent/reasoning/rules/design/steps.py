@@ -40,7 +40,7 @@ _READ = _STEPWISE | {"call", "service", "output"}
 _LONGEST_ITEM = 5
 #: Nodes whose results are in no conversation: the step behind them has to be given them.
 _SILENT = ("httpAgentflow", "iterationAgentflow")
-_SETTINGS = MODEL_PARAMS | MAX_TOKENS | {"temperature"}
+_SETTINGS = MODEL_PARAMS.union(MAX_TOKENS, ["temperature"])
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ def is_stepwise(reading: Reading) -> bool:
     # A request to an address is a step, where no tool and no chain makes it.
     kinds = kinds if named or reading.tools or reading.loaders else kinds | {"call"}
     signs = (match for match, kind in signals(text) if kind in kinds and (kind != "call" or "://" in match.group()))
-    if any(signs) or (not named and found("sorted_list", text)):
+    decides = "://" in text and not reading.knowledge and found("decides", text)
+    if any(signs) or (not named and (decides or found("sorted_list", text))):
         return True
     if named or reading.chat or reading.knowledge or not (steps := (made := Skeleton(text)).steps):
         return False
@@ -93,7 +94,7 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
               for op in builder.nodes for name, value in op.params.items()]  # fmt: skip
     # Words about documents are words of a step where no document is asked for.
     spans = [span for span in reading.spans if not span.names & DOCUMENTS]
-    Account(checked, spans, schemas, values).check(world, ignored)
+    Account(checked, spans, schemas, values).check(world, ignored - {"loop", "branch", "approval"})
     if lost := builder.lost():
         raise world.decline("declined_parts", parts="; ".join(
             world.say("gap", quote=squeeze(one), why=world.say("gap_place")) for one in lost))  # fmt: skip
@@ -160,6 +161,10 @@ class _Builder:
         """The clauses with a word, a number or a quoted text that no node holds and that does not speak of steps."""
         told = json.dumps([[node.label, node.params] for node in self.nodes], ensure_ascii=False).casefold()
         text = self._reading.text
+        set_ = (text[one.start : one.end] for one in self._reading.spans if one.params & _SETTINGS - MODEL_PARAMS)
+        # Of two temperatures in one clause only one would be set.
+        unset = [said for said in set_ for number in re.findall(NUMBER, said)
+                 if not re.search(rf": {to_number(number):g}[,}}]", told)]  # fmt: skip
         for clause, nodes in self.parts:
             text = text if not nodes[0].startswith("http") else text.replace(clause, "\x00" * len(clause))
         for one in (one for one in self._reading.spans if not (one.task or one.names & DOCUMENTS)):
@@ -168,8 +173,8 @@ class _Builder:
         gone = [match.start() for match in re.finditer(r"[^\W_][\w'’]*", plain)
                 if not (match.group() in told or _is_known(match.group(), told))]  # fmt: skip
         borders = [0, *(match.end() for match in re.finditer(r"[,;:]\s|[.!?](?=\s)|\n", text)), len(text)]
-        return [text[start:end].replace("\x00", " ").strip(" ,;:.") for start, end in pairwise(borders)
-                if not self._title and any(start <= place < end for place in gone)]  # fmt: skip
+        return unset + [text[start:end].replace("\x00", " ").strip(" ,;:.") for start, end in pairwise(borders)
+                        if not self._title and any(start <= place < end for place in gone)]  # fmt: skip
 
     def _declined(self, clause: str) -> DeclinedError:
         team = mentioned(self._reading.text, words("team")) and len(self.made.steps) < 2

@@ -15,22 +15,19 @@ from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, wordset
 from flowise_dev_agent.reasoning.rules.language.text import is_negated, quoted, squeeze, to_number
 
-_MAX_TOKENS_PARAMS = ("maxTokens", "maxTokensToSample", "maxOutputTokens", "maxCompletionTokens")
-MAX_TOKENS = frozenset(_MAX_TOKENS_PARAMS)
+MAX_TOKENS = ("maxTokens", "maxTokensToSample", "maxOutputTokens", "maxCompletionTokens")
 #: Fields for what the model is told, by how well they fit.
 _PROMPT_FIELDS = ("systemMessagePrompt", "systemMessage", "responsePrompt", "template")
 _EMBEDDING_MODEL = re.compile(r"(?i)\b(text-embedding-[\w-]+|nomic-embed-text|mxbai-embed-large|voyage-[\w-]+)")
-_DEFAULT_OVERLAP = 200
 _TOLD = ("approval", "placeholder", "good_for", "expert_in", "retriever_tool")
 _ADDRESS = re.compile(r"url|uri|host|endpoint|link|webpath|address", re.IGNORECASE)
 _NAME = re.compile(r"index|collection|table|database|bucket|namespace|store|key$", re.IGNORECASE)
-_WORD = re.compile(r"[A-Za-z0-9]+")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD, _CAMEL = re.compile(r"[A-Za-z0-9]+"), re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LINK, _ON, _OFF = (f"(?:{pattern('titles', name).pattern})" for name in ("link", "on", "off"))
 _EMPTIED, _GONE = (f"(?:{pattern('titles', name).pattern})" for name in ("emptied", "gone"))
 _QUOTED = r"(?:\"(?P<a>[^\"]*)\"|“(?P<b>[^”]*)”|„(?P<c>[^“”]*)[“”]|«\s*(?P<d>[^»]*?)\s*»|'(?P<e>[^'\n]{1,80})')"
 _SKIPPED = frozenset({"modelName", "model", "systemMessagePrompt", "systemMessage"})
-_SECRET = ("key", "token", "secret", "password")
+_SECRET, _DEFAULT_OVERLAP = ("key", "token", "secret", "password"), 200
 _PATH = re.compile(r"path|folder|directory", re.IGNORECASE)
 
 
@@ -143,7 +140,7 @@ def _model_values(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
     values |= {"temperature": numbers.temperature, "numCtx": numbers.context}
     if reading.model and belongs(reading.model, schema.name):
         values |= dict.fromkeys(MODEL_PARAMS, reading.model)
-    limit = next((name for name in _MAX_TOKENS_PARAMS if name in names), "")
+    limit = next((name for name in MAX_TOKENS if name in names), "")
     return values | {limit: numbers.max_tokens}
 
 
