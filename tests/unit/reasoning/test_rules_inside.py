@@ -94,3 +94,17 @@ async def test_half_of_a_wish_is_not_carried_out(wish: str, catalogue: NodeStore
 async def test_the_reason_says_that_a_tool_belongs_inside_of_a_node(catalogue: NodeStore) -> None:
     contract, _ = await done("Add a calculator", catalogue, ONE)
     assert "«calculator»: a part inside of a node of an AgentFlow" in (contract.declined or "")
+
+
+@pytest.mark.parametrize(
+    "wish", ["Temperatura 0.2 nel nodo che scrive la mail", "Temperature 0.2 for the one that writes the mail"]
+)
+async def test_words_of_a_title_name_its_node(catalogue: NodeStore, wish: str) -> None:
+    inside = {"llmAgentflow_0.llmModelConfig": "chatOpenAI", "llmAgentflow_1.llmModelConfig": "chatOpenAI"}
+    labels = {"llmAgentflow_0": "Analizza", "llmAgentflow_1": "Scrivi mail" if "scrive" in wish else "Write mail"}
+    rules, existing = DeterministicReasoner(), dict.fromkeys(labels, "llmAgentflow")
+    intent = (await rules.classify(ClassifyRequest(requirement=wish, forced="update"))).value
+    request = PlanRequest(requirement=wish, intent=intent, nodes=catalogue, credential_types={"openAIApi": 1},
+                          flow_summary="a flow", existing=existing, inside=inside, labels=labels)  # fmt: skip
+    plan = (await rules.plan(request)).value
+    assert [(one.node_id, one.value) for one in plan.values] == [("llmAgentflow_1", 0.2)]

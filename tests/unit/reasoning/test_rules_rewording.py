@@ -825,3 +825,8 @@ def test_a_sentence_about_a_tool_that_goes_is_asked_about(answer: str, left: str
     assert plan.removals == ["serpAPI_0"]
     texts = [value.value for value in plan.values if value.param == "systemMessage"] or [prompt]
     assert texts == [f"You guide visitors. Read the notes.{left}"]
+
+
+def test_a_memory_of_few_messages_is_set_without_an_accent() -> None:
+    plan = planned(HARBOUR, "q recuerde solo los ultimos 5 mensajes")
+    assert [(one.param, one.value) for one in plan.values] == [("k", 5)]

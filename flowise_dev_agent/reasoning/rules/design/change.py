@@ -42,6 +42,7 @@ _QUOTES = "\"“”„«»「」' "
 _LONGEST_NAME = 100
 #: How alike a misspelt word is, and how many characters away its number.
 _ALIKE, _NEAR = 0.85, 25
+_TITLE_WORD = re.compile(r"[^\W\d_]{3,}")
 _CLAUSE_END = re.compile(r"[.;!?\n](?:\s|$)")
 _REPLY, _HUMAN, _AGENT = "directReplyAgentflow", "humanInputAgentflow", "agentAgentflow"
 #: What people call a node of a kind; the title alone names none of several.
@@ -188,6 +189,13 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
         # A title may be an everyday word, too: as it is written it is the title.
         exact = [one for one in named if request.labels.get(one.partition(".")[0], "") in wish]
         return {place: places[place] for place in exact or named or places if place not in denied}
+    # "The node that writes the mail" is "Write mail", "the one that drafts" the Drafter.
+    spoken = [word for word in set(_TITLE_WORD.findall(wish.casefold())) if any(mentions(wish, naming(word)))]
+    ids = dict.fromkeys(place.partition(".")[0] for place in places)
+    titles = {id_: _TITLE_WORD.findall(name.casefold()) for id_ in ids for name in _own_names(request, id_)[1:]}
+    alike = [id_ for id_, own in titles.items() if own and all(any(akin(one, word) for word in spoken) for one in own)]
+    if len(alike) == 1:
+        return {place: schema for place, schema in places.items() if place.partition(".")[0] == alike[0]}
     ordinals = [match.group() for match in mentions(wish, pattern("inside", "ordinal"))]
     answers = [answer for question, answer in request.clarifications if question.endswith("?")]
     # The one that is named first is meant: "the second model, leave the first alone".
@@ -263,15 +271,11 @@ def _prompts(
 
 
 def _named_places(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World) -> list[str]:
-    named = _meant(request, places, wish, world)
-    if len(named) < len(places):
-        return list(named)
-    # "The one that drafts" is the Drafter, "the agent" the only one.
-    said = [word.casefold() for word in re.findall(r"[^\W\d_]{4,}", wish)]
-    titles = {place: _own_names(request, place.partition(".")[0])[1:] for place in places}
-    alike = [place for place, own in titles.items() if any(akin(name.casefold(), w) for name in own for w in said)]
-    agents = [place for place in titles if request.existing.get(place.partition(".")[0]) == _AGENT]
-    return alike if len(alike) == 1 else agents if len(agents) == 1 and words("an_agent").search(wish) else []
+    named = list(_meant(request, places, wish, world))
+    # "The agent" is the only one.
+    agents = [place for place in places if request.existing.get(place.partition(".")[0]) == _AGENT]
+    only = agents if len(agents) == 1 and words("an_agent").search(wish) else []
+    return named if len(named) < len(places) else only
 
 
 def _moved(

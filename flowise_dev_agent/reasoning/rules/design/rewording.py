@@ -104,8 +104,7 @@ def amendment(line: str, prompt: str, near: tuple[int, int] | None = None, *, ne
 
 def speaking(prompt: str, gone: Sequence[NodeSchema]) -> list[Amendment]:
     """The sentences of a prompt that speak of tools that go."""
-    names = {schema.name for schema in gone}
-    said = [looked_for for looked_for, means in table("tools") if names.intersection(means)]
+    said = [looked_for for looked_for, means in table("tools") if {one.name for one in gone}.intersection(means)]
     said += [re.compile(re.escape(schema.label), re.IGNORECASE) for schema in gone]
     return [Amendment(*match.span(), match.group(), "", certain=False) for match in sentences(prompt)
             if any(one.search(match.group()) for one in said)]  # fmt: skip

@@ -42,10 +42,9 @@ def without_remarks(text: str, spans: Sequence[Span]) -> tuple[str, list[str]]:
         apart = unit.opens or quote.lstrip()[:1] in ",;:–—" or text[: unit.start].rstrip()[-1:] in ",;:–—"
         vague = not (ruled or unit.opens or words("structure").search(quote))
         free = (built and (about or vague or _SUBJECT.match(quote))) or (told and about and bare)
-        follows = bool(free) and apart and not (part or begins)
-        spoken = plain[unit.start : unit.end], "" if wished else plain[unit.start :]
         # "Half of our members ..." is why, before or behind what is wished for.
-        follows |= unit.opens and bare and not (part or begins) and _SOME.match(quote) is not None
+        follows = not (part or begins) and ((free and apart) or (unit.opens and bare and _SOME.match(quote)))
+        spoken = plain[unit.start : unit.end], "" if wished else plain[unit.start :]
         if hangs or follows or _is_remark(*spoken, opens=unit.opens):
             remarks += [before] if before and text[before.start : before.end].strip(" ,") in wordset("ands") else []
             remarks.append(unit)
@@ -191,9 +190,8 @@ def _chosen(answer: str, line: str, several: Sequence[Amendment]) -> Amendment |
     if len(meant) == 1:
         return replace(meant[0], others=())
     # Another sentence is one about the same thing, but for what goes: an answer to something else gets into no prompt.
-    about = [
-        one for one in several if not line or rewording.relates(answer, f"{one.old}\n{'' if several[1:] else line}")
-    ]
+    said = "" if several[1:] else line
+    about = [one for one in several if not line or rewording.relates(answer, f"{one.old}\n{said}")]
     if len(about) != 1 or any(words(name).match(answer) for name in ("to_replace", "to_keep_both")):
         return None
     # "65 euros" says what changes in the sentence.

@@ -29,8 +29,7 @@ def planned(
     """The nodes as the plan lists them."""
     found: list[PlannedNode] = []
     for id_, schema in nodes.items():
-        other = "step" if schema.is_agentflow else "other"
-        key = _PURPOSES.get(schema.name) or _PURPOSES.get(schema.category, other)
+        key = _PURPOSES.get(schema.name) or _PURPOSES.get(schema.category, "step" if schema.is_agentflow else "other")
         purpose, label = world.say(f"purpose_{key}", label=schema.label), (labels or {}).get(id_, "")
         node = PlannedNode(node_id=id_, node_name=schema.name, purpose=purpose, existing=id_ in existing, label=label)
         found.append(node)
