@@ -133,6 +133,23 @@ def test_the_fields_of_an_answer_are_those_that_are_listed(wish: str, fields: di
     assert bool(plan.declined) == (fields is None)
 
 
+@pytest.mark.parametrize(
+    "fact", ["図面はPDFかDXFで。", "Drawings come as PDF or DXF.", "Logos bitte als PDF oder SVG."]
+)
+def test_a_file_that_people_send_is_no_source(fact: str) -> None:
+    _, plan = planned(f"A polite bot for our workshop. {fact}")
+    assert "pdfFile" not in {node.node_name for node in plan.nodes}
+    assert fact in str(plan.values)
+
+
+def test_a_salutation_and_a_remark_about_the_writer_are_not_in_the_prompt() -> None:
+    _, plan = planned("Dear Sir or Madam, our library needs a helper (I am 74 so please bear with me). No emojis.")
+    told = str(plan.values)
+    assert "Madam" not in told
+    assert "74" not in told
+    assert "No emojis" in told
+
+
 @pytest.mark.parametrize("version", ["1.21.4", "10.0.0.12", "2,5,7"])
 def test_a_version_number_is_a_fact(version: str) -> None:
     _, plan = planned(f"A friendly bot for our game club. The server runs version {version}.")
