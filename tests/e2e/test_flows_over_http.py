@@ -67,7 +67,8 @@ async def test_a_change_is_seen_before_it_is_written_on_the_draft_and_between_ve
     assert renamed["session_name"] == "Colder answers"
     summary = (await get(http, f"{path}/summary"))["summary"]
     assert summary.startswith("# Colder answers\n")
-    assert done["plan"]["contract"]["steps"] == ["Set `chatOpenAI_0.temperature` to `0.2`."]
+    (value,) = done["plan"]["contract"]["values"]
+    assert (value["node_id"], value["param"], str(value["value"])) == ("chatOpenAI_0", "temperature", "0.2")
     assert "## Approved plan\n\n### " in summary
     for part in ("## Requirement", "> Set the temperature", "```diff", "## Writes", "Promoted the draft", "## Tests"):
         assert part in summary
