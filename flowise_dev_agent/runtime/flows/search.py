@@ -9,7 +9,8 @@ from flowise_dev_agent.persistence.instance_flows import FlowRow, PageKey
 from flowise_dev_agent.runtime.flows.views import FlowFacts, FlowPage
 from flowise_dev_agent.runtime.sessions.views import ChatflowLink, decode_key, encode_key
 
-_KEPT_SECS: Final = 10.0
+#: What a person has just accepted is looked for at once.
+_KEPT_SECS: Final = 2.0
 
 
 class FlowSearch:
