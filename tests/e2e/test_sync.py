@@ -13,33 +13,16 @@ import yaml
 
 from flowise_dev_agent.devkit.flowise.account import credential_id
 from flowise_dev_agent.flowise import FlowiseClient
+from tests.e2e import test_create_over_http as create
 from tests.e2e.people import SharedService
 from tests.e2e.service import OWN_VARIABLES, ServiceProcess
 
 _ROOT = Path(__file__).resolve().parents[2]
 _KEY = credential_id("openAIApi")
 OPS: list[dict[str, Any]] = [
-    {"op_type": "AddNode", "node_name": "chatOpenAI", "node_id": "chatOpenAI_0", "params": {"modelName": "gpt-4o"}},
-    {
-        "op_type": "BindCredential",
-        "node_id": "chatOpenAI_0",
-        "credential_id": _KEY,
-        "credential_type": "openAIApi",
-    },
-    {"op_type": "AddNode", "node_name": "bufferMemory", "node_id": "bufferMemory_0"},
-    {"op_type": "AddNode", "node_name": "conversationChain", "node_id": "conversationChain_0"},
-    {
-        "op_type": "Connect",
-        "source_node_id": "chatOpenAI_0",
-        "target_node_id": "conversationChain_0",
-        "target_anchor": "model",
-    },
-    {
-        "op_type": "Connect",
-        "source_node_id": "bufferMemory_0",
-        "target_node_id": "conversationChain_0",
-        "target_anchor": "memory",
-    },
+    create.OPS[0],
+    {"op_type": "BindCredential", "node_id": "chatOpenAI_0", "credential_id": _KEY, "credential_type": "openAIApi"},
+    *create.OPS[1:],
 ]
 
 
