@@ -44,10 +44,13 @@ ONCE_WITH_SECRET: Final = Depends(_Once(secret=True))
 class OnceRoute(APIRoute):
     """A route that, with `ONCE` among its dependencies, is carried out once for each Idempotency-Key of an owner.
 
-    A request that failed is forgotten and may be sent again with its key; one that was broken off may be after a
-    while, since nobody knows how far it came. Raises
-    IdempotencyKeyReusedError for another request under the key, RequestInProgressError while the first goes on, and
-    AnswerNotKeptError where its answer held a secret.
+    A request that failed is forgotten and may be sent again with its key. Nobody knows how far a request came whose
+    process was lost: its key is free again after a while.
+
+    Raises:
+        IdempotencyKeyReusedError: another request has the key.
+        RequestInProgressError: the first request goes on.
+        AnswerNotKeptError: its answer held a secret.
     """
 
     def get_route_handler(self) -> _Handler:

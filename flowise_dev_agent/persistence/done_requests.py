@@ -8,6 +8,8 @@ from flowise_dev_agent.persistence.database import Database
 
 #: A request whose process was lost may be sent again after this time; no request takes longer.
 _LOST: Final[LiteralString] = "interval '15 min'"
+#: Requests under one key that fail one after the other while another one asks for it.
+_TRIES: Final = 5
 KEPT: Final[LiteralString] = "interval '1 day'"
 
 _CLAIM: Final[LiteralString] = f"""
@@ -39,7 +41,7 @@ class DoneRequests:
     async def claim(self, key: str, fingerprint: str) -> UUID | DoneRequest:
         """The claim of whoever is to carry the request out, or what became of it earlier."""
         values = {"key": key, "fingerprint": fingerprint, "claim": uuid4()}
-        while True:
+        for _ in range(_TRIES):
             if row := await self._database.fetch_one(_CLAIM, values):
                 return row["claim"]
             row = await self._database.fetch_one(
@@ -48,6 +50,7 @@ class DoneRequests:
             # Gone again: the other request has just failed.
             if row is not None:
                 return DoneRequest(**row)
+        return DoneRequest(fingerprint, status=None, body=None, location=None)
 
     async def finish(self, claim: UUID, *, status: int, body: bytes | None, location: str | None) -> None:
         """Keep the answer of a request."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import httpx2
@@ -10,7 +10,7 @@ import pytest
 
 from flowise_dev_agent.api.app import create_app
 from flowise_dev_agent.caller import serving
-from flowise_dev_agent.persistence import Database, DoneRequests, Queue, Retention, Sessions
+from flowise_dev_agent.persistence import Database, DoneRequest, DoneRequests, Queue, Retention, Sessions
 from flowise_dev_agent.settings import RetentionSettings, Settings
 from tests.fixtures.database import stored_text, superuser
 from tests.integration.api.test_keys import SHARED, Keys, service
@@ -161,3 +161,16 @@ async def test_a_lost_request_is_taken_over_and_an_old_answer_is_forgotten(
     await age("25 h")
     kept = Retention(database, Sessions(database, Queue(database_dsn)), RetentionSettings())
     assert (await kept.pass_once())["requests"] == 1
+
+
+async def test_a_key_whose_requests_fail_all_the_time_is_not_waited_for_without_end() -> None:
+    asked: list[str] = []
+
+    class Empty:
+        async def fetch_one(self, query: str, _: Any) -> None:
+            asked.append(query)
+
+    found = await DoneRequests(cast("Database", Empty())).claim("a", "ab" * 32)
+    assert isinstance(found, DoneRequest)
+    assert found.status is None
+    assert len(asked) == 10
