@@ -1,6 +1,6 @@
 """Calls about artifacts: what the steps of sessions left, by session, plan, milestone, decision and pattern."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 from uuid import UUID
 
 from flowise_dev_agent.client.transport import Http
@@ -10,54 +10,37 @@ if TYPE_CHECKING:
     from flowise_dev_agent.contracts.node_artifacts import ArtifactDetail, ArtifactPage
 
 
-class ArtifactCalls(Http):
-    """What a client can read of them. `run` and `node` let only those of a run and of a node of the graph through; a
-    page is newest first."""
+class Which(TypedDict, total=False):
+    """Only those of a node of the graph and of a run; a page of at most `limit` (50) after `offset`."""
 
-    async def artifacts(
-        self,
-        session_id: UUID,
-        *,
-        kind: str | None = None,
-        node: str | None = None,
-        run: UUID | None = None,
-        limit: int = 50,
-        offset: int = 0,
-    ) -> "ArtifactPage":
+    node: str | None
+    run: UUID | None
+    limit: int
+    offset: int
+
+
+class ArtifactCalls(Http):
+    """What a client can read of them; a page is newest first."""
+
+    async def artifacts(self, session_id: UUID, *, kind: str | None = None, **which: Unpack[Which]) -> "ArtifactPage":
         """What the steps of a session left."""
-        return await self._page(f"/sessions/{session_id}/artifacts", run, node, limit, offset, kind=kind)
+        return await self._page(f"/sessions/{session_id}/artifacts", which, kind=kind)
 
     async def artifact(self, session_id: UUID, artifact_id: UUID) -> "ArtifactDetail":
         """One of them."""
         return await self._one(f"/sessions/{session_id}/artifacts/{artifact_id}")
 
-    async def plan_artifacts(
-        self,
-        session_id: UUID,
-        *,
-        node: str | None = None,
-        run: UUID | None = None,
-        limit: int = 50,
-        offset: int = 0,
-    ) -> "ArtifactPage":
+    async def plan_artifacts(self, session_id: UUID, **which: Unpack[Which]) -> "ArtifactPage":
         """How the plan of a session came about."""
-        return await self._page(f"/plans/{session_id}/artifacts", run, node, limit, offset)
+        return await self._page(f"/plans/{session_id}/artifacts", which)
 
     async def plan_artifact(self, session_id: UUID, artifact_id: UUID) -> "ArtifactDetail":
         """One of them."""
         return await self._one(f"/plans/{session_id}/artifacts/{artifact_id}")
 
-    async def milestone_artifacts(
-        self,
-        session_id: UUID,
-        *,
-        node: str | None = None,
-        run: UUID | None = None,
-        limit: int = 50,
-        offset: int = 0,
-    ) -> "ArtifactPage":
+    async def milestone_artifacts(self, session_id: UUID, **which: Unpack[Which]) -> "ArtifactPage":
         """The phases, iterations and the acceptance of a session."""
-        return await self._page(f"/milestones/{session_id}/artifacts", run, node, limit, offset)
+        return await self._page(f"/milestones/{session_id}/artifacts", which)
 
     async def milestone_artifact(self, session_id: UUID, artifact_id: UUID) -> "ArtifactDetail":
         """One of them."""
@@ -67,37 +50,31 @@ class ArtifactCalls(Http):
         self, session_id: UUID, node: str, *, run: UUID | None = None, limit: int = 50, offset: int = 0
     ) -> "ArtifactPage":
         """Where a session went on from a node of the graph, and why."""
-        return await self._page(f"/flowcharts/{session_id}/nodes/{node}/decision-artifacts", run, None, limit, offset)
+        return await self._page(
+            f"/flowcharts/{session_id}/nodes/{node}/decision-artifacts", {"run": run, "limit": limit, "offset": offset}
+        )
 
     async def decision_artifact(self, session_id: UUID, node: str, artifact_id: UUID) -> "ArtifactDetail":
         """One of them."""
         return await self._one(f"/flowcharts/{session_id}/nodes/{node}/decision-artifacts/{artifact_id}")
 
     async def memory_artifacts(
-        self,
-        memory_id: int,
-        *,
-        session_id: UUID | None = None,
-        node: str | None = None,
-        run: UUID | None = None,
-        limit: int = 50,
-        offset: int = 0,
+        self, memory_id: int, *, session_id: UUID | None = None, **which: Unpack[Which]
     ) -> "ArtifactPage":
         """When a pattern was kept and used."""
-        return await self._page(f"/memories/{memory_id}/artifacts", run, node, limit, offset, flowchart_id=session_id)
+        return await self._page(f"/memories/{memory_id}/artifacts", which, flowchart_id=session_id)
 
     async def memory_artifact(self, memory_id: int, artifact_id: UUID) -> "ArtifactDetail":
         """One of them."""
         return await self._one(f"/memories/{memory_id}/artifacts/{artifact_id}")
 
-    async def _page(
-        self, path: str, run: UUID | None, node: str | None, limit: int, offset: int, **which: object
-    ) -> "ArtifactPage":
+    async def _page(self, path: str, which: Which, **more: object) -> "ArtifactPage":
         from flowise_dev_agent.contracts.node_artifacts import ArtifactPage
 
-        which |= {"flowchart_run_id": run, "flowchart_node_id": node}
-        params = {name: str(value) for name, value in which.items() if value is not None}
-        return await self._get(ArtifactPage, path, **params, limit=limit, offset=offset)
+        more |= {"flowchart_run_id": which.get("run"), "flowchart_node_id": which.get("node")}
+        params = {name: str(value) for name, value in more.items() if value is not None}
+        page = {"limit": which.get("limit", 50), "offset": which.get("offset", 0)}
+        return await self._get(ArtifactPage, path, **params, **page)
 
     async def _one(self, path: str) -> "ArtifactDetail":
         from flowise_dev_agent.contracts.node_artifacts import ArtifactDetail
