@@ -86,7 +86,7 @@ export function QuestionCard({ session, question, onMine }: Props) {
         {!told && <p>{t(question.message)}</p>}
         {!mayDecide && (
           <p className="note warn">
-            {t("You may ask for changes here. To approve, somebody with the right “approve” opens this page.")}
+            {t("You can ask for changes here. Approving needs somebody with the right “approve”.")}
           </p>
         )}
       </div>

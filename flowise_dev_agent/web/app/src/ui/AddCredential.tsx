@@ -26,7 +26,7 @@ export function AddCredential({ type, instance, onCreated }: Props) {
     <div className="stack tight">
       <div>
         <button ref={opener} type="button" className="button" onClick={() => setOpen(true)}>
-          {type ? `Add a credential for ${type}` : "Add a credential"}
+          {type ? t("Add a credential for {{type}}", { type }) : t("Add a credential")}
         </button>
       </div>
       <p role="status">
@@ -154,7 +154,7 @@ function CredentialForm({ type, instance, onCancel, onCreated }: FormProps) {
       <ErrorNote error={create.error} />
       <div className="actions">
         <button type="submit" className="button primary" disabled={fields.length === 0 || create.isPending}>
-          {create.isPending ? "Sending…" : "Store in Flowise"}
+          {create.isPending ? t("Sending…") : t("Store in Flowise")}
         </button>
         <button type="button" className="button" onClick={onCancel}>
           {t("Cancel")}
