@@ -23,7 +23,7 @@ from flowise_dev_agent.reasoning.contracts import (
 from flowise_dev_agent.reasoning.engines import engine_for
 from flowise_dev_agent.reasoning.llm import LlmReasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
-from flowise_dev_agent.reasoning.rules.process import RulesProcess
+from flowise_dev_agent.reasoning.rules_process import RulesProcess
 from flowise_dev_agent.settings import Phase, ReasoningSettings
 
 T = TypeVar("T")

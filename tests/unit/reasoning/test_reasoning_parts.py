@@ -30,8 +30,8 @@ from flowise_dev_agent.reasoning.rules.design.details import find_fields, read_q
 from flowise_dev_agent.reasoning.rules.design.providers import chat_provider, embeddings_provider, model_id
 from flowise_dev_agent.reasoning.rules.design.reading import read
 from flowise_dev_agent.reasoning.rules.language.text import Scan, detect_language
-from flowise_dev_agent.reasoning.rules.process import RulesProcess
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+from flowise_dev_agent.reasoning.rules_process import RulesProcess
 from flowise_dev_agent.reasoning.skills import PACKAGED, Skills
 
 

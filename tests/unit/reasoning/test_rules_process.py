@@ -5,24 +5,26 @@ import os
 import signal
 import threading
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
 from flowise_dev_agent.errors import ModelOutputError, ModelUnavailableError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import Finding
+from flowise_dev_agent.reasoning import rules_process
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlannedNode, PlanRequest
-from flowise_dev_agent.reasoning.rules.process import RulesProcess, squeezed
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+from flowise_dev_agent.reasoning.rules_process import RulesProcess, squeezed
 
 WISH = ClassifyRequest(requirement="Build a support chatbot with memory")
 
 
 @pytest.fixture
 async def rules() -> AsyncIterator[RulesProcess]:
-    process = RulesProcess()
-    yield process
-    await process.aclose()
+    made = RulesProcess()
+    yield made
+    await made.aclose()
 
 
 def pid_of(rules: RulesProcess) -> int:
@@ -112,3 +114,27 @@ async def test_p86_a_requirement_of_blanks_is_read_at_once(rules: RulesProcess) 
 
 def test_squeezing_keeps_words_and_paragraphs() -> None:
     assert squeezed("a  \t b\n\n\n \nc\n d") == "a b\n\nc\n d"
+
+
+async def test_a_catalogue_crosses_once_to_each_process(
+    rules: RulesProcess, catalogue: NodeStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crossed: list[NodeStore | None] = []
+    exchanged = rules_process._exchanged
+    monkeypatch.setattr(
+        rules_process,
+        "_exchanged",
+        lambda pipe, message: (crossed.append(message.catalogue), exchanged(pipe, message))[1],
+    )
+    request = PlanRequest(requirement=WISH.requirement, intent=(await rules.classify(WISH)).value, nodes=catalogue)
+    plan = (await rules.plan(request)).value
+    assert (await rules.plan(request)).value == plan
+    assert crossed == [None, catalogue, None]
+    # More than the process keeps, then one that it has forgotten.
+    others = [catalogue.with_repaired({}) for _ in range(rules_process._MOST_CATALOGUES)]
+    for other in [*others, catalogue]:
+        assert (await rules.plan(replace(request, nodes=other))).value == plan
+    assert crossed[3:] == [*others, catalogue]
+    await rules.aclose()
+    assert (await rules.plan(request)).value == plan
+    assert crossed[-1] is catalogue

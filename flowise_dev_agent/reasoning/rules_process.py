@@ -2,7 +2,8 @@
 
 Requirements are hostile text and the rules are hundreds of regular expressions: a text on which one of them spins must
 cost its session an answer, and no worker more than that. The process starts at the first use, serves one request at a
-time, and is replaced after it was ended. The rules themselves are imported where they run.
+time, and is replaced after it was ended. A catalogue of node types is much larger than all else and crosses once. The
+rules themselves are imported where they run.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from socket import socketpair
 from typing import Any, Final, Literal
@@ -35,6 +36,44 @@ _SUGGEST_CHARS: Final = 2_000
 
 #: How many catalogues the process keeps with what it made of them: those of the instances in use.
 _MOST_CATALOGUES: Final = 4
+_NO_CATALOGUE: Final = NodeStore({}, "", fingerprint="")
+
+
+@dataclass(frozen=True)
+class _Message:
+    """A question to the process. The catalogue is left out of the request: the process has it under a number, or gets
+    it with this message."""
+
+    question: Question
+    request: Request
+    number: int | None = None
+    catalogue: NodeStore | None = None
+
+
+class _Catalogues:
+    """The catalogues of one process by number, the latest ones: the same at both ends."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, NodeStore] = {}
+        self._next = 0
+
+    def number_of(self, catalogue: NodeStore) -> tuple[int, bool]:
+        """The number of a catalogue, and whether it is new."""
+        for number, known in self._known.items():
+            if known is catalogue:
+                return number, False
+        self._next += 1
+        self.keep(self._next, catalogue)
+        return self._next, True
+
+    def keep(self, number: int, catalogue: NodeStore) -> None:
+        """Keep a catalogue, and forget the oldest one of too many."""
+        self._known[number] = catalogue
+        if len(self._known) > _MOST_CATALOGUES:
+            del self._known[next(iter(self._known))]
+
+    def __getitem__(self, number: int) -> NodeStore:
+        return self._known[number]
 
 
 class RulesProcess(Reasoner):
@@ -45,6 +84,7 @@ class RulesProcess(Reasoner):
         self._turn = asyncio.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
+        self._catalogues = _Catalogues()
 
     async def classify(self, request: contracts.ClassifyRequest) -> contracts.Reasoned[contracts.Intent]:
         return await self._ask("classify", request)
@@ -71,11 +111,12 @@ class RulesProcess(Reasoner):
         # What belongs to a model stays here: a sink for its words, its budget, its tools, checks of its answer.
         sent = replace(_readable(request), on_delta=None, budget=None, tools=None)
         if isinstance(sent, contracts.PlanRequest):
-            sent = replace(sent, review=None)
+            # The rules look through the whole catalogue.
+            sent = replace(sent, review=None, candidates=(), templates=())
         async with self._turn:
             try:
                 async with asyncio.timeout(self._deadline):
-                    answer = await asyncio.to_thread(_exchanged, self._started(), (question, sent))
+                    answer = await asyncio.to_thread(_exchanged, self._started(), self._message(question, sent))
             except TimeoutError:
                 await self._end()
                 raise ModelOutputError(
@@ -106,7 +147,15 @@ class RulesProcess(Reasoner):
                 command, stdin=subprocess.DEVNULL, pass_fds=inherited, start_new_session=True
             )
             theirs.close()
+            self._catalogues = _Catalogues()
         return self._pipe
+
+    def _message(self, question: Question, request: Request) -> _Message:
+        if not isinstance(request, contracts.PlanRequest | contracts.PatchRequest):
+            return _Message(question, request)
+        number, is_new = self._catalogues.number_of(request.nodes)
+        sent = replace(request, nodes=_NO_CATALOGUE)
+        return _Message(question, sent, number, request.nodes if is_new else None)
 
     async def _end(self) -> None:
         # The pipe closes with its last user: a thread may still be reading from it.
@@ -116,7 +165,7 @@ class RulesProcess(Reasoner):
             await asyncio.to_thread(process.wait)
 
 
-def _exchanged(pipe: Connection, message: tuple[Question, Request]) -> Any:
+def _exchanged(pipe: Connection, message: _Message) -> Any:
     pipe.send(message)
     return pipe.recv()
 
@@ -140,21 +189,22 @@ def serve(pipe: Connection) -> None:
     """Answer requests until there are no more."""
     from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
-    rules, known = DeterministicReasoner(), dict[tuple[str, ...], NodeStore]()
-    while True:
-        try:
-            question, request = pipe.recv()
-        except EOFError:
-            return
-        if isinstance(request, contracts.PlanRequest | contracts.PatchRequest):
-            key = (request.nodes.fingerprint, *request.nodes.repaired)
-            request = replace(request, nodes=known.setdefault(key, request.nodes))
-            if len(known) > _MOST_CATALOGUES:
-                del known[next(iter(known))]
-        try:
-            answer = asyncio.run(getattr(rules, question)(request))
-        except ModelOutputError as error:
-            answer = error
-        except Exception:  # noqa: BLE001 - reported to the service, which logs it
-            answer = RuntimeError(f"The rules failed:\n{traceback.format_exc()}")
-        pipe.send(answer)
+    rules, catalogues = DeterministicReasoner(), _Catalogues()
+    with asyncio.Runner() as runner:
+        while True:
+            try:
+                message: _Message = pipe.recv()
+            except EOFError:
+                return
+            if message.number is not None and message.catalogue is not None:
+                catalogues.keep(message.number, message.catalogue)
+            request = message.request
+            if message.number is not None and isinstance(request, contracts.PlanRequest | contracts.PatchRequest):
+                request = replace(request, nodes=catalogues[message.number])
+            try:
+                answer = runner.run(getattr(rules, message.question)(request))
+            except ModelOutputError as error:
+                answer = error
+            except Exception:  # noqa: BLE001 - reported to the service, which logs it
+                answer = RuntimeError(f"The rules failed:\n{traceback.format_exc()}")
+            pipe.send(answer)
