@@ -1,15 +1,15 @@
 """The wiring of the 18 nodes; what they do is in `nodes/`, where they lead in `routing.py`."""
 
-from collections.abc import Awaitable, Callable, Hashable, Sequence, Set
+from collections.abc import Awaitable, Callable, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
+from langgraph.types import Command
 
 from flowise_dev_agent.agent import routing
 from flowise_dev_agent.agent.context import AgentContext
@@ -19,7 +19,7 @@ from flowise_dev_agent.agent.emit import NODE_PHASES, artifact_event
 from flowise_dev_agent.agent.node_artifacts import artifacts_of, artifacts_of_decision
 from flowise_dev_agent.agent.nodes import apply, check, intent, patch, plan, review, target
 from flowise_dev_agent.agent.phases import measured
-from flowise_dev_agent.agent.state import AgentState, Update, channel_writes
+from flowise_dev_agent.agent.state import AgentState, Update, changed, channel_writes
 from flowise_dev_agent.contracts.events import Candidate, DecisionData, NodeEvent
 
 #: Seconds a node may run: 1 + 5 tries of a 180 s model call would be the longest; predictions take less.
@@ -74,13 +74,12 @@ def build_graph(
     builder = StateGraph(AgentState, context_schema=AgentContext)
     builder.set_node_defaults(timeout=NODE_TIMEOUT)
     for name, node in nodes.items():
-        builder.add_node(name, _stored(name, node))
+        router, destinations = routing.ROUTERS.get(name, (None, ()))
+        ends = tuple(END if to == routing.END else to for to in destinations) or None
+        builder.add_node(name, _stored(name, node, router), destinations=ends)
     builder.add_edge(START, "classify_intent")
     for source, destination in routing.EDGES:
         builder.add_edge(source, destination)
-    for source, (router, destinations) in routing.ROUTERS.items():
-        candidates: dict[Hashable, str] = {name: END if name == routing.END else name for name in destinations}
-        builder.add_conditional_edges(source, _recorded(source, router), candidates)
     return builder.compile(checkpointer=checkpointer)
 
 
@@ -89,48 +88,45 @@ def can_wait(ended: Set[str], following: Set[str]) -> bool:
     return bool(following) and (ended <= _REPEATABLE or following <= _ASKING) and not following & _EFFECTIVE
 
 
-def _stored(name: str, node: Node) -> Callable[..., Awaitable[dict[str, Any]]]:
+def _stored(
+    name: str, node: Node, router: routing.Router | None
+) -> Callable[..., Awaitable[dict[str, Any] | Command[str]]]:
     """The node as LangGraph runs it, held to `context_edges`: what it changes becomes the JSON of the channels, and
-    artifacts."""
+    artifacts. Its router says at once where it goes from there, and tells the run's stream why.
+
+    As a conditional edge the router would cost another reading of the whole state.
+    """
     gets_files = CONTEXT[name].files
 
-    async def run(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+    async def run(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any] | Command[str]:
         if not gets_files and runtime.context.files is not None:
             runtime = runtime.override(context=replace(runtime.context, files=None))
         update = await node(state, runtime)
         if foreign := undeclared(name, update):
             raise LookupError(f"{name} may not write {', '.join(sorted(foreign))}.")
-        for artifact in artifacts_of(name, state, update, runtime.context.session_id):
+        after = changed(state, update)
+        for artifact in artifacts_of(name, state, after, update, runtime.context.session_id):
             runtime.stream_writer(artifact_event(name, artifact))
-        return channel_writes(state, update)
+        writes = channel_writes(state, after, update)
+        if router is None:
+            return writes
+        decision = router(after)
+        runtime.stream_writer(_decision_event(name, decision))
+        for artifact in artifacts_of_decision(name, decision, after):
+            runtime.stream_writer(artifact_event(name, artifact))
+        return Command(update=writes, goto=END if decision.to == routing.END else decision.to)
 
     return run
 
 
-def _recorded(source: str, router: routing.Router) -> Callable[[AgentState], Awaitable[str]]:
-    """The router as a conditional edge that tells the run's stream why it went where it went.
-
-    Async, since LangGraph hands other functions to a thread.
-    """
-
-    async def edge(state: AgentState) -> str:
-        decision = router(state)
-        write = get_stream_writer()
-        write(
-            NodeEvent(
-                node=source,
-                phase=NODE_PHASES[source],
-                summary=f"{source} → {decision.to}: {decision.why}",
-                data=DecisionData(
-                    taken=decision.to,
-                    why=decision.why,
-                    candidates=[Candidate(**vars(candidate)) for candidate in decision.candidates],
-                ),
-            )
-        )
-        for artifact in artifacts_of_decision(source, decision, state):
-            write(artifact_event(source, artifact))
-        return decision.to
-
-    edge.__name__ = router.__name__
-    return edge
+def _decision_event(source: str, decision: routing.Decision) -> NodeEvent:
+    return NodeEvent(
+        node=source,
+        phase=NODE_PHASES[source],
+        summary=f"{source} → {decision.to}: {decision.why}",
+        data=DecisionData(
+            taken=decision.to,
+            why=decision.why,
+            candidates=[Candidate(**vars(candidate)) for candidate in decision.candidates],
+        ),
+    )

@@ -10,7 +10,7 @@ from typing import Final
 from flowise_dev_agent.agent.emit import NODE_PHASES
 from flowise_dev_agent.agent.plan_outline import change_of, outline, store
 from flowise_dev_agent.agent.routing import EDGES, END, Decision
-from flowise_dev_agent.agent.state import AgentState, Part, Update
+from flowise_dev_agent.agent.state import AgentState, Update
 from flowise_dev_agent.contracts.node_artifacts import (
     DecisionPayload,
     Evaluation,
@@ -33,19 +33,10 @@ _ASKING: Final = frozenset({"hitl_plan_v2", "hitl_review_v2"})
 _FIXED: Final = dict(EDGES)
 
 
-def changed(state: AgentState, update: Update) -> AgentState:
-    """The state with an update, as far as artifacts follow from it."""
-    values = {
-        name: getattr(state, name).changed_by(value) if isinstance(value, Part) else value
-        for name, value in update.items()
-        if name not in ("artifacts", "facts", "debug")
-    }
-    return state.model_copy(update=values)
-
-
-def artifacts_of(node: str, before: AgentState, update: Update, session_id: str) -> Iterator[NodeArtifact]:
+def artifacts_of(
+    node: str, before: AgentState, after: AgentState, update: Update, session_id: str
+) -> Iterator[NodeArtifact]:
     """What a node's update leaves."""
-    after = changed(before, update)
     if _OF_PLANS & update.keys():
         yield from _plan(node, before, after, session_id)
     if after.iteration != before.iteration:

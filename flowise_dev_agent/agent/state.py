@@ -8,7 +8,7 @@ that a person may edit at any time (name, labels) are in the `sessions` row, nev
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypedDict
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypedDict, cast
 
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
@@ -319,6 +319,10 @@ def merge_domains(current: DomainValues, change: DomainValues) -> DomainValues:
     return current | {domain: {**current.get(domain, {}), **values} for domain, values in change.items()}
 
 
+#: The parts that hold such.
+_MERGED: Final = frozenset({"artifacts", "facts", "debug"})
+
+
 class AgentState(Part):
     """Everything that a session knows."""
 
@@ -405,15 +409,24 @@ def initial_state(request: Mapping[str, Any]) -> dict[str, Any]:
     return state.model_dump(mode="json", include={"version", *state.model_fields_set})
 
 
-def channel_writes(state: AgentState, update: Update) -> dict[str, Any]:
-    """The channels that an update changes, as the JSON that checkpoints hold."""
-    writes: dict[str, Any] = {}
+def changed(state: AgentState, update: Update) -> AgentState:
+    """The state with an update."""
+    values: dict[str, Any] = {}
     for name, value in update.items():
         current: Any = getattr(state, name)
         if isinstance(value, Part):
-            changed = current.changed_by(value)
-            if changed != current:
-                writes[name] = Kept(changed.model_dump(mode="json"))
-        elif value != current:
-            writes[name] = value
+            value = current.changed_by(value)
+        elif name in _MERGED:
+            value = merge_domains(current, cast("DomainValues", value))
+        values[name] = value
+    return state.model_copy(update=values)
+
+
+def channel_writes(state: AgentState, after: AgentState, update: Update) -> dict[str, Any]:
+    """The channels that an update of `state` to `after` changes, as the JSON that checkpoints hold."""
+    writes: dict[str, Any] = {}
+    for name, value in update.items():
+        current, now = getattr(state, name), getattr(after, name)
+        if now != current:
+            writes[name] = Kept(now.model_dump(mode="json")) if isinstance(now, Part) else value
     return writes

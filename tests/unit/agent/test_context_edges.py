@@ -57,7 +57,7 @@ async def test_a_node_that_writes_what_it_may_not_is_stopped() -> None:
 
     assert undeclared("validate", ["check", "budget", "plan"]) == {"plan"}
     with pytest.raises(LookupError, match="validate may not write patch, plan"):
-        await _stored("validate", node)(AgentState(), RuntimeDouble())
+        await _stored("validate", node, None)(AgentState(), RuntimeDouble())
 
 
 @pytest.mark.parametrize("name", CONTEXT)
@@ -68,7 +68,7 @@ async def test_only_the_nodes_of_the_table_get_the_files(name: str) -> None:
         seen.append(runtime.context.files)
         return {}
 
-    await _stored(name, node)(AgentState(), RuntimeDouble())
+    await _stored(name, node, None)(AgentState(), RuntimeDouble())
 
     assert [one is not None for one in seen] == [CONTEXT[name].files]
 
@@ -95,7 +95,7 @@ async def test_nodes_read_only_what_the_table_says(monkeypatch: pytest.MonkeyPat
             reads[node].add(name)
         return read(self, name)
 
-    def watched(name: str, node: Any) -> Any:
+    def watched(name: str, node: Any, router: Any) -> Any:
         async def run(state: AgentState, runtime: Any, **more: Any) -> Update:
             token = running.set(name)
             try:
@@ -103,7 +103,7 @@ async def test_nodes_read_only_what_the_table_says(monkeypatch: pytest.MonkeyPat
             finally:
                 running.reset(token)
 
-        return stored(name, run)
+        return stored(name, run, router)
 
     monkeypatch.setattr(AgentState, "__getattribute__", noted)
     monkeypatch.setattr(graph, "_stored", watched)

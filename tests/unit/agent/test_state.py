@@ -12,6 +12,7 @@ from flowise_dev_agent.agent.state import (
     PlanState,
     Update,
     WriteState,
+    changed,
     channel_writes,
     initial_state,
 )
@@ -20,15 +21,19 @@ from tests.unit.agent.rig import OPENAI, Bench
 from tests.unit.agent.test_graph import credentials, ops
 
 
+def written(state: AgentState, update: Update) -> dict[str, Any]:
+    return channel_writes(state, changed(state, update), update)
+
+
 def test_an_update_changes_the_fields_that_it_sets_and_no_others() -> None:
     state = AgentState(plan=PlanState(feedback="colder", notes=["n"]), credentials=CredentialState(chosen={"a": "1"}))
     update: Update = {"plan": PlanState(approved=True, feedback=None), "credentials": CredentialState(missing=[])}
 
-    writes = channel_writes(state, update)
+    writes = written(state, update)
 
     assert set(writes) == {"plan"}
-    changed = AgentState.model_validate({**state.model_dump(mode="json"), **writes}).plan
-    assert (changed.approved, changed.feedback, changed.notes) == (True, None, ["n"])
+    plan = AgentState.model_validate({**state.model_dump(mode="json"), **writes}).plan
+    assert (plan.approved, plan.feedback, plan.notes) == (True, None, ["n"])
 
 
 def test_what_does_not_change_is_not_written() -> None:
@@ -36,8 +41,8 @@ def test_what_does_not_change_is_not_written() -> None:
 
     same: Update = {"write": WriteState(stage=Stage.APPLY), "answer": state.answer, "iteration": 1}
 
-    assert channel_writes(state, same) == {}
-    assert channel_writes(state, {"answer": None, "iteration": 2}) == {"answer": None, "iteration": 2}
+    assert written(state, same) == {}
+    assert written(state, {"answer": None, "iteration": 2}) == {"answer": None, "iteration": 2}
 
 
 def test_a_new_session_holds_its_request_and_nothing_else() -> None:
@@ -50,8 +55,17 @@ def test_a_new_session_holds_its_request_and_nothing_else() -> None:
     assert (state.request.requirement, state.tests.questions, state.budget.ceilings.usd) == ("a bot", ["Hi?"], 1)
 
 
+def test_what_domains_keep_is_merged_in_the_state_and_written_as_it_came() -> None:
+    state = AgentState(facts={"flowise": {"a": 1}})
+    update: Update = {"facts": {"flowise": {"b": 2}}}
+
+    assert changed(state, update).facts == {"flowise": {"a": 1, "b": 2}}
+    assert written(state, update) == {"facts": {"flowise": {"b": 2}}}
+    assert written(state, {"facts": {"flowise": {"a": 1}}}) == {}
+
+
 def test_ops_in_the_state_keep_their_type_and_their_defaults() -> None:
-    writes = channel_writes(AgentState(), {"write": WriteState(applied_ops=[AddNode(node_name="a", node_id="a_0")])})
+    writes = written(AgentState(), {"write": WriteState(applied_ops=[AddNode(node_name="a", node_id="a_0")])})
     op = {"op_type": "AddNode", "node_name": "a", "node_id": "a_0", "label": None, "description": None, "params": {}}
     assert writes["write"]["applied_ops"] == [op]
 
