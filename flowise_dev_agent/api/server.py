@@ -22,6 +22,8 @@ from flowise_dev_agent.settings import ServerSettings
 _GRACEFUL_SECS = 8
 #: How long a client may take to send the request line and the headers.
 HEADER_SECS = 15.0
+#: The header `Date` is renewed so often.
+_TICK_SECS = 1.0
 
 
 def bind(server: ServerSettings) -> socket.socket:
@@ -148,12 +150,20 @@ class Server(uvicorn.Server):
         )
         super().__init__(config)
         self._app = app
+        self._stopped = asyncio.Event()
 
     def stop(self) -> None:
         """Begin to drain, as SIGTERM does. Call it from the server's own loop."""
         self._app.state.stopping = True
         self._app.state.engine.end_streams()
         self.should_exit = True
+        self._stopped.set()
+
+    async def main_loop(self) -> None:
+        """As the base class, which looks ten times a second whether it has to stop."""
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopped.wait(), _TICK_SECS)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:

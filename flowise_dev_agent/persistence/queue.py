@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Self
@@ -10,6 +11,7 @@ from uuid import UUID
 from procrastinate import App, PsycopgConnector
 from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
+from procrastinate.manager import JobManager
 from psycopg import AsyncConnection
 from psycopg_pool import AsyncConnectionPool
 
@@ -32,6 +34,8 @@ _ISOLATED: Final = "isolated"
 _END_SECS: Final = 0.2
 #: procrastinate's own notice of a job, on the channel of a queue.
 _WAKE: Final = "SELECT pg_notify('procrastinate_queue_v1#' || %(queue)s, %(payload)s)"
+#: The heartbeats of several workers of the queue.
+_HEARTBEATS: Final = "SELECT procrastinate_update_heartbeat_v1(id) FROM unnest(%(ids)s::bigint[]) AS id"
 #: What `Queue.defer_run` does, as an expression of a larger statement with the parameter `run`: the id of the new job.
 DEFER_RUN: Final = f"""
     unnest(procrastinate_defer_jobs_v1(ARRAY[ROW(
@@ -40,13 +44,34 @@ DEFER_RUN: Final = f"""
 """
 
 
+class _Jobs(JobManager):
+    """Says of all consumers of this process in one statement that they live; each has to say so itself, too."""
+
+    def __init__(self, connector: PsycopgConnector, heartbeat_secs: float) -> None:
+        super().__init__(connector)
+        self._interval = heartbeat_secs
+        #: When each consumer last called.
+        self._called: dict[int, float] = {}
+        self._told: tuple[float, frozenset[int]] = (float("-inf"), frozenset())
+
+    async def update_heartbeat(self, worker_id: int) -> None:
+        now = time.monotonic()
+        self._called[worker_id] = now
+        told_at, told = self._told
+        if worker_id in told and now - told_at < self._interval / 2:
+            return
+        self._called = {id_: at for id_, at in self._called.items() if now - at < 2 * self._interval}
+        await self.connector.execute_query_async(_HEARTBEATS, ids=list(self._called))
+        self._told = now, frozenset(self._called)
+
+
 class Queue:
     """The queue's app object. `dsn` must reach Postgres directly (LISTEN does not pass a transaction pooler).
 
-    Tasks are registered by the runtime; deferring needs none of them.
+    Tasks are registered by the runtime; deferring needs none of them. `heartbeat_secs` is the consumers' interval.
     """
 
-    def __init__(self, dsn: str) -> None:
+    def __init__(self, dsn: str, *, heartbeat_secs: float = 2.0) -> None:
         # A separate pool. With `autocommit` among its kwargs procrastinate's listener would die silently.
         connector = PsycopgConnector(
             conninfo=dsn,
@@ -60,6 +85,7 @@ class Queue:
             name="flowise-dev-agent-queue",
         )
         self.app = App(connector=connector)
+        self.app.job_manager = _Jobs(connector, heartbeat_secs)
         self._wakers: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:

@@ -186,7 +186,7 @@ class Runtime:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(database)
             await stack.enter_async_context(connections.watching())
-            queue = Queue(direct_dsn)
+            queue = Queue(direct_dsn, heartbeat_secs=timings.heartbeat)
             outbox = Outbox(queue, lambda row: render(row, agent.chatflow_link, webhooks.base_url))
             sessions, runs = Sessions(database, queue, outbox.add), Runs(database, queue, outbox.add)
             events, deliveries = Events(database), Deliveries(database, queue)

@@ -195,3 +195,16 @@ async def test_the_port_of_a_worker_is_served_with_the_same_limits(engine: Engin
     app = create_worker_app(settings, cast(Any, engine))
     async with serving(app) as listener, httpx2.AsyncClient(base_url=url_of(listener)) as http:
         assert (await http.get("/live")).status_code == 200
+
+
+async def test_a_server_that_is_told_to_stop_does_so_before_it_looks_again(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_server, "_TICK_SECS", 3600.0)
+    running = Server(make_app())
+    serving = asyncio.create_task(running.main_loop())
+    await asyncio.sleep(0)
+    assert not serving.done()
+    running.stop()
+    async with asyncio.timeout(5):
+        await serving
