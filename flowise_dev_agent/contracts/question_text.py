@@ -13,22 +13,22 @@ from flowise_dev_agent.contracts.interrupts import (
     SelectTargetInterrupt,
 )
 from flowise_dev_agent.contracts.verdict import Trial
-from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.sanitize import clean_text, shortened
 
 _PLAN_CHARS: Final = 4_000
 _LINE_CHARS: Final = 300
 _MOST_LINES: Final = 30
 
 
-def question_text(interrupt: Interrupt) -> str:
-    """A question with what is needed to answer it."""
-    return "\n".join([interrupt.message, *_about(interrupt)])
+def question_text(interrupt: Interrupt, *, plan_chars: int | None = _PLAN_CHARS) -> str:
+    """A question with what is needed to answer it; with `plan_chars` None its plan is whole."""
+    return "\n".join([interrupt.message, *_about(interrupt, plan_chars)])
 
 
-def _about(interrupt: Interrupt) -> Iterator[str]:
+def _about(interrupt: Interrupt, plan_chars: int | None) -> Iterator[str]:
     match interrupt:
         case PlanApprovalInterrupt(data=data):
-            yield shortened(data.plan, _PLAN_CHARS)
+            yield clean_text(data.plan) if plan_chars is None else shortened(data.plan, plan_chars)
         case ClarificationInterrupt(data=data):
             yield from (f"- {question}" for question in data.questions)
         case SelectTargetInterrupt(data=data):

@@ -1,7 +1,7 @@
 """Who may give an answer: one that lets something be written or undone needs a person."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -9,6 +9,7 @@ from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult
 from pydantic import BaseModel, Field
 
 from flowise_dev_agent.contracts.answers import decides
+from flowise_dev_agent.contracts.attachments import AttachmentView
 from flowise_dev_agent.contracts.interrupts import Interrupt
 from flowise_dev_agent.contracts.question_text import question_text
 from flowise_dev_agent.contracts.session import SessionView
@@ -16,8 +17,9 @@ from flowise_dev_agent.errors import AgentError, NeedsPersonError
 from flowise_dev_agent.mcp.host import Approval, ToolContext, client_of, host_of, page_of
 from flowise_dev_agent.sanitize import shortened
 
-_MESSAGE_CHARS: Final = 6_000
-_ANSWER_CHARS: Final = 1_500
+#: A form shows all that a person agrees to, or there is none.
+_MESSAGE_CHARS: Final = 12_000
+_ANSWER_CHARS: Final = 4_000
 _NAME_CHARS: Final = 120
 
 
@@ -43,14 +45,19 @@ def action_lines(interrupt: Interrupt, approval: Approval) -> list[str]:
 
 
 async def confirmation(
-    ctx: ToolContext, session_id: UUID, interrupt_id: str, answer: dict[str, Any]
+    ctx: ToolContext,
+    session_id: UUID,
+    interrupt_id: str,
+    answer: dict[str, Any],
+    attachments: list[UUID] | None = None,
 ) -> Confirmation | Elicit[Confirmation]:
     """A resolver: confirms at once where no person is needed, else asks for a form that the client shows to them.
 
     Raises:
         SessionConflictError: this is not the open question.
         InvalidAnswerError: the answer does not fit it; no person is asked then.
-        NeedsPersonError: a person is needed, and the client has no way to ask one.
+        NeedsPersonError: a person is needed, and the client has no way to ask one, or what they would agree to is too
+            long for a form.
     """
     if host_of(ctx).approval == "agent":
         return Confirmation(confirm=True)
@@ -64,7 +71,8 @@ async def confirmation(
     action = str(check_answer(view.interrupt, answer=answer, response=None)["action"])
     if not decides(view.interrupt.type, action):
         return Confirmation(confirm=True)
-    return _asked(ctx, session_id, action, _form_text(view, view.interrupt, answer))
+    files = [await client_of(ctx).attachment(id_) for id_ in attachments or []]
+    return _asked(ctx, session_id, action, _form_text(view, view.interrupt, answer, files))
 
 
 async def rollback_confirmation(
@@ -89,14 +97,19 @@ def check_confirmed(outcome: ElicitationResult[Confirmation]) -> None:
     )
 
 
-def _asked(ctx: ToolContext, session_id: UUID, action: str, text: str) -> Elicit[Confirmation]:
-    if not _can_ask(ctx):
-        raise NeedsPersonError(
-            f"'{action}' is a person's decision, and this client cannot ask one.",
-            hint=f"Ask the person to decide at {page_of(ctx, session_id)}, then call get_session.",
-            details={"page": page_of(ctx, session_id)},
-        )
-    return Elicit(text, Confirmation)
+def _asked(ctx: ToolContext, session_id: UUID, action: str, text: str | None) -> Elicit[Confirmation]:
+    page = page_of(ctx, session_id)
+    if text is None:
+        why = "it is too long to be shown whole in a form"
+    elif not _can_ask(ctx):
+        why = "this client cannot ask one"
+    else:
+        return Elicit(f"{text}\n\nMore about it: {page}", Confirmation)
+    raise NeedsPersonError(
+        f"'{action}' is a person's decision, and {why}.",
+        hint=f"Ask the person to decide at {page}, then call get_session.",
+        details={"page": page},
+    )
 
 
 def _can_ask(ctx: ToolContext) -> bool:
@@ -106,10 +119,19 @@ def _can_ask(ctx: ToolContext) -> bool:
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
-def _form_text(view: SessionView, interrupt: Interrupt, answer: Mapping[str, Any]) -> str:
-    given = shortened(json.dumps(answer, ensure_ascii=False), _ANSWER_CHARS)
-    asked = shortened(question_text(interrupt), _MESSAGE_CHARS)
-    return f"An agent wants to answer a question of the session '{_name(view)}'.\n\n{asked}\n\nIts answer: {given}"
+def _form_text(
+    view: SessionView, interrupt: Interrupt, answer: Mapping[str, Any], files: Sequence[AttachmentView]
+) -> str | None:
+    """What a person agrees to, whole; None where that is too long."""
+    given = json.dumps(answer, ensure_ascii=False)
+    asked = question_text(interrupt, plan_chars=None)
+    if len(given) > _ANSWER_CHARS or len(asked) > _MESSAGE_CHARS:
+        return None
+    lines = [f"An agent wants to answer a question of the session '{_name(view)}'.", "", asked, ""]
+    lines.append(f"Its answer: {given}")
+    if files:
+        lines += ["With the files:", *(f"- {shortened(file.facts.name, _NAME_CHARS)}" for file in files)]
+    return "\n".join(lines)
 
 
 def _name(view: SessionView) -> str:

@@ -1,13 +1,17 @@
 """Who decides: a person, through their client or on the page, unless the operator lets agents."""
 
+from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from mcp_types import ElicitResult, InputRequiredResult
 from pydantic import SecretStr
 
 from flowise_dev_agent.contracts.answers import decides
+from flowise_dev_agent.contracts.attachments import AttachmentFacts, AttachmentView
+from tests.fixtures.interrupts import interrupt_of
 from tests.unit.api.service_double import EngineDouble
 from tests.unit.mcp.conftest import (
     ERAS,
@@ -18,6 +22,7 @@ from tests.unit.mcp.conftest import (
     plan_question,
     problem_of,
     server_of,
+    text_of,
 )
 
 
@@ -58,6 +63,56 @@ async def test_a_client_that_cannot_ask_is_told_where_the_person_decides(
     problem = problem_of(result)
     assert (problem["code"], problem["details"]["page"]) == ("needs_person", f"{PAGE}/#/s/{asks}")
     assert "resume" not in names_of(engine)
+
+
+def hand_made(count: int) -> dict[str, Any]:
+    """Many harmless ops, and one at their end that is not."""
+    op = {"op_type": "SetParam", "node_id": "chatOpenAI_0", "param_name": "temperature", "value": 0.2}
+    last = {"op_type": "AddNode", "node_id": "requestsPost_0", "node_name": "evilPost"}
+    return {"action": "iterate", "ops": [*[op] * count, last]}
+
+
+async def test_a_form_shows_the_whole_answer(engine: EngineDouble, asks: UUID) -> None:
+    engine.service.settle(asks, interrupt=interrupt_of("result_review"))
+    person = Person(confirm=True)
+    async with client_of(server_of(engine), person=person) as client:
+        result = await client.call_tool("answer_question", answering(asks, **hand_made(20)))
+    assert not result.is_error, text_of(result)
+    assert '"evilPost"}]}' in person.asked[0]
+
+
+async def test_what_is_too_long_for_a_form_is_decided_on_the_page(engine: EngineDouble, asks: UUID) -> None:
+    person = Person(confirm=True)
+    for interrupt, answer in (
+        (interrupt_of("result_review"), hand_made(59)),
+        (plan_question("# Support bot\n" + "- a line\n" * 2_000), {"action": "approve"}),
+    ):
+        engine.service.settle(asks, interrupt=interrupt)
+        async with client_of(server_of(engine), person=person) as client:
+            problem = problem_of(await client.call_tool("answer_question", answering(asks, interrupt.id, **answer)))
+        assert (problem["code"], problem["details"]["page"]) == ("needs_person", f"{PAGE}/#/s/{asks}")
+        assert "too long" in problem["detail"]
+    assert person.asked == []
+    assert "resume" not in names_of(engine)
+
+
+async def test_a_form_names_the_files_that_go_with_the_answer(
+    engine: EngineDouble, asks: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def get(id_: UUID) -> AttachmentView:
+        now = datetime.now(UTC)
+        facts = AttachmentFacts(name="prices.csv", kind="csv", size=3)
+        times = {"created_at": now, "expires_at": now}
+        return AttachmentView(
+            id=id_, session_id=None, media_type="text/csv", sha256="", text_sha256="", facts=facts, **times
+        )
+
+    monkeypatch.setattr(engine, "attachments", SimpleNamespace(get=get), raising=False)
+    person = Person(confirm=True)
+    given = answering(asks, action="approve") | {"attachments": [str(uuid4())]}
+    async with client_of(server_of(engine), person=person) as client:
+        assert not (await client.call_tool("answer_question", given)).is_error
+    assert "- prices.csv" in person.asked[0]
 
 
 @pytest.mark.parametrize("mode", ERAS)
