@@ -346,6 +346,13 @@ class SessionConflictError(AgentError):
     code = "session_conflict"
 
 
+class PreconditionFailedError(AgentError):
+    """What a request wants to change is no longer in the state that its `If-Match` names. `details.etag` is the new
+    one's."""
+
+    code = "precondition_failed"
+
+
 class IdempotencyKeyReusedError(SessionConflictError):
     """An Idempotency-Key came with another request before."""
 

@@ -36,7 +36,8 @@ from langgraph.runtime import Runtime as GraphRuntime
 from langgraph.types import interrupt
 
 from flowise_dev_agent.caller import SERVICE, acting_for
-from flowise_dev_agent.contracts.events import CostData, DecisionData, NodeEvent, TokenData
+from flowise_dev_agent.contracts.event_data import CostData, DecisionData, TokenData
+from flowise_dev_agent.contracts.events import NodeEvent
 from flowise_dev_agent.contracts.interrupts import ClarificationData, ClarificationInterrupt, Interrupt
 from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession

@@ -20,7 +20,8 @@ from flowise_dev_agent.agent.node_artifacts import artifacts_of, artifacts_of_de
 from flowise_dev_agent.agent.nodes import apply, check, intent, patch, plan, review, target
 from flowise_dev_agent.agent.phases import measured
 from flowise_dev_agent.agent.state import AgentState, Update, changed, channel_writes
-from flowise_dev_agent.contracts.events import Candidate, DecisionData, NodeEvent
+from flowise_dev_agent.contracts.event_data import Candidate, DecisionData
+from flowise_dev_agent.contracts.events import NodeEvent
 
 #: Seconds a node may run: 1 + 5 tries of a 180 s model call would be the longest; predictions take less.
 NODE_TIMEOUT: Final = 1_200.0

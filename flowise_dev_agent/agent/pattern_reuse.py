@@ -11,7 +11,7 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.node_artifacts import remembered, retrieved
 from flowise_dev_agent.agent.state import AgentState, PatternState
-from flowise_dev_agent.contracts.events import ArtifactData, Candidate, DecisionData
+from flowise_dev_agent.contracts.event_data import ArtifactData, Candidate, DecisionData
 from flowise_dev_agent.contracts.node_artifacts import RememberedFlow
 from flowise_dev_agent.contracts.verdict import Verdict
 from flowise_dev_agent.errors import DatabaseUnavailableError, PatchError

@@ -11,7 +11,7 @@ from flowise_dev_agent.agent.document_stores import store_spec
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, CheckState, Update, WriteState
 from flowise_dev_agent.contracts.document_stores import PlannedStore
-from flowise_dev_agent.contracts.events import DecisionData, WriteData
+from flowise_dev_agent.contracts.event_data import DecisionData, WriteData
 from flowise_dev_agent.errors import FlowiseError, WriteFailedError
 from flowise_dev_agent.patch import Finding, GraphIR
 

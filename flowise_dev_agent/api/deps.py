@@ -1,11 +1,12 @@
 """What routes ask for in their signatures."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Any, Final, Protocol, TypeVar
 from uuid import UUID
 
 from fastapi import Depends, Header, Path, Query, Request, Response
 
+from flowise_dev_agent.contracts.etags import IF_MATCH_PATTERN, Expected
 from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.runtime.admin.pattern_admin import PatternService
 from flowise_dev_agent.runtime.runtime import Runtime
@@ -74,10 +75,44 @@ IdempotencyKey = Annotated[
 ]
 
 
+async def _expected(
+    if_match: Annotated[
+        str | None,
+        Header(
+            pattern=IF_MATCH_PATTERN,
+            max_length=700,
+            description="The `ETag` of what was read: no other state is changed (412).",
+        ),
+    ] = None,
+) -> Expected | None:
+    return None if if_match is None else Expected.read(if_match)
+
+
+IfMatch = Annotated[Expected | None, Depends(_expected)]
+
+
+class _View(Protocol):
+    @property
+    def etag(self) -> str: ...
+
+
+Tagged = TypeVar("Tagged", bound=_View)
+#: For `responses` of a route whose answer has an ETag.
+TAGGED: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"headers": {"ETag": {"description": "For `If-Match`.", "schema": {"type": "string"}}}}
+}
+
+
+def tagged(response: Response, view: Tagged) -> Tagged:
+    """The view, with its entity tag in the header."""
+    response.headers["ETag"] = view.etag
+    return view
+
+
 async def settle(response: Response, service: SessionService, view: SessionView, wait_secs: float) -> SessionView:
     """Wait until the session asks or ends: 200 then, 202 while it still works (time is up, or the service stops)."""
     if view.in_progress and wait_secs > 0:
         view = await service.wait(view.thread_id, wait_secs)
     response.headers["Location"] = f"/sessions/{view.thread_id}"
     response.status_code = 202 if view.in_progress else 200
-    return view
+    return tagged(response, view)

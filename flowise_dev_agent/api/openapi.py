@@ -44,6 +44,8 @@ def _complete(operation: dict[str, Any]) -> None:
     if "requestBody" in operation:
         also = {str(status): response for status, response in problems.declared(400, 413).items()}
         operation["responses"] = also | operation["responses"]
+    if any(one["name"] == "if-match" for one in operation.get("parameters", [])):
+        operation["responses"]["412"] = problems.declared(412)[412]
     for response in operation["responses"].values():
         if (frames := response.get("content", {}).get("text/event-stream")) is not None:
             frames["schema"] = _frame(frames["schema"])

@@ -59,6 +59,7 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.PatternNotFoundError: 404,
     errors.SessionExistsError: 409,
     errors.SessionConflictError: 409,
+    errors.PreconditionFailedError: 412,
     errors.DatabaseUnavailableError: 503,
     errors.FlowiseError: 502,
     errors.FlowiseNotFoundError: 404,

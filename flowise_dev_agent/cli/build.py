@@ -11,7 +11,7 @@ from rich.status import Status
 from rich.text import Text
 
 from flowise_dev_agent.cli.answers import ask_person, default_answer
-from flowise_dev_agent.cli.console import fail, out, print_json, say
+from flowise_dev_agent.cli.console import fail, fail_with, out, print_json, say
 from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient, ServiceError
 from flowise_dev_agent.contracts.base import JsonObject
@@ -73,7 +73,7 @@ async def build(client: AgentClient, request: StartSession, *, assume_yes: bool,
         except ServiceError as error:
             if error.problem_code != "invalid_answer" or assume_yes:
                 raise
-            fail(error.message, error.hint)
+            fail_with(error)
 
 
 async def build_as_json(

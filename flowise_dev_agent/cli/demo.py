@@ -13,7 +13,7 @@ from pydantic.networks import HttpUrl
 
 from flowise_dev_agent.api.server import Server
 from flowise_dev_agent.cli.build import build
-from flowise_dev_agent.cli.console import fail, out, say
+from flowise_dev_agent.cli.console import fail_with, out, say
 from flowise_dev_agent.cli.serve import open_listener, serve
 from flowise_dev_agent.cli.startup import Exit, with_database
 from flowise_dev_agent.client import AgentClient
@@ -95,7 +95,7 @@ async def _build(url: str, key: SecretStr | None, then: Callable[[], None] | Non
         async with AgentClient(url, key) as client:
             worked = await build(client, StartSession(requirement=REQUIREMENT), assume_yes=True) is Exit.DONE
     except AgentError as error:
-        fail(error.message, error.hint)
+        fail_with(error)
     if then is None:
         say(f"\nThe service keeps running at {url}. Press Ctrl-C to stop.", "bold")
     else:

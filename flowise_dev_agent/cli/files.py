@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from rich.table import Column, Table
 from rich.text import Text
 
-from flowise_dev_agent.cli.console import out, print_json, say
+from flowise_dev_agent.cli.console import confirm, out, print_json, say
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.contracts.base import Contract
 from flowise_dev_agent.contracts.flow_tests import TestFlow, TestFlowText, ValidateFlow
@@ -19,9 +19,9 @@ from flowise_dev_agent.errors import InvalidInputError, WriteFailedError
 from flowise_dev_agent.patch import BindCredential, GraphIR, diff, ops_from_list
 from flowise_dev_agent.patch.model.shape import parse_document
 
-#: For the answer to a write, and for one that takes longer.
 #: Flows that come with this package.
 _SHIPPED: Final = Path(__file__).parents[1] / "flows"
+#: For the answer to a write, and for one that takes longer.
 _WAIT_SECS: Final = 60.0
 _LONGEST_SECS: Final = 600.0
 _LONGEST_TEST_SECS: Final = 1_900.0
@@ -57,9 +57,10 @@ async def import_flow(
     instance: str | None,
     as_json: bool,
     credential: str | None = None,
+    yes: bool = False,
 ) -> None:
-    """Create a flow from a file or by the name of a shipped one, or replace one. `credential` is for the model of a
-    shipped one."""
+    """Create a flow from a file or by the name of a shipped one, or replace one, which is asked about. `credential` is
+    for the model of a shipped one."""
     if name is not None and onto is not None:
         raise InvalidInputError("--name is for a new flow; a flow that is replaced keeps its own.")
     shipped = _SHIPPED / f"{file}.json"
@@ -71,7 +72,12 @@ async def import_flow(
     own_name, kind, flow_data = read_flow_file(await _read(file))
     if onto is not None:
         change = _valid(ApplyToFlow, flow_data=flow_data)
-        result = await client.apply_to_flow(_id(onto), change, instance=instance, wait=_WAIT_SECS)
+        # Read before the question: what the person agrees to is a change of this state.
+        found = await client.flow_summary(_id(onto), instance=instance)
+        confirm(f"Replace '{found.flow.name}' ({onto})?", yes)
+        result = await client.apply_to_flow(
+            found.flow.id, change, instance=instance, wait=_WAIT_SECS, if_match=found.etag
+        )
         await _say_result(client, result, "Replaced", as_json=as_json)
         return
     given = {"type": kind} if kind else {}
@@ -105,11 +111,20 @@ async def show_diff(client: AgentClient, before: str, after: str, *, instance: s
 
 
 async def apply_ops(
-    client: AgentClient, file: Path, flow: str, *, dry_run: bool, instance: str | None, as_json: bool
+    client: AgentClient,
+    file: Path,
+    flow: str,
+    *,
+    dry_run: bool,
+    instance: str | None,
+    as_json: bool,
+    yes: bool = False,
 ) -> None:
-    """Apply a file of ops to a flow: compiled, checked, shown, written unless `dry_run`, read back."""
+    """Apply a file of ops to a flow: compiled, checked, shown, asked about and written unless `dry_run`, read back."""
     change = ApplyToFlow(ops=ops_from_list(read_ops_file(await _read(file))), dry_run=dry_run)
-    result = await client.apply_to_flow(_id(flow), change, instance=instance, wait=_WAIT_SECS)
+    found = await client.flow_summary(_id(flow), instance=instance)
+    confirm(f"Change '{found.flow.name}' ({flow})?", yes or dry_run)
+    result = await client.apply_to_flow(found.flow.id, change, instance=instance, wait=_WAIT_SECS, if_match=found.etag)
     if not dry_run:
         await _say_result(client, result, "Changed", show_change=True, as_json=as_json)
         return

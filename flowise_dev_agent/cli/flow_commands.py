@@ -52,14 +52,11 @@ def import_command(
 ) -> None:
     """Create a flow from a file, or replace one, as a session that can be rolled back."""
     from flowise_dev_agent.cli import files as files_command
-    from flowise_dev_agent.cli.console import confirm
 
-    if onto is not None:
-        confirm(f"Replace the flow {onto}?", yes)
     with_client(
         url,
         lambda client: files_command.import_flow(
-            client, file, name=name, onto=onto, instance=instance, credential=credential, as_json=as_json
+            client, file, name=name, onto=onto, instance=instance, credential=credential, as_json=as_json, yes=yes
         ),
     )
 
@@ -94,12 +91,12 @@ def apply_command(
 ) -> None:
     """Apply ops to a flow, as a session that can be rolled back: compile, check, write, read back. For CI."""
     from flowise_dev_agent.cli import files as files_command
-    from flowise_dev_agent.cli.console import confirm
 
-    confirm(f"Change the flow {flow}?", yes or dry_run)
     with_client(
         url,
-        lambda client: files_command.apply_ops(client, file, flow, dry_run=dry_run, instance=instance, as_json=as_json),
+        lambda client: files_command.apply_ops(
+            client, file, flow, dry_run=dry_run, instance=instance, as_json=as_json, yes=yes
+        ),
     )
 
 

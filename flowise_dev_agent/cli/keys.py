@@ -50,13 +50,13 @@ async def create_key(
 async def rotate_key(client: AgentClient, key: str, *, keep_old_secs: int, as_json: bool) -> None:
     """Replace a key, named or by id."""
     found = await _find(client, key)
-    _show(await client.rotate_key(found.id, keep_old_secs=keep_old_secs), as_json=as_json)
+    _show(await client.rotate_key(found.id, keep_old_secs=keep_old_secs, if_match=found.etag), as_json=as_json)
 
 
 async def revoke_key(client: AgentClient, key: str, *, as_json: bool) -> None:
     """End a key, named or by id."""
     found = await _find(client, key)
-    await client.revoke_key(found.id)
+    await client.revoke_key(found.id, if_match=found.etag)
     if as_json:
         print_json({"id": str(found.id), "name": found.name, "revoked": True})
     else:

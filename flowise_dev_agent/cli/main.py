@@ -56,9 +56,9 @@ def main() -> None:
     try:
         app()
     except AgentError as error:
-        from flowise_dev_agent.cli.console import fail
+        from flowise_dev_agent.cli.console import fail_with
 
-        fail(error.message, error.hint)
+        fail_with(error)
         sys.exit(Exit.NEEDS_ANSWER if isinstance(error, NeedsPersonError) else Exit.FAILED)
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from flowise_dev_agent.cli.answers import ask_person
 from flowise_dev_agent.cli.build import Progress, conclude, present
-from flowise_dev_agent.cli.console import err, fail, out, print_json, say
+from flowise_dev_agent.cli.console import err, fail, fail_with, out, print_json, say
 from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient, ServiceError
 from flowise_dev_agent.contracts.base import JsonObject
@@ -171,7 +171,7 @@ async def approve(client: AgentClient, question: Question, given: Given, *, wait
     except ServiceError as error:
         if error.problem_code != "session_conflict":
             raise
-        fail(error.message, error.hint)
+        fail_with(error)
         return Exit.NO
     err.print(f"Answered {answer['action']}.", markup=False)
     return await settle(client, view, wait=wait, as_json=as_json)

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from flowise_dev_agent.client.transport import Http, given, problem_of, read_answer
+from flowise_dev_agent.client.transport import Http, given, if_still, problem_of, read_answer
 
 if TYPE_CHECKING:
     # Loaded by the methods that read them.
@@ -41,16 +41,17 @@ class AdminCalls(Http):
 
         return read_answer(MadeKey, await self._call("POST", "/keys", json=new.model_dump(mode="json")))
 
-    async def rotate_key(self, key_id: UUID, *, keep_old_secs: int = 0) -> "MadeKey":
-        """Make another key in the place of this one."""
+    async def rotate_key(self, key_id: UUID, *, keep_old_secs: int = 0, if_match: str | None = None) -> "MadeKey":
+        """Make another key in the place of this one; with `if_match` (`KeyView.etag`) only as it was read."""
         from flowise_dev_agent.contracts.keys import MadeKey
 
         body = {"keep_old_secs": keep_old_secs}
-        return read_answer(MadeKey, await self._call("POST", f"/keys/{key_id}/rotate", json=body))
+        path = f"/keys/{key_id}/rotate"
+        return read_answer(MadeKey, await self._call("POST", path, json=body, headers=if_still(if_match)))
 
-    async def revoke_key(self, key_id: UUID) -> None:
-        """End a key at once."""
-        await self._call("DELETE", f"/keys/{key_id}")
+    async def revoke_key(self, key_id: UUID, *, if_match: str | None = None) -> None:
+        """End a key at once; with `if_match` only as it was read."""
+        await self._call("DELETE", f"/keys/{key_id}", headers=if_still(if_match))
 
     # --- the ledger --------------------------------------------------------------------------------------------------
 

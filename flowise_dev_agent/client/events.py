@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 from pydantic import BaseModel, TypeAdapter
 
 from flowise_dev_agent.client.errors import ServiceUnreachableError
-from flowise_dev_agent.client.transport import Http, given, read_answer
+from flowise_dev_agent.client.transport import Http, given, if_still, read_answer
 from flowise_dev_agent.contracts.events import EventPage, SessionEvent, session_event_from_json
 from flowise_dev_agent.contracts.process_conversation import ChatFrame, ProcessConversation
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
@@ -73,11 +73,16 @@ class EventCalls(Http):
                 yield session_event_from_json(data)
 
     async def resume_events(
-        self, session_id: UUID, answer: ResumeSession, *, idempotency_key: str | None = None
+        self,
+        session_id: UUID,
+        answer: ResumeSession,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
     ) -> AsyncGenerator[SessionEvent]:
         """Answer the open question; the events that follow, as of `start_events`."""
         path = f"/sessions/{session_id}/stream"
-        async with self._frames("POST", path, **_sent(answer, idempotency_key)) as frames:
+        async with self._frames("POST", path, **_sent(answer, idempotency_key, if_match)) as frames:
             async for data in frames:
                 yield session_event_from_json(data)
 
@@ -101,8 +106,8 @@ class EventCalls(Http):
         return await self._get(EventPage, f"/sessions/{session_id}/decisions", after_seq=after_seq, limit=limit)
 
 
-def _sent(body: BaseModel, idempotency_key: str | None) -> dict[str, Any]:
+def _sent(body: BaseModel, idempotency_key: str | None, if_match: str | None = None) -> dict[str, Any]:
     return {
         "json": body.model_dump(mode="json", exclude_unset=True),
-        "headers": {"Idempotency-Key": idempotency_key or uuid4().hex},
+        "headers": {"Idempotency-Key": idempotency_key or uuid4().hex, **if_still(if_match)},
     }

@@ -97,24 +97,37 @@ class FlowCalls(Http):
         instance: str | None = None,
         wait: float = 0,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
     ) -> "FlowWriteResult":
-        """Change a flow by ops, or replace it."""
-        return await self._write(f"/flows/{chatflow_id}/apply", change, wait, idempotency_key, instance)
+        """Change a flow by ops, or replace it; with `if_match` (`FlowDocument.etag`) only as it was read."""
+        return await self._write(f"/flows/{chatflow_id}/apply", change, wait, idempotency_key, instance, if_match)
 
     async def promote_flow(
-        self, chatflow_id: str, promotion: "PromoteFlow", *, wait: float = 0, idempotency_key: str | None = None
+        self,
+        chatflow_id: str,
+        promotion: "PromoteFlow",
+        *,
+        wait: float = 0,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
     ) -> "FlowWriteResult":
-        """Copy a flow to another server, or over a flow there."""
-        return await self._write(f"/flows/{chatflow_id}/promote", promotion, wait, idempotency_key)
+        """Copy a flow to another server, or over a flow there; with `if_match` only as it was read."""
+        return await self._write(f"/flows/{chatflow_id}/promote", promotion, wait, idempotency_key, if_match=if_match)
 
     async def _write(
-        self, path: str, body: BaseModel, wait: float, idempotency_key: str | None, instance: str | None = None
+        self,
+        path: str,
+        body: BaseModel,
+        wait: float,
+        idempotency_key: str | None,
+        instance: str | None = None,
+        if_match: str | None = None,
     ) -> "FlowWriteResult":
         from flowise_dev_agent.contracts.flow_writes import FlowWriteResult
 
         # Whole, since an op says by a default which one it is.
         sent = body.model_dump(mode="json")
-        return read_answer(FlowWriteResult, await self._post(path, sent, wait, idempotency_key, instance))
+        return read_answer(FlowWriteResult, await self._post(path, sent, wait, idempotency_key, instance, if_match))
 
     # --- checks, tests and conversations -----------------------------------------------------------------------------
 

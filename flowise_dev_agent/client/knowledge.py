@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from flowise_dev_agent.client.transport import Http, given, read_answer, with_secrets
+from flowise_dev_agent.client.transport import Http, given, if_still, read_answer, with_secrets
 
 if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
@@ -28,26 +28,27 @@ class KnowledgeCalls(Http):
 
         return await self._get(ConnectionsView, "/connections")
 
-    async def connect_flowise(self, server: "ConnectFlowise") -> "ConnectionsView":
+    async def connect_flowise(self, server: "ConnectFlowise", *, if_match: str | None = None) -> "ConnectionsView":
         """Have the service try a Flowise server, and use it from now on."""
-        return await self._connected("PUT", "flowise", json=with_secrets(server))
+        return await self._connected("PUT", "flowise", if_match, json=with_secrets(server))
 
-    async def connect_model(self, model: "ConnectModel") -> "ConnectionsView":
+    async def connect_model(self, model: "ConnectModel", *, if_match: str | None = None) -> "ConnectionsView":
         """Have the service try a model, and plan with it from now on."""
-        return await self._connected("PUT", "model", json=with_secrets(model))
+        return await self._connected("PUT", "model", if_match, json=with_secrets(model))
 
-    async def disconnect_flowise(self) -> "ConnectionsView":
+    async def disconnect_flowise(self, *, if_match: str | None = None) -> "ConnectionsView":
         """Have the service forget the Flowise server that was stored."""
-        return await self._connected("DELETE", "flowise")
+        return await self._connected("DELETE", "flowise", if_match)
 
-    async def disconnect_model(self) -> "ConnectionsView":
+    async def disconnect_model(self, *, if_match: str | None = None) -> "ConnectionsView":
         """Have the service forget the model that was stored."""
-        return await self._connected("DELETE", "model")
+        return await self._connected("DELETE", "model", if_match)
 
-    async def _connected(self, method: str, kind: str, **options: Any) -> "ConnectionsView":
+    async def _connected(self, method: str, kind: str, if_match: str | None, **options: Any) -> "ConnectionsView":
         from flowise_dev_agent.contracts.connections import ConnectionsView
 
-        return read_answer(ConnectionsView, await self._call(method, f"/connections/{kind}", **options))
+        path = f"/connections/{kind}"
+        return read_answer(ConnectionsView, await self._call(method, path, headers=if_still(if_match), **options))
 
     async def search_catalogue(self, query: str, *, instance: str | None = None, limit: int = 10) -> "CatalogueHits":
         """Node types and templates of a server by words."""
@@ -158,6 +159,6 @@ class KnowledgeCalls(Http):
         )
         return read_answer(ImportResult, answer)
 
-    async def delete_pattern(self, pattern_id: int) -> None:
+    async def delete_pattern(self, pattern_id: int, *, if_match: str | None = None) -> None:
         """Remove a pattern. Flows that were made from it stay."""
-        await self._call("DELETE", f"/patterns/{pattern_id}")
+        await self._call("DELETE", f"/patterns/{pattern_id}", headers=if_still(if_match))

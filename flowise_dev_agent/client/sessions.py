@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from flowise_dev_agent.client.transport import Http, given, read_answer
+from flowise_dev_agent.client.transport import Http, given, if_still, read_answer
 from flowise_dev_agent.contracts.requests import RenameSession, ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import SessionPage, SessionSummary, SessionView
 from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SessionCalls(Http):
-    """What a client can do with sessions."""
+    """What a client can do with sessions. With `if_match`, the `etag` of a view, no other state is changed."""
 
     async def start(self, request: StartSession, *, wait: float = 0, idempotency_key: str | None = None) -> StartedView:
         """Start a session; wait up to `wait` seconds for its first question or its end."""
@@ -29,20 +29,29 @@ class SessionCalls(Http):
         return read_answer(StartedView, await self._post("/sessions", body, wait, idempotency_key))
 
     async def resume(
-        self, session_id: UUID, answer: ResumeSession, *, wait: float = 0, idempotency_key: str | None = None
+        self,
+        session_id: UUID,
+        answer: ResumeSession,
+        *,
+        wait: float = 0,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
     ) -> SessionView:
         """Answer the open question; wait up to `wait` seconds for the next one or the end."""
         body = answer.model_dump(mode="json", exclude_unset=True)
-        view = await self._post(f"/sessions/{session_id}/resume", body, wait, idempotency_key)
+        path = f"/sessions/{session_id}/resume"
+        view = await self._post(path, body, wait, idempotency_key, if_match=if_match)
         return read_answer(SessionView, view)
 
-    async def cancel(self, session_id: UUID) -> SessionView:
+    async def cancel(self, session_id: UUID, *, if_match: str | None = None) -> SessionView:
         """Stop a session."""
-        return read_answer(SessionView, await self._call("POST", f"/sessions/{session_id}/cancel"))
+        headers = if_still(if_match)
+        return read_answer(SessionView, await self._call("POST", f"/sessions/{session_id}/cancel", headers=headers))
 
-    async def retry(self, session_id: UUID) -> SessionView:
+    async def retry(self, session_id: UUID, *, if_match: str | None = None) -> SessionView:
         """Go on with a session that ended in an error."""
-        return read_answer(SessionView, await self._call("POST", f"/sessions/{session_id}/retry"))
+        headers = if_still(if_match)
+        return read_answer(SessionView, await self._call("POST", f"/sessions/{session_id}/retry", headers=headers))
 
     async def get(self, session_id: UUID) -> SessionView:
         """Read a session."""
@@ -72,14 +81,16 @@ class SessionCalls(Http):
 
         return await self._get(ExpectedCost, "/sessions/expected-cost", kind=kind, model=model)
 
-    async def rename(self, session_id: UUID, name: str) -> SessionView:
+    async def rename(self, session_id: UUID, name: str, *, if_match: str | None = None) -> SessionView:
         """Give a session another title."""
         body = RenameSession(session_name=name).model_dump(mode="json")
-        return read_answer(SessionView, await self._call("PATCH", f"/sessions/{session_id}/name", json=body))
+        path = f"/sessions/{session_id}/name"
+        return read_answer(SessionView, await self._call("PATCH", path, json=body, headers=if_still(if_match)))
 
-    async def delete(self, session_id: UUID, *, purge: bool = False) -> None:
+    async def delete(self, session_id: UUID, *, purge: bool = False, if_match: str | None = None) -> None:
         """Remove a session; with `purge` also the kept texts of its flows. Its chatflow in Flowise stays."""
-        await self._call("DELETE", f"/sessions/{session_id}", params={"purge": "true"} if purge else {})
+        params = {"purge": "true"} if purge else {}
+        await self._call("DELETE", f"/sessions/{session_id}", params=params, headers=if_still(if_match))
 
     async def summary(self, session_id: UUID) -> SessionSummary:
         """The session on one page of Markdown."""

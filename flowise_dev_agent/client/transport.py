@@ -80,6 +80,7 @@ class Http:
         wait: float,
         idempotency_key: str | None,
         instance: str | None = None,
+        if_match: str | None = None,
     ) -> Any:
         """The answer to a request that starts something: with a key, it can be repeated and starts it once."""
         return await self._call(
@@ -87,7 +88,7 @@ class Http:
             path,
             json=body,
             params=given({"wait": wait, "instance": instance}),
-            headers={"Idempotency-Key": idempotency_key or uuid4().hex},
+            headers={"Idempotency-Key": idempotency_key or uuid4().hex, **if_still(if_match)},
             timeout=httpx2.Timeout(self._timeout + wait, connect=CONNECT_SECS),
             repeatable=True,
         )
@@ -161,6 +162,11 @@ class _InWords:
 def given(values: Mapping[str, Any]) -> dict[str, Any]:
     """Those that are not None."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def if_still(etag: str | None) -> dict[str, str]:
+    """The header of a request that changes only the state with this tag; None: any."""
+    return {} if etag is None else {"If-Match": etag}
 
 
 def with_secrets(body: BaseModel) -> Any:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
-from flowise_dev_agent.client.transport import Http, read_answer
+from flowise_dev_agent.client.transport import Http, if_still, read_answer
 
 if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
@@ -39,12 +39,16 @@ class VersionCalls(Http):
 
         return await self._get(VersionDiff, f"/sessions/{session_id}/diff", **{"from": before, "to": after})
 
-    async def rollback(self, session_id: UUID, *, version: str | None = None) -> "RolledBack":
-        """Write a version of a session back to its flow; the first one when none is named."""
+    async def rollback(
+        self, session_id: UUID, *, version: str | None = None, if_match: str | None = None
+    ) -> "RolledBack":
+        """Write a version of a session back to its flow; the first one when none is named. `if_match` is the `etag` of
+        the session."""
         from flowise_dev_agent.runtime.flows.version_history import RolledBack
 
         params = {"version": version} if version else {}
-        return read_answer(RolledBack, await self._call("POST", f"/sessions/{session_id}/rollback", params=params))
+        path = f"/sessions/{session_id}/rollback"
+        return read_answer(RolledBack, await self._call("POST", path, params=params, headers=if_still(if_match)))
 
     async def flow_versions(
         self, chatflow_id: str, *, limit: int = 20, before: int | None = None

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, SecretStr
 from pydantic.networks import HttpUrl
 
 from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.contracts.etags import ETAG
 from flowise_dev_agent.contracts.requests import Line, RequestBody
 
 #: Providers that need an address and a key, and nothing else.
@@ -66,6 +67,7 @@ class ModelConnection(Contract):
 class ConnectionsView(Contract):
     """What the service is connected to."""
 
+    etag: str = Field(default="", description=ETAG)
     storable: bool = Field(description="SECRETS_KEY is set: keys can be kept here.")
     flowise: FlowiseConnection
     model: ModelConnection

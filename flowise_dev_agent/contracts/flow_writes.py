@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from flowise_dev_agent.contracts.base import Contract
 from flowise_dev_agent.contracts.change import Difference
+from flowise_dev_agent.contracts.etags import ETAG
 from flowise_dev_agent.contracts.requests import Line, RequestBody, Storable, Truth, exactly_one
 from flowise_dev_agent.patch import Finding, PatchOp
 
@@ -142,6 +143,7 @@ class FlowDocument(Contract):
     flow_data: str = Field(description="The text, byte for byte.")
     sha256: str
     updated: str
+    etag: str = Field(default="", description=ETAG)
 
 
 class FlowOps(Contract):

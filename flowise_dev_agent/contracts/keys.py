@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints
 
 from flowise_dev_agent.caller import DEFAULT_OWNER, Scope
 from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.contracts.etags import ETAG
 from flowise_dev_agent.contracts.requests import Moment, RequestBody, Whole
 
 KeyName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._@+-]{0,62}[A-Za-z0-9]$|^[A-Za-z0-9]$")]
@@ -57,6 +58,7 @@ class KeyView(Contract):
     last_used_at: datetime | None = Field(description="To the minute.")
     revoked_at: datetime | None
     active: bool = Field(description="It opens the service now.")
+    etag: str = Field(default="", description=f"{ETAG} The use of a key does not change it.")
 
 
 class KeyList(Contract):

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from flowise_dev_agent.contracts.etags import ETAG
 from flowise_dev_agent.contracts.requests import Whole
 
 Category = Literal["rag", "tool_agent", "conversational", "custom"]
@@ -40,6 +41,7 @@ class PatternView(BaseModel):
     failure_count: int
     created_at: datetime | None
     last_used_at: datetime | None
+    etag: str = Field(default="", description=ETAG)
 
 
 class PatternList(BaseModel):

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from flowise_dev_agent.contracts.base import Bounded, Contract, Maybe, Outcome
 from flowise_dev_agent.contracts.change import Conflict
+from flowise_dev_agent.contracts.etags import ETAG
 from flowise_dev_agent.contracts.interrupts import Interrupt, ListedInterrupt
 from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.contracts.problem import Failure
@@ -74,6 +75,7 @@ class _Session(Contract):
 class SessionView(_Session):
     """A session as every response but a list carries it."""
 
+    etag: str = Field(default="", description=ETAG)
     interrupt: Interrupt | None
     plan: PlanView | None = Field(default=None, description="The plan that was approved.")
     result: ResultView | None = Field(default=None, description="The last review's tests and verdict.")

@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 from pydantic import BaseModel, Field
 
-from flowise_dev_agent.contracts.events import DriftCounts, DriftData
+from flowise_dev_agent.contracts.event_data import DriftCounts, DriftData
 from flowise_dev_agent.knowledge.repair import version_of
 from flowise_dev_agent.knowledge.snapshot import node_hash, read_meta
 from flowise_dev_agent.knowledge.sources import NodeCache

@@ -11,6 +11,7 @@ from psycopg.errors import UniqueViolation
 from psycopg.rows import class_row
 
 from flowise_dev_agent.caller import Scope
+from flowise_dev_agent.contracts.etags import Expected, etag_of
 from flowise_dev_agent.errors import KeyConflictError, KeyNotFoundError
 from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Connection, Database, across_owners
@@ -50,6 +51,11 @@ class KeyRow:
     revoked_at: datetime | None
     active: bool
 
+    @property
+    def etag(self) -> str:
+        """The entity tag of this state, which its use does not change."""
+        return etag_of(str(self.id), self.rotated_at, self.revoked_at)
+
 
 @dataclass(frozen=True)
 class KeyHolder:
@@ -62,7 +68,8 @@ class KeyHolder:
 
 
 class ApiKeys:
-    """Repository of keys. Unknown ids raise KeyNotFoundError, revoked keys and taken names KeyConflictError."""
+    """Repository of keys. Unknown ids raise KeyNotFoundError, revoked keys and taken names KeyConflictError, and keys
+    in another state than the expected ones PreconditionFailedError."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -143,36 +150,46 @@ class ApiKeys:
             found = await connection.execute("SELECT 1 FROM owners WHERE id = %s", (owner,))
         return found.rowcount > 0
 
-    async def rotate(self, key_id: UUID, sha256: str, *, keep_old_secs: int) -> KeyRow:
+    async def rotate(
+        self, key_id: UUID, sha256: str, *, keep_old_secs: int, expected: Expected | None = None
+    ) -> KeyRow:
         """Replace a key's hash; the old one opens for `keep_old_secs` more."""
         row = await self._change(
             "UPDATE api_keys SET previous_sha256 = sha256, previous_until = now() + make_interval(secs => %(keep)s),"
             f" sha256 = %(hash)s, rotated_at = now() WHERE id = %(id)s AND {_ACTIVE} RETURNING {_COLUMNS}",
             {"id": key_id, "hash": sha256, "keep": keep_old_secs},
             Fact("key.rotate", words=str(key_id)),
+            expected,
         )
         if row is None:
             await self._assert_exists(key_id)
             raise KeyConflictError("The key is revoked or has expired.", hint="Make a new one.")
         return row
 
-    async def revoke(self, key_id: UUID) -> KeyRow:
+    async def revoke(self, key_id: UUID, expected: Expected | None = None) -> KeyRow:
         """End a key at once. Safe to repeat."""
         row = await self._change(
             f"UPDATE api_keys SET revoked_at = COALESCE(revoked_at, now()) WHERE id = %(id)s RETURNING {_COLUMNS}",
             {"id": key_id},
             Fact("key.revoke", words=str(key_id)),
+            expected,
         )
         if row is None:
             raise _not_found(key_id)
         return row
 
-    async def _change(self, statement: str, params: dict[str, object], fact: Fact) -> KeyRow | None:
+    async def _change(
+        self, statement: str, params: dict[str, object], fact: Fact, expected: Expected | None = None
+    ) -> KeyRow | None:
         async with (
             self._connection() as connection,
             connection.transaction(),
             connection.cursor(row_factory=class_row(KeyRow)) as cursor,
         ):
+            if expected is not None:
+                await cursor.execute(f"SELECT {_COLUMNS} FROM api_keys WHERE id = %(id)s FOR UPDATE", params)
+                if (found := await cursor.fetchone()) is not None:
+                    expected.check(found.etag)
             await cursor.execute(statement, params)  # pyright: ignore[reportArgumentType]
             row = await cursor.fetchone()
             if row is not None:

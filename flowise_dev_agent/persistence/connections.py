@@ -1,15 +1,19 @@
 """The connections that people have stored, each as a sealed text: see `runtime/connections.py` for what is in it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, LiteralString
 
+from psycopg.rows import class_row
+
 from flowise_dev_agent.caller import current_caller
 from flowise_dev_agent.persistence.audit import Fact, record
-from flowise_dev_agent.persistence.database import Database, across_owners
+from flowise_dev_agent.persistence.database import Connection, Database, across_owners
 
 ConnectionKind = Literal["flowise", "model"]
 
+_ALL: Final[LiteralString] = "SELECT kind, sealed, changed_at, changed_by FROM connections"
 _STORE: Final[LiteralString] = """
     INSERT INTO connections (kind, sealed, changed_by) VALUES (%(kind)s, %(sealed)s, %(by)s)
     ON CONFLICT (kind) DO UPDATE SET sealed = excluded.sealed, changed_by = excluded.changed_by, changed_at = now()
@@ -26,31 +30,47 @@ class ConnectionRow:
     changed_by: str
 
 
+StoredRows = Mapping[ConnectionKind, ConnectionRow]
+
+
 class StoredConnections:
     """Repository of connections, which all owners share. Each change is in the ledger."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def all(self) -> dict[ConnectionKind, ConnectionRow]:
+    async def all(self) -> StoredRows:
         """What is stored, by kind. Raises DatabaseUnavailableError."""
         with across_owners():
-            rows = await self._database.rows(
-                ConnectionRow, "SELECT kind, sealed, changed_at, changed_by FROM connections"
-            )
-            return {row.kind: row for row in rows}
+            return {row.kind: row for row in await self._database.rows(ConnectionRow, _ALL)}
 
-    async def store(self, kind: ConnectionKind, sealed: bytes, fact: Fact) -> None:
-        """Store a connection in the place of the one before."""
+    async def store(self, kind: ConnectionKind, sealed: bytes, fact: Fact, *, seen: StoredRows | None = None) -> bool:
+        """Store a connection in the place of the one before; False when other rows are there than those `seen`."""
         with across_owners():
             async with self._database.transaction() as connection:
+                if not await _still(connection, seen):
+                    return False
                 await connection.execute(_STORE, {"kind": kind, "sealed": sealed, "by": current_caller().name})
                 await record(connection, fact)
+                return True
 
-    async def remove(self, kind: ConnectionKind, fact: Fact) -> None:
-        """Remove a connection. Safe to repeat."""
+    async def remove(self, kind: ConnectionKind, fact: Fact, *, seen: StoredRows | None = None) -> bool:
+        """Remove a connection, safe to repeat; False when other rows are there than those `seen`."""
         with across_owners():
             async with self._database.transaction() as connection:
+                if not await _still(connection, seen):
+                    return False
                 gone = await connection.execute("DELETE FROM connections WHERE kind = %s", (kind,))
                 if gone.rowcount:
                     await record(connection, fact)
+                return True
+
+
+async def _still(connection: Connection, seen: StoredRows | None) -> bool:
+    # One writer at a time: what is compared here stays so until the end of the transaction.
+    await connection.execute("LOCK TABLE connections IN SHARE ROW EXCLUSIVE MODE")
+    if seen is None:
+        return True
+    async with connection.cursor(row_factory=class_row(ConnectionRow)) as cursor:
+        rows = await (await cursor.execute(_ALL)).fetchall()
+    return {row.kind: row for row in rows} == seen

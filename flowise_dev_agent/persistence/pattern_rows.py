@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, LiteralString
 from uuid import UUID
 
+from flowise_dev_agent.contracts.etags import Expected, etag_of
 from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Database, jsonb
 from flowise_dev_agent.sanitize import clean_text
@@ -15,7 +16,7 @@ PatternCategory = Literal["rag", "tool_agent", "conversational", "custom"]
 MAX_PATTERNS: Final = 500
 _COLUMNS: Final = (
     "id, owner, instance_id, domain, name, requirement, terms, flow_kind, ops, node_types, category,"
-    " schema_fingerprint, success_count, failure_count, created_at, last_used_at"
+    " schema_fingerprint, success_count, failure_count, created_at, last_used_at, xmin::text AS version"
 )
 
 
@@ -45,6 +46,13 @@ class StoredPattern(NewPattern):
     domain: str = "flowise"
     created_at: datetime | None = None
     last_used_at: datetime | None = None
+    #: The transaction that wrote the row.
+    version: str = ""
+
+    @property
+    def etag(self) -> str:
+        """The entity tag of this state."""
+        return etag_of(self.id, self.version)
 
 
 class Patterns:
@@ -157,9 +165,16 @@ class Patterns:
                 "UPDATE patterns SET last_used_at = now() WHERE id = %s AND owner = %s", (pattern_id, owner)
             )
 
-    async def delete(self, owner: str, pattern_id: int) -> bool:
-        """Remove one; False when the owner has none with this id."""
+    async def delete(self, owner: str, pattern_id: int, expected: Expected | None = None) -> bool:
+        """Remove one; False when the owner has none with this id. Raises PreconditionFailedError."""
         async with self._database.transaction() as connection:
+            if expected is not None:
+                found = await connection.execute(
+                    "SELECT id, xmin::text AS version FROM patterns WHERE id = %s AND owner = %s FOR UPDATE",
+                    (pattern_id, owner),
+                )
+                if (row := await found.fetchone()) is not None:
+                    expected.check(etag_of(row["id"], row["version"]))
             gone = await (
                 await connection.execute(
                     "DELETE FROM patterns WHERE id = %s AND owner = %s RETURNING instance_id, name", (pattern_id, owner)

@@ -14,7 +14,7 @@ from flowise_dev_agent.persistence.database import Database
 SESSION_COLUMNS: Final = (
     "id, name, requirement, request, instance_id, status, outcome, phase, operation_mode, iteration, chatflow_id,"
     " answer, interrupt, interrupt_id, error, totals || jsonb_build_object('flowise_calls', flowise_calls) AS totals,"
-    " degraded, result, plan, event_seq, fingerprint, created_at, updated_at"
+    " degraded, result, plan, event_seq, fingerprint, created_at, updated_at, xmin::text AS version"
 )
 #: The list shows beginnings: a page of 200 sessions stays small.
 _LISTED: Final = (
@@ -22,6 +22,7 @@ _LISTED: Final = (
     .replace("interrupt, interrupt_id", "interrupt - '{data,response_schema}'::text[] AS interrupt, interrupt_id")
     .replace("result, plan,", "NULL AS result, NULL AS plan,")
     .replace("totals ||", "totals - 'phase_metrics' ||")
+    .replace("xmin::text AS version", "NULL AS version")
     + ", (SELECT caller ->> 'name' FROM runs WHERE session_id = sessions.id AND kind = 'start' LIMIT 1) AS started_by"
 )
 
@@ -110,6 +111,8 @@ class SessionRow:
     answer: str | None = None
     result: dict[str, Any] | None = None
     plan: dict[str, Any] | None = None
+    #: The transaction that wrote the row; None in a list.
+    version: str | None = None
     #: Of a row of a list.
     started_by: str | None = None
 

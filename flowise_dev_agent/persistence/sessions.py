@@ -13,6 +13,7 @@ from psycopg.errors import UniqueViolation
 from psycopg.rows import class_row
 
 from flowise_dev_agent.contracts.attachments import MAX_SESSION_BYTES
+from flowise_dev_agent.contracts.etags import changed_meanwhile, session_etag
 from flowise_dev_agent.contracts.interrupts import Approval
 from flowise_dev_agent.errors import IdempotencyKeyReusedError, SessionConflictError
 from flowise_dev_agent.persistence.attachments import bind_attachments
@@ -74,18 +75,19 @@ _START: Final = f"""
         ON CONFLICT DO NOTHING
     ), given AS (SELECT NULL::text AS interrupt_id, NULL::jsonb AS answer), {_ADD_RUN}
 """
+_AS_READ: Final = "xmin::text = COALESCE(%(version)s, xmin::text)"
 _RESUME: Final = f"""
     WITH claimed AS (
         UPDATE sessions SET status = 'queued', interrupt = NULL, interrupt_id = NULL,
             plan = COALESCE(%(plan)s, plan), updated_at = now()
-        WHERE id = %(session)s AND status = 'waiting' AND interrupt_id = %(interrupt)s
+        WHERE id = %(session)s AND status = 'waiting' AND interrupt_id = %(interrupt)s AND {_AS_READ}
         RETURNING {SESSION_COLUMNS}
     ), given AS (SELECT %(interrupt)s::text AS interrupt_id, %(answer)s::jsonb AS answer), {_ADD_RUN}
 """
 _RETRY: Final = f"""
     WITH claimed AS (
         UPDATE sessions SET status = 'queued', error = NULL, updated_at = now()
-        WHERE id = %(session)s AND status = 'failed'
+        WHERE id = %(session)s AND status = 'failed' AND {_AS_READ}
         RETURNING {SESSION_COLUMNS}
     ), given AS (
         SELECT last.interrupt_id, last.answer FROM (SELECT) AS one
@@ -143,7 +145,11 @@ class NewWebhook:
 
 
 class Sessions(SessionReads):
-    """Repository of sessions. Unknown ids raise SessionNotFoundError, an absent server DatabaseUnavailableError."""
+    """Repository of sessions. Unknown ids raise SessionNotFoundError, an absent server DatabaseUnavailableError.
+
+    A change that names a `version` is one of the row in that version: another one raises PreconditionFailedError, or
+    gives None where that is said.
+    """
 
     def __init__(self, database: Database, queue: Queue, on_rest: OnRest | None = None) -> None:
         super().__init__(database)
@@ -219,8 +225,10 @@ class Sessions(SessionReads):
         *,
         idempotency_key: str | None,
         fingerprint: str | None,
+        version: str | None = None,
     ) -> SessionRow | None:
-        """Claim the open interrupt for this answer and queue the run; None when it is no longer open."""
+        """Claim the open interrupt for this answer and queue the run; None when it is no longer open, or the row is not
+        in the version."""
         params = {
             "kind": "resume",
             "action": answer.action,
@@ -229,6 +237,7 @@ class Sessions(SessionReads):
             "interrupt": answer.interrupt_id,
             "answer": jsonb(answer.value),
             "plan": None if answer.plan is None else jsonb(answer.plan),
+            "version": version,
         }
         try:
             # One statement needs no transaction around it.
@@ -243,9 +252,11 @@ class Sessions(SessionReads):
                 "This Idempotency-Key was used for another answer in this session.", hint="Use a new key."
             ) from error
 
-    async def retry(self, session_id: UUID) -> SessionRow | None:
-        """Queue a failed session again, with the answer of its last run; None when it has not failed."""
-        return await self._queued(_RETRY, {"kind": "retry", "action": "retry", "words": None, "session": session_id})
+    async def retry(self, session_id: UUID, version: str | None = None) -> SessionRow | None:
+        """Queue a failed session again, with the answer of its last run; None when it has not failed, or the row is not
+        in the version."""
+        params = {"kind": "retry", "action": "retry", "words": None, "session": session_id, "version": version}
+        return await self._queued(_RETRY, params)
 
     async def _queued(
         self,
@@ -258,10 +269,10 @@ class Sessions(SessionReads):
         async with self._database.connection() as connection:
             return await _queue(connection, statement, params, key=key, fingerprint=fingerprint)
 
-    async def cancel(self, session_id: UUID) -> str:
+    async def cancel(self, session_id: UUID, version: str | None = None) -> str:
         """End the session wherever it is; returns the status it had. A finished one is left as it is."""
         async with told_transaction(self._database, session_id, "settled") as connection:
-            status = await self._lock(connection, session_id)
+            status = await self._lock(connection, session_id, version)
             if status not in {"queued", "running", "waiting"}:
                 return status
             await self._end_active_run(connection, session_id)
@@ -288,17 +299,18 @@ class Sessions(SessionReads):
             await insert(connection, session_id, None, [NewEvent("write", phase="apply", summary=summary, data=data)])
             await self._record(connection, session_id, "rollback", version=data.get("version"))
 
-    async def rename(self, session_id: UUID, name: str) -> None:
+    async def rename(self, session_id: UUID, name: str, version: str | None = None) -> None:
         """Give the session another display title."""
         async with self._database.transaction() as connection:
-            changed = await connection.execute(
+            await self._lock(connection, session_id, version)
+            await connection.execute(
                 "UPDATE sessions SET name = %s, updated_at = now() WHERE id = %s", (clean_text(name), session_id)
             )
-            if changed.rowcount == 0:
-                raise not_found(session_id)
             await self._record(connection, session_id, "rename", words=name)
 
-    async def delete(self, session_id: UUID, *, purge: bool = False, if_ended: bool = False) -> None:
+    async def delete(
+        self, session_id: UUID, *, purge: bool = False, if_ended: bool = False, version: str | None = None
+    ) -> None:
         """Remove everything of the session, checkpoints and jobs included, in one transaction. A running run loses its
         lease.
 
@@ -311,7 +323,7 @@ class Sessions(SessionReads):
             )
             if purged.rowcount and not await self._exists(connection, session_id):
                 return
-            status = await self._lock(connection, session_id)
+            status = await self._lock(connection, session_id, version)
             if if_ended and status in {"queued", "running", "waiting"}:
                 return
             await self._end_active_run(connection, session_id)
@@ -352,12 +364,16 @@ class Sessions(SessionReads):
         found = await connection.execute("SELECT 1 FROM sessions WHERE id = %s", (session_id,))
         return await found.fetchone() is not None
 
-    async def _lock(self, connection: Connection, session_id: UUID) -> str:
+    async def _lock(self, connection: Connection, session_id: UUID, version: str | None = None) -> str:
         row = await (
-            await connection.execute("SELECT status FROM sessions WHERE id = %s FOR NO KEY UPDATE", (session_id,))
+            await connection.execute(
+                "SELECT status, xmin::text AS version FROM sessions WHERE id = %s FOR NO KEY UPDATE", (session_id,)
+            )
         ).fetchone()
         if row is None:
             raise not_found(session_id)
+        if version not in {None, row["version"]}:
+            raise changed_meanwhile(session_etag(session_id, row["version"]))
         return str(row["status"])
 
     async def _end_active_run(self, connection: Connection, session_id: UUID) -> None:

@@ -19,6 +19,7 @@ from flowise_dev_agent.contracts.connections import (
     ModelConnection,
     Source,
 )
+from flowise_dev_agent.contracts.etags import Expected, changed_meanwhile, etag_of
 from flowise_dev_agent.errors import (
     ConnectionNotStorableError,
     DatabaseUnavailableError,
@@ -32,7 +33,7 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import ConnectionRow, Database, Fact, StoredConnections
-from flowise_dev_agent.persistence.connections import ConnectionKind
+from flowise_dev_agent.persistence.connections import ConnectionKind, StoredRows
 from flowise_dev_agent.reasoning.contracts import Message
 from flowise_dev_agent.reasoning.engines import engine_for
 from flowise_dev_agent.reasoning.phased import make_reasoner
@@ -136,43 +137,58 @@ class Connections:
             changed_by=by.changed_by if by else None,
             changed_at=by.changed_at if by else None,
         )
-        return ConnectionsView(storable=bool(self._settings.database.secrets_keys), flowise=flowise, model=model)
+        view = ConnectionsView(storable=bool(self._settings.database.secrets_keys), flowise=flowise, model=model)
+        return view.model_copy(update={"etag": etag_of(view.model_dump_json())})
 
-    async def connect_flowise(self, wanted: ConnectFlowise) -> ConnectionsView:
+    async def connect_flowise(self, wanted: ConnectFlowise, expected: Expected | None = None) -> ConnectionsView:
         """Try a Flowise server and keep it as the default one.
 
-        Raises ConnectionNotStorableError, and FlowiseError when the server cannot be used; then nothing has changed.
+        Raises ConnectionNotStorableError, FlowiseError when the server cannot be used, and PreconditionFailedError;
+        then nothing has changed.
         """
         self._check_storable("flowise")
+        seen = await self._as_expected(expected)
         await self._try_flowise(wanted)
-        await self._store("flowise", wanted, f"flowise {wanted.endpoint}")
+        await self._store("flowise", wanted, f"flowise {wanted.endpoint}", seen)
         return await self.view()
 
-    async def connect_model(self, wanted: ConnectModel) -> ConnectionsView:
+    async def connect_model(self, wanted: ConnectModel, expected: Expected | None = None) -> ConnectionsView:
         """Try a model provider and keep it.
 
-        Raises ConnectionNotStorableError, InvalidInputError, and ReasoningError when it cannot be used; then nothing
-        has changed.
+        Raises ConnectionNotStorableError, InvalidInputError, ReasoningError when it cannot be used, and
+        PreconditionFailedError; then nothing has changed.
         """
         self._check_storable("model")
+        seen = await self._as_expected(expected)
         if wanted.api_key is None and (wanted.engine == "claude" or wanted.base_url is None):
             raise InvalidInputError("A key is missing.", hint="Only a server with an address of its own may need none.")
         settings = self._reasoning_with(wanted)
         await _try_model(settings)
-        await self._store("model", wanted, f"model {settings.engine} {settings.general_model}")
+        await self._store("model", wanted, f"model {settings.engine} {settings.general_model}", seen)
         return await self.view()
 
-    async def disconnect(self, kind: ConnectionKind) -> ConnectionsView:
-        """Remove what was stored. Safe to repeat."""
-        await self._rows.remove(kind, Fact("connection.remove", words=kind))
+    async def disconnect(self, kind: ConnectionKind, expected: Expected | None = None) -> ConnectionsView:
+        """Remove what was stored. Safe to repeat. Raises PreconditionFailedError."""
+        seen = await self._as_expected(expected)
+        if not await self._rows.remove(kind, Fact("connection.remove", words=kind), seen=seen):
+            raise changed_meanwhile((await self.view()).etag)
         return await self.view()
 
     # --- what is stored ----------------------------------------------------------------------------------------------
 
-    async def _store(self, kind: ConnectionKind, wanted: BaseModel, words: str) -> None:
+    async def _as_expected(self, expected: Expected | None) -> StoredRows | None:
+        """The rows that a change is made of where it expects any."""
+        if expected is None or expected.tags is None:
+            return None
+        expected.check((await self.view()).etag)
+        return self._seen
+
+    async def _store(self, kind: ConnectionKind, wanted: BaseModel, words: str, seen: StoredRows | None) -> None:
         key: SecretStr | None = getattr(wanted, "api_key", None)
         text = json.dumps(wanted.model_dump(mode="json") | {"api_key": key.get_secret_value() if key else None})
-        await self._rows.store(kind, self._vault.encrypt(text.encode()), Fact("connection.store", words=words))
+        fact = Fact("connection.store", words=words)
+        if not await self._rows.store(kind, self._vault.encrypt(text.encode()), fact, seen=seen):
+            raise changed_meanwhile((await self.view()).etag)
 
     def _opened(self, kind: ConnectionKind, shape: type[Stored]) -> Stored | None:
         row = self._seen.get(kind)

@@ -26,7 +26,7 @@ from flowise_dev_agent.agent.state import (
 )
 from flowise_dev_agent.agent.store_writes import fill_vector_stores, make_stores, remove_stores, take_stores
 from flowise_dev_agent.contracts.change import public_ops
-from flowise_dev_agent.contracts.events import DecisionData, WriteData
+from flowise_dev_agent.contracts.event_data import DecisionData, WriteData
 from flowise_dev_agent.contracts.interrupts import Option, PatchReviewData, PatchReviewInterrupt, TargetFlow
 from flowise_dev_agent.errors import WriteFailedError
 from flowise_dev_agent.patch import GraphIR, PatchOp, payload_sha256

@@ -12,7 +12,7 @@ from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.state import MAX_CLARIFICATION_ROUNDS, AgentState, IntentState, PlanState, Update
 from flowise_dev_agent.contracts.designs import DesignForm
-from flowise_dev_agent.contracts.events import DriftData
+from flowise_dev_agent.contracts.event_data import DriftData
 from flowise_dev_agent.contracts.interrupts import ClarificationData, ClarificationInterrupt
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Intent
 from flowise_dev_agent.reasoning.wording import split

@@ -40,7 +40,7 @@ from flowise_dev_agent.agent.state import (
 )
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.contracts.change import Difference
-from flowise_dev_agent.contracts.events import ArtifactData, RetryData
+from flowise_dev_agent.contracts.event_data import ArtifactData, RetryData
 from flowise_dev_agent.contracts.plan import AmendAnswer, FunctionSample, NothingToChange, OpsAnswer, PatchAnswer
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.knowledge.nodes import NodeStore

@@ -41,7 +41,7 @@ from flowise_dev_agent.agent.state import (
     WriteState,
 )
 from flowise_dev_agent.agent.toolbox import SessionToolbox
-from flowise_dev_agent.contracts.events import ArtifactData
+from flowise_dev_agent.contracts.event_data import ArtifactData
 from flowise_dev_agent.contracts.interrupts import PatternUse, PlanApprovalData, PlanApprovalInterrupt
 from flowise_dev_agent.contracts.plan_text import plan_markdown
 from flowise_dev_agent.patch import Finding, GraphIR

@@ -36,7 +36,7 @@ from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.agent.tools import shorten
 from flowise_dev_agent.agent.trials import Conversation, TrialRun, hold_all
 from flowise_dev_agent.contracts.change import Difference
-from flowise_dev_agent.contracts.events import TestData
+from flowise_dev_agent.contracts.event_data import TestData
 from flowise_dev_agent.contracts.interrupts import FlowLink, Option, ResultReviewData, ResultReviewInterrupt
 from flowise_dev_agent.contracts.plan import PlanContract, TestCase
 from flowise_dev_agent.contracts.verdict import Regression, TestedIteration, Trace, Trial

@@ -18,7 +18,7 @@ from flowise_dev_agent.agent.state import (
     WriteState,
 )
 from flowise_dev_agent.agent.targets import KINDS, kind_of
-from flowise_dev_agent.contracts.events import ArtifactData
+from flowise_dev_agent.contracts.event_data import ArtifactData
 from flowise_dev_agent.contracts.interrupts import SelectTargetData, SelectTargetInterrupt, TargetFlow, WriteMode
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow

@@ -5,7 +5,17 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from flowise_dev_agent.api.deps import FlowId, IdempotencyKey, Service, SessionId, WaitSecs, engine
+from flowise_dev_agent.api.deps import (
+    TAGGED,
+    FlowId,
+    IdempotencyKey,
+    IfMatch,
+    Service,
+    SessionId,
+    WaitSecs,
+    engine,
+    tagged,
+)
 from flowise_dev_agent.api.limits import limit_chat
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.problems import declared
@@ -79,15 +89,16 @@ async def find_flows(
     return await flows.find(instance, query, limit=limit, drafts=drafts, cursor=cursor, pictures=pictures)
 
 
-@router.get("/flows/{chatflow_id}/graph", responses=declared(404, 502, 504))
+@router.get("/flows/{chatflow_id}/graph", responses=TAGGED | declared(404, 502, 504))
 async def get_flow_graph(
+    response: Response,
     chatflow_id: FlowId,
     flows: Flows,
     instance: Instance = None,
     params: Annotated[bool, Query(description="Also what is set on the nodes.")] = True,
 ) -> FlowView:
     """A flow on the server to be drawn, a draft as well. Credentials and secrets are left out."""
-    return await flows.live(str(chatflow_id), instance, params=params)
+    return tagged(response, await flows.live(str(chatflow_id), instance, params=params))
 
 
 @router.get("/flows/{chatflow_id}/conversation", responses=declared())
@@ -103,10 +114,12 @@ async def get_flow_conversation(
     return await engine(request).conversations.of_flow(str(chatflow_id), instance, limit=limit, cursor=cursor)
 
 
-@router.get("/flows/{chatflow_id}/summary", responses=declared(404, 502, 504))
-async def get_flow_summary(chatflow_id: FlowId, flows: Flows, instance: Instance = None) -> FlowSummary:
+@router.get("/flows/{chatflow_id}/summary", responses=TAGGED | declared(404, 502, 504))
+async def get_flow_summary(
+    response: Response, chatflow_id: FlowId, flows: Flows, instance: Instance = None
+) -> FlowSummary:
     """A flow on the server in words, a draft as well. Credentials and secrets are left out."""
-    return await flows.summary(str(chatflow_id), instance)
+    return tagged(response, await flows.summary(str(chatflow_id), instance))
 
 
 @router.get("/flows/{chatflow_id}/compare", responses=declared(404, 502, 504))
@@ -220,11 +233,11 @@ def _queued(response: Response, view: FlowTestView) -> FlowTestView:
 # --- files and writes ------------------------------------------------------------------------------------------------
 
 
-@router.get("/flows/{chatflow_id}/export", responses=declared(404, 502, 504))
-async def export_flow(chatflow_id: FlowId, flows: Flows, instance: Instance = None) -> FlowDocument:
+@router.get("/flows/{chatflow_id}/export", responses=TAGGED | declared(404, 502, 504))
+async def export_flow(response: Response, chatflow_id: FlowId, flows: Flows, instance: Instance = None) -> FlowDocument:
     """A flow with everything in it, byte for byte, to be kept in a file: the ids of its credentials and whatever is set
     on its nodes as well."""
-    return await flows.document(str(chatflow_id), instance)
+    return tagged(response, await flows.document(str(chatflow_id), instance))
 
 
 @router.get("/flows/{chatflow_id}/ops", responses=declared(404, 502, 504))
@@ -260,6 +273,7 @@ async def apply_to_flow(
     writer: Writer,
     service: Service,
     wait_secs: WaitSecs,
+    if_match: IfMatch,
     instance: Instance = None,
     idempotency_key: IdempotencyKey = None,
 ) -> FlowWriteResult:
@@ -268,7 +282,9 @@ async def apply_to_flow(
     The write is a session of its own: `POST /sessions/{session_id}/rollback` with the answer's `session_id` puts back
     what the flow held before. With `dry_run` nothing is written, and the answer has the findings and the difference.
     """
-    taken = await writer.apply(str(chatflow_id), body, instance=instance, idempotency_key=idempotency_key)
+    taken = await writer.apply(
+        str(chatflow_id), body, instance=instance, idempotency_key=idempotency_key, expected=if_match
+    )
     return await _written(response, writer, service, taken, wait_secs)
 
 
@@ -280,6 +296,7 @@ async def promote_flow(
     writer: Writer,
     service: Service,
     wait_secs: WaitSecs,
+    if_match: IfMatch,
     idempotency_key: IdempotencyKey = None,
 ) -> FlowWriteResult:
     """Copy a flow to another server, credentials mapped by name and type; checked before and read back after.
@@ -287,7 +304,7 @@ async def promote_flow(
     The write is a session of its own: `POST /sessions/{session_id}/rollback` with the answer's `session_id` puts back
     what a flow there held before. With `dry_run` nothing is written; the answer has the findings and the difference.
     """
-    taken = await writer.promote(str(chatflow_id), body, idempotency_key=idempotency_key)
+    taken = await writer.promote(str(chatflow_id), body, idempotency_key=idempotency_key, expected=if_match)
     return await _written(response, writer, service, taken, wait_secs)
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Path, Request
 
-from flowise_dev_agent.api.deps import engine
+from flowise_dev_agent.api.deps import IfMatch, engine
 from flowise_dev_agent.api.once import ONCE_WITH_SECRET, OnceRoute
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.caller import current_caller
@@ -43,15 +43,15 @@ async def get_current_key() -> CallerView:
 
 
 @router.post("/{key_id}/rotate", dependencies=[ONCE_WITH_SECRET], responses=declared(404, 409))
-async def rotate_key(request: Request, key_id: KeyId, body: RotateKey) -> MadeKey:
+async def rotate_key(request: Request, key_id: KeyId, body: RotateKey, if_match: IfMatch) -> MadeKey:
     """Make another key in the place of this one, with the same name, scopes and end."""
-    return await engine(request).keys.rotate(key_id, keep_old_secs=body.keep_old_secs)
+    return await engine(request).keys.rotate(key_id, keep_old_secs=body.keep_old_secs, expected=if_match)
 
 
 @router.delete("/{key_id}", status_code=204, responses=declared(404))
-async def revoke_key(request: Request, key_id: KeyId) -> None:
+async def revoke_key(request: Request, key_id: KeyId, if_match: IfMatch) -> None:
     """End a key at once. It stays in the list."""
-    await engine(request).keys.revoke(key_id)
+    await engine(request).keys.revoke(key_id, expected=if_match)
 
 
 @owners_router.get("", responses=declared())

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from flowise_dev_agent.api.deps import PatternsOfOwner
+from flowise_dev_agent.api.deps import IfMatch, PatternsOfOwner
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.contracts.patterns import (
@@ -49,6 +49,7 @@ async def list_patterns(
                 failure_count=row.failure_count,
                 created_at=row.created_at,
                 last_used_at=row.last_used_at,
+                etag=row.etag,
             )
             for row in rows
         ]
@@ -92,7 +93,9 @@ async def import_patterns(body: PatternFile, library: PatternsOfOwner, instance:
 
 @router.delete("/{pattern_id}", status_code=204, responses=declared(404))
 async def delete_pattern(
-    pattern_id: Annotated[int, Path(ge=1, le=2**63 - 1, description="The pattern's id.")], library: PatternsOfOwner
+    pattern_id: Annotated[int, Path(ge=1, le=2**63 - 1, description="The pattern's id.")],
+    library: PatternsOfOwner,
+    if_match: IfMatch,
 ) -> None:
     """Remove a pattern. Flows that were made from it stay."""
-    await library.delete(pattern_id)
+    await library.delete(pattern_id, if_match)

@@ -7,7 +7,19 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from slowapi import Limiter
 from sse_starlette import EventSourceResponse
 
-from flowise_dev_agent.api.deps import MAX_SEQ, AfterSeq, IdempotencyKey, Service, SessionId, WaitSecs, engine, settle
+from flowise_dev_agent.api.deps import (
+    MAX_SEQ,
+    TAGGED,
+    AfterSeq,
+    IdempotencyKey,
+    IfMatch,
+    Service,
+    SessionId,
+    WaitSecs,
+    engine,
+    settle,
+    tagged,
+)
 from flowise_dev_agent.api.limits import session_start_limit
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.problems import declared
@@ -42,7 +54,7 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
     router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=OnceRoute)
     start_limit = session_start_limit(limiter, server)
 
-    @router.post("", responses=_STARTED | declared(409, 413, 429))
+    @router.post("", responses=TAGGED | _STARTED | declared(409, 413, 429))
     @start_limit
     async def start_session(
         request: Request,
@@ -97,15 +109,17 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         """What a new session will probably cost: the average of the newest ones like it."""
         return await engine(request).expected_costs.of(kind, model)
 
-    @router.get("/{session_id}", responses=declared(404))
-    async def get_session(session_id: SessionId, service: Service) -> SessionView:
+    @router.get("/{session_id}", responses=TAGGED | declared(404))
+    async def get_session(response: Response, session_id: SessionId, service: Service) -> SessionView:
         """One session with its open question, if any."""
-        return await service.get(session_id)
+        return tagged(response, await service.get(session_id))
 
-    @router.patch("/{session_id}/name", responses=declared(404))
-    async def rename_session(session_id: SessionId, body: RenameSession, service: Service) -> SessionView:
+    @router.patch("/{session_id}/name", responses=TAGGED | declared(404))
+    async def rename_session(
+        response: Response, session_id: SessionId, body: RenameSession, service: Service, if_match: IfMatch
+    ) -> SessionView:
         """Give the session another title."""
-        return await service.rename(session_id, body.session_name)
+        return tagged(response, await service.rename(session_id, body.session_name, expected=if_match))
 
     @router.get("/{session_id}/summary", responses=declared(404))
     async def get_session_summary(request: Request, session_id: SessionId) -> SessionSummary:
@@ -116,38 +130,42 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
     async def delete_session(
         session_id: SessionId,
         service: Service,
+        if_match: IfMatch,
         purge: Annotated[
             bool, Query(description="Also remove the kept texts of flows that it found and wrote, now or later.")
         ] = False,
     ) -> None:
         """Remove a session and everything that belongs to it. The chatflow in Flowise stays, and so do the texts of
         flows from which it can be restored."""
-        await service.delete(session_id, purge=purge)
+        await service.delete(session_id, purge=purge, expected=if_match)
 
-    @router.post("/{session_id}/resume", responses=_RUNNING | declared(404, 409, 413))
+    @router.post("/{session_id}/resume", responses=TAGGED | _RUNNING | declared(404, 409, 413))
     async def resume_session(
         response: Response,
         session_id: SessionId,
         body: ResumeSession,
         service: Service,
         wait_secs: WaitSecs,
+        if_match: IfMatch,
         idempotency_key: IdempotencyKey = None,
     ) -> SessionView:
         """Answer the open question and wait for the next one or the end. One answer wins; any other gets 409."""
-        view = await service.resume(session_id, body, idempotency_key=idempotency_key)
+        view = await service.resume(session_id, body, idempotency_key=idempotency_key, expected=if_match)
         return await settle(response, service, view, wait_secs)
 
-    @router.post("/{session_id}/cancel", dependencies=[ONCE], responses=declared(404, 409))
-    async def cancel_session(session_id: SessionId, service: Service) -> SessionView:
+    @router.post("/{session_id}/cancel", dependencies=[ONCE], responses=TAGGED | declared(404, 409))
+    async def cancel_session(
+        response: Response, session_id: SessionId, service: Service, if_match: IfMatch
+    ) -> SessionView:
         """Stop a session, running or waiting. What was written to Flowise stays."""
-        return await service.cancel(session_id)
+        return tagged(response, await service.cancel(session_id, expected=if_match))
 
-    @router.post("/{session_id}/retry", dependencies=[ONCE], responses=_RUNNING | declared(404, 409))
+    @router.post("/{session_id}/retry", dependencies=[ONCE], responses=TAGGED | _RUNNING | declared(404, 409))
     async def retry_session(
-        response: Response, session_id: SessionId, service: Service, wait_secs: WaitSecs
+        response: Response, session_id: SessionId, service: Service, wait_secs: WaitSecs, if_match: IfMatch
     ) -> SessionView:
         """Go on with a session that ended in an error, from the last step that worked."""
-        return await settle(response, service, await service.retry(session_id), wait_secs)
+        return await settle(response, service, await service.retry(session_id, expected=if_match), wait_secs)
 
     @router.get("/{session_id}/events", responses=declared(404))
     async def list_session_events(
@@ -186,10 +204,11 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         session_id: SessionId,
         body: ResumeSession,
         service: Service,
+        if_match: IfMatch,
         idempotency_key: IdempotencyKey = None,
     ) -> EventSourceResponse:
         """Answer the open question and stream what follows through the next question, the end or an error."""
-        events = await service.resume_events(session_id, body, idempotency_key=idempotency_key)
+        events = await service.resume_events(session_id, body, idempotency_key=idempotency_key, expected=if_match)
         return event_stream(request, events, until=STREAM_ENDS)
 
     @router.get("/{session_id}/design", responses=declared(404))

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 
-from flowise_dev_agent.api.deps import FlowId, SessionId, engine
+from flowise_dev_agent.api.deps import FlowId, IfMatch, SessionId, engine
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.contracts.versions import Bookmark, NumberedVersions
@@ -42,12 +42,14 @@ async def diff_session_versions(
 
 
 @router.post("/sessions/{session_id}/rollback", dependencies=[ONCE], responses=declared(404, 409, 422, 502))
-async def rollback_session(session_id: SessionId, versions: FlowVersionsDep, version: Label = None) -> RolledBack:
+async def rollback_session(
+    session_id: SessionId, versions: FlowVersionsDep, if_match: IfMatch, version: Label = None
+) -> RolledBack:
     """Write a version back to the flow, the first one when none is named; read back before it answers.
 
     Works for sessions that ended long ago. What the flow holds now is kept as a version first.
     """
-    return await versions.rollback(session_id, version)
+    return await versions.rollback(session_id, version, expected=if_match)
 
 
 @router.get("/flows/{chatflow_id}/history", responses=declared())

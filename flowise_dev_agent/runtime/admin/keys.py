@@ -9,6 +9,7 @@ from typing import Final
 from uuid import UUID, uuid4
 
 from flowise_dev_agent.caller import Caller, Door, acting_for, current_caller, require, with_implied
+from flowise_dev_agent.contracts.etags import Expected
 from flowise_dev_agent.contracts.keys import OWNER_PATTERN, KeyList, KeyView, MadeKey, NewKey, OwnerList, OwnerView
 from flowise_dev_agent.errors import InvalidInputError, OwnerNotFoundError
 from flowise_dev_agent.persistence import ApiKeys, Database, KeyRow
@@ -48,7 +49,7 @@ class KeyService:
 
     async def all(self) -> KeyList:
         """All keys, newest first."""
-        return KeyList(keys=[KeyView(**vars(row)) for row in await self._rows.page(limit=_MAX_LISTED)])
+        return KeyList(keys=[KeyView(**vars(row), etag=row.etag) for row in await self._rows.page(limit=_MAX_LISTED)])
 
     async def owners(self) -> OwnerList:
         """All owners, by id."""
@@ -70,14 +71,15 @@ class KeyService:
         )
         return _made(row, key)
 
-    async def rotate(self, key_id: UUID, *, keep_old_secs: int) -> MadeKey:
+    async def rotate(self, key_id: UUID, *, keep_old_secs: int, expected: Expected | None = None) -> MadeKey:
         """Another key in the place of this one; the old one opens for `keep_old_secs` more."""
         key = _new_key()
-        return _made(await self._rows.rotate(key_id, _hash(key), keep_old_secs=keep_old_secs), key)
+        row = await self._rows.rotate(key_id, _hash(key), keep_old_secs=keep_old_secs, expected=expected)
+        return _made(row, key)
 
-    async def revoke(self, key_id: UUID) -> None:
+    async def revoke(self, key_id: UUID, *, expected: Expected | None = None) -> None:
         """End a key at once."""
-        await self._rows.revoke(key_id)
+        await self._rows.revoke(key_id, expected)
 
 
 def _new_key() -> str:
@@ -89,4 +91,4 @@ def _hash(key: str) -> str:
 
 
 def _made(row: KeyRow, key: str) -> MadeKey:
-    return MadeKey(**vars(row), key=key)
+    return MadeKey(**vars(row), etag=row.etag, key=key)

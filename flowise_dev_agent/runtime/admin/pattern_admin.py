@@ -4,6 +4,7 @@ from functools import cached_property
 from typing import Any
 
 from flowise_dev_agent.caller import current_caller
+from flowise_dev_agent.contracts.etags import Expected
 from flowise_dev_agent.errors import PatternNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -81,7 +82,7 @@ class PatternService:
     def _schemas(self) -> Schemas:
         return NodeStore.from_snapshot().schemas
 
-    async def delete(self, pattern_id: int) -> None:
-        """Remove one. Raises PatternNotFoundError."""
-        if not await self._rows.delete(current_caller().owner, pattern_id):
+    async def delete(self, pattern_id: int, expected: Expected | None = None) -> None:
+        """Remove one. Raises PatternNotFoundError and PreconditionFailedError."""
+        if not await self._rows.delete(current_caller().owner, pattern_id, expected):
             raise PatternNotFoundError(f"There is no pattern {pattern_id}.", hint="List them with GET /patterns.")

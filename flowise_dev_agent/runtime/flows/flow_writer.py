@@ -14,7 +14,9 @@ from uuid import UUID, uuid4
 from langgraph.runtime import RunControl
 
 from flowise_dev_agent.contracts.change import Conflict, Difference
-from flowise_dev_agent.contracts.events import DoneData, NodeEvent, WriteData
+from flowise_dev_agent.contracts.etags import Expected
+from flowise_dev_agent.contracts.event_data import DoneData, WriteData
+from flowise_dev_agent.contracts.events import NodeEvent
 from flowise_dev_agent.contracts.flow_writes import (
     ApplyToFlow,
     BaseFlow,
@@ -100,17 +102,27 @@ class FlowWriter:
         *,
         instance: str | None = None,
         idempotency_key: str | None = None,
+        expected: Expected | None = None,
     ) -> FlowWriteResult:
         """Change a flow, or replace it."""
         what = ("apply", instance, chatflow_id)
-        return await self._take(body, what, lambda: self._proposals.apply(chatflow_id, body, instance), idempotency_key)
+        return await self._take(
+            body, what, lambda: self._proposals.apply(chatflow_id, body, instance, expected), idempotency_key
+        )
 
     async def promote(
-        self, chatflow_id: str, body: PromoteFlow, *, idempotency_key: str | None = None
+        self,
+        chatflow_id: str,
+        body: PromoteFlow,
+        *,
+        idempotency_key: str | None = None,
+        expected: Expected | None = None,
     ) -> FlowWriteResult:
         """Copy a flow to another instance, or over a flow there."""
         what = ("promote", chatflow_id)
-        return await self._take(body, what, lambda: self._proposals.promote(chatflow_id, body), idempotency_key)
+        return await self._take(
+            body, what, lambda: self._proposals.promote(chatflow_id, body, expected), idempotency_key
+        )
 
     async def result(self, session_id: UUID) -> FlowWriteResult:
         """How the write of a session ended, or that it still goes on.

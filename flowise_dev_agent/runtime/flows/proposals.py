@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 
+from flowise_dev_agent.contracts.etags import Expected, etag_of
 from flowise_dev_agent.contracts.flow_writes import (
     ApplyToFlow,
     ImportFlow,
@@ -37,13 +38,19 @@ class Proposal:
     credentials: list[MappedCredential] = field(default_factory=list)
 
 
+def row_etag(row: Chatflow) -> str:
+    """The entity tag of a flow as a server has it: of its text, name, type and time of change."""
+    return etag_of(row.id, row.name, row.type, payload_sha256(row.flow_data), row.updated_date)
+
+
 class Proposals:
     """Reads servers and writes nothing.
 
     Raises:
         InvalidInputError: an unknown instance, a missing credential or file, a flow of another type.
         PatchError: `ops` that cannot be compiled, a text that is not a flow.
-        StaleBaseError: the flow is not the expected one.
+        StaleBaseError: the flow is not the one that the body names.
+        PreconditionFailedError: the flow in the path is not in an expected state.
         FlowiseError: a server cannot be read.
     """
 
@@ -66,10 +73,12 @@ class Proposals:
             ops=body.ops,
         )
 
-    async def apply(self, chatflow_id: str, body: ApplyToFlow, instance: str | None) -> Proposal:
+    async def apply(
+        self, chatflow_id: str, body: ApplyToFlow, instance: str | None, expected: Expected | None = None
+    ) -> Proposal:
         """A flow as `ops` change it, or one that replaces it."""
         instance_id = self._known(instance)
-        base = await self._instances.client(instance_id).get_chatflow(chatflow_id)
+        base = await self._as_expected(instance_id, chatflow_id, expected)
         if body.base_sha256 not in {None, payload_sha256(base.flow_data)}:
             raise StaleBaseError(
                 f"'{base.name}' on Flowise is not the flow that the change was made for; nothing was written.",
@@ -92,11 +101,11 @@ class Proposals:
             ops=body.ops,
         )
 
-    async def promote(self, chatflow_id: str, body: PromoteFlow) -> Proposal:
+    async def promote(self, chatflow_id: str, body: PromoteFlow, expected: Expected | None = None) -> Proposal:
         """A copy of a flow for another instance, or for a flow there; credentials mapped by name and type."""
         source, target = self._known(body.source), self._known(body.target)
         here, there = self._instances.client(source), self._instances.client(target)
-        row = await here.get_chatflow(chatflow_id)
+        row = await self._as_expected(source, chatflow_id, expected)
         type_ = row.type or "CHATFLOW"
         base = await there.get_chatflow(str(body.target_chatflow_id)) if body.target_chatflow_id else None
         if base is not None and (base.type or "CHATFLOW") != type_:
@@ -149,6 +158,12 @@ class Proposals:
     async def _compiled(self, instance_id: str, base: GraphIR, ops: list[PatchOp]) -> str:
         schemas = await self.schemas(instance_id)
         return await asyncio.to_thread(lambda: compile_ops(base, ops, schemas).flow_data)
+
+    async def _as_expected(self, instance_id: str, chatflow_id: str, expected: Expected | None) -> Chatflow:
+        row = await self._instances.client(instance_id).get_chatflow(chatflow_id)
+        if expected is not None:
+            expected.check(row_etag(row), chatflow_id=row.id, sha256=payload_sha256(row.flow_data))
+        return row
 
     def _known(self, instance: str | None) -> str:
         instance_id = instance or self._instances.default_id

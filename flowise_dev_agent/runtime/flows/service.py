@@ -13,7 +13,7 @@ from flowise_dev_agent.patch import CanvasView, GraphIR, canvas_view, decompile,
 from flowise_dev_agent.persistence import Blobs, Fact, FlowVersion, Ledger, Sessions, Versions
 from flowise_dev_agent.persistence.read_model import FlowSessionRow
 from flowise_dev_agent.runtime.flows.chat import ChatAnswer, Said, TryOut
-from flowise_dev_agent.runtime.flows.proposals import Proposals
+from flowise_dev_agent.runtime.flows.proposals import Proposals, row_etag
 from flowise_dev_agent.runtime.flows.search import FlowSearch, facts_of
 from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSession, FlowSummary, FlowView, change_of, start_form
 from flowise_dev_agent.runtime.sessions.views import ChatflowLink, public_status
@@ -85,6 +85,7 @@ class FlowService:
         graph = _read(row.flow_data)
         return FlowView(
             flow=facts_of(row, known, self._link),
+            etag=row_etag(row),
             graph=canvas_view(graph, params=params),
             form=start_form(graph),
         )
@@ -94,7 +95,9 @@ class FlowService:
         known = instance_id or self._instances.default_id
         row = await self._instances.client(known).get_chatflow(chatflow_id)
         return FlowSummary(
-            flow=facts_of(row, known, self._link), summary=summarize(_read(row.flow_data), _SUMMARY_CHARS)
+            flow=facts_of(row, known, self._link),
+            etag=row_etag(row),
+            summary=summarize(_read(row.flow_data), _SUMMARY_CHARS),
         )
 
     async def document(self, chatflow_id: str, instance_id: str | None) -> FlowDocument:
@@ -107,6 +110,7 @@ class FlowService:
             flow_data=row.flow_data,
             sha256=payload_sha256(row.flow_data),
             updated=row.updated_date,
+            etag=row_etag(row),
         )
 
     async def ops(self, chatflow_id: str, instance_id: str | None) -> FlowOps:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from flowise_dev_agent.contracts.etags import Expected, session_etag
 from flowise_dev_agent.contracts.versions import NumberedVersion, NumberedVersions
 from flowise_dev_agent.errors import InvalidInputError, SecretInTextError, SessionConflictError
 from flowise_dev_agent.flowise.instances import Instances
@@ -127,14 +128,17 @@ class FlowVersions:
             change=change.model_dump(mode="json"),
         )
 
-    async def rollback(self, session_id: UUID, label: str | None) -> RolledBack:
+    async def rollback(self, session_id: UUID, label: str | None, *, expected: Expected | None = None) -> RolledBack:
         """Write a version back through the guarded path, with read-back; the first one when left out.
 
         Raises:
+            PreconditionFailedError: the session is not in an expected state.
             SessionConflictError: the session is at work.
             FlowiseError, WriteFailedError: as for any write.
         """
         session = await self._sessions.get(session_id)
+        if expected is not None:
+            expected.check(session_etag(session_id, session.version))
         if session.status in {"queued", "running"}:
             raise SessionConflictError(
                 "The session is running; nothing was rolled back.",

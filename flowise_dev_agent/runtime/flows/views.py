@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.change import Difference, FlowChange, public_ops_of_rows
+from flowise_dev_agent.contracts.etags import ETAG
 from flowise_dev_agent.contracts.session import PublicStatus
 from flowise_dev_agent.patch import CanvasView, GraphIR, canvas_view, diff
 from flowise_dev_agent.patch.views.picture import FlowPicture
@@ -82,6 +83,7 @@ class FlowView(_View):
     """A flow on the server with its picture."""
 
     flow: FlowFacts
+    etag: str = Field(default="", description=ETAG)
     graph: CanvasView
     form: StartForm | None = Field(default=None, description="What the flow asks for first, in place of a question.")
 
@@ -90,6 +92,7 @@ class FlowSummary(_View):
     """A flow on the server in words."""
 
     flow: FlowFacts
+    etag: str = Field(default="", description=ETAG)
     summary: str = Field(
         description="Nodes with what is set on them, then who feeds whom. Long texts by their length, credentials and "
         "secrets only as set or not set."

@@ -15,16 +15,16 @@ from uuid import UUID, uuid4
 
 from flowise_dev_agent.caller import current_request
 from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.events import (
+from flowise_dev_agent.contracts.event_data import (
     CostData,
     EventData,
     FallbackData,
     LiveType,
     NodeArtifactData,
-    NodeEvent,
     TokenData,
     ToolResultData,
 )
+from flowise_dev_agent.contracts.events import NodeEvent
 from flowise_dev_agent.contracts.node_artifacts import MAX_ARTIFACT_BYTES, NodeArtifact
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.observability.metrics import FALLBACKS, MODEL_CALLS, MODEL_TOKENS, MODEL_USD, TOOL_SECONDS

@@ -21,7 +21,7 @@ from langgraph.types import Command
 
 from flowise_dev_agent.caller import acting_for, answering
 from flowise_dev_agent.contracts.base import read_as
-from flowise_dev_agent.contracts.events import (
+from flowise_dev_agent.contracts.event_data import (
     DoneData,
     ErrorData,
     InterruptData,

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from flowise_dev_agent.contracts.base import JsonMapping, read
 from flowise_dev_agent.contracts.change import public_ops_of_rows
-from flowise_dev_agent.contracts.events import InterruptData
+from flowise_dev_agent.contracts.event_data import InterruptData
 from flowise_dev_agent.contracts.interrupts import ListedInterrupt
 from flowise_dev_agent.contracts.turns import (
     Answered,

@@ -11,6 +11,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from pydantic import BaseModel, ValidationError
 
 from flowise_dev_agent.contracts.designs import DesignForm, DesignView, form_of
+from flowise_dev_agent.contracts.etags import Expected, session_etag
 from flowise_dev_agent.contracts.events import EventPage, SessionEvent
 from flowise_dev_agent.contracts.plan import Design
 from flowise_dev_agent.contracts.requests import RequestBody, ResumeSession, StartSession
@@ -60,6 +61,7 @@ class SessionService:
     """Starts, answers, watches and ends sessions. Execution is the workers' matter; nothing here waits for a model.
 
     Every method raises DatabaseUnavailableError while Postgres is away, and SessionNotFoundError for an unknown id.
+    Changes of a session take the states that they may be made of: PreconditionFailedError in another one.
     """
 
     def __init__(
@@ -132,7 +134,14 @@ class SessionService:
             details={"thread_id": str(session_id)},
         )
 
-    async def resume(self, session_id: UUID, body: ResumeSession, *, idempotency_key: str | None = None) -> SessionView:
+    async def resume(
+        self,
+        session_id: UUID,
+        body: ResumeSession,
+        *,
+        idempotency_key: str | None = None,
+        expected: Expected | None = None,
+    ) -> SessionView:
         """Answer the open interrupt; of several answers one wins. The same key with the same body may be repeated.
 
         Raises:
@@ -146,6 +155,7 @@ class SessionService:
         row = await self._sessions.get(session_id)
         if await self._answered_before(session_id, idempotency_key, fingerprint):
             return self._view(row)
+        version = _as_expected(row, expected)
         interrupt = open_interrupt(row)
         if row.status != "waiting" or interrupt is None or row.interrupt_id is None:
             raise _nothing_open(row)
@@ -165,29 +175,35 @@ class SessionService:
         if (first := await self._approvals.first_of_two(row, interrupt, given)) is not None:
             return self._view(first)
         answered = await self._sessions.resume(
-            session_id, given, idempotency_key=idempotency_key, fingerprint=fingerprint
+            session_id, given, idempotency_key=idempotency_key, fingerprint=fingerprint, version=version
         )
         if answered is None:
             answered = await self._sessions.get(session_id)
             if not await self._answered_before(session_id, idempotency_key, fingerprint):
+                _as_expected(answered, expected)
                 raise _nothing_open(answered)
         return self._view(answered)
 
     async def resume_events(
-        self, session_id: UUID, body: ResumeSession, *, idempotency_key: str | None = None
+        self,
+        session_id: UUID,
+        body: ResumeSession,
+        *,
+        idempotency_key: str | None = None,
+        expected: Expected | None = None,
     ) -> AsyncGenerator[SessionEvent]:
         """Answer as `resume` does, and give the events that follow the answer; a repeated call gives the same ones."""
         before = await self._sessions.get(session_id)
-        await self.resume(session_id, body, idempotency_key=idempotency_key)
+        await self.resume(session_id, body, idempotency_key=idempotency_key, expected=expected)
         earlier = await self._sessions.earlier_answer(session_id, idempotency_key) if idempotency_key else None
         return self.events(session_id, earlier.after_seq if earlier else before.event_seq)
 
-    async def cancel(self, session_id: UUID) -> SessionView:
+    async def cancel(self, session_id: UUID, *, expected: Expected | None = None) -> SessionView:
         """End the session, also while a step is running. Cancelling twice is fine.
 
         Raises SessionConflictError when it has ended otherwise.
         """
-        before = await self._sessions.cancel(session_id)
+        before = await self._sessions.cancel(session_id, await self._expected_version(session_id, expected))
         row = await self._sessions.get(session_id)
         if before in {"completed", "failed"}:
             raise SessionConflictError(
@@ -198,11 +214,12 @@ class SessionService:
             await self._prune(session_id)
         return self._view(row)
 
-    async def retry(self, session_id: UUID) -> SessionView:
+    async def retry(self, session_id: UUID, *, expected: Expected | None = None) -> SessionView:
         """Go on with a failed session from its last checkpoint. Raises SessionConflictError when it has not failed."""
-        retried = await self._sessions.retry(session_id)
+        retried = await self._sessions.retry(session_id, await self._expected_version(session_id, expected))
         if retried is None:
             row = await self._sessions.get(session_id)
+            _as_expected(row, expected)
             raise SessionConflictError(
                 f"The session is {public_status(row.status)}; only one that ended in an error can be retried.",
                 details={"status": public_status(row.status), "interrupt_id": row.interrupt_id},
@@ -242,21 +259,22 @@ class SessionService:
             totals=None if cursor else ListTotals(**vars(await self._sessions.sums(which))),
         )
 
-    async def rename(self, session_id: UUID, name: str) -> SessionView:
+    async def rename(self, session_id: UUID, name: str, *, expected: Expected | None = None) -> SessionView:
         """Give the session another title (1 to 120 characters)."""
         if holds_secret(name):
             raise SecretInTextError("The name holds a secret. Nothing was stored.", details={"field": "session_name"})
         if not name.strip() or len(name) > 120 or clean_text(name) != name:
             raise InvalidInputError("A session's name has 1 to 120 characters, none of them NUL.")
-        await self._sessions.rename(session_id, name)
+        await self._sessions.rename(session_id, name, await self._expected_version(session_id, expected))
         return await self.get(session_id)
 
-    async def delete(self, session_id: UUID, *, purge: bool = False) -> None:
+    async def delete(self, session_id: UUID, *, purge: bool = False, expected: Expected | None = None) -> None:
         """Remove everything of the session. A running run ends without a trace; flows on the server stay.
 
         The texts of flows that it found and wrote stay as well, to restore a chatflow from, unless `purge` is set.
         """
-        await self._sessions.delete(session_id, purge=purge)
+        version = await self._expected_version(session_id, expected)
+        await self._sessions.delete(session_id, purge=purge, version=version)
 
     async def wait(self, session_id: UUID, timeout: float) -> SessionView:  # noqa: ASYNC109 - its expiry is no error
         """The session as soon as nothing is in progress, or as it stands after `timeout` seconds."""
@@ -339,6 +357,9 @@ class SessionService:
     def _view(self, row: SessionRow) -> SessionView:
         return session_view(row, self._agent.chatflow_link)
 
+    async def _expected_version(self, session_id: UUID, expected: Expected | None) -> str | None:
+        return None if expected is None else _as_expected(await self._sessions.get(session_id), expected)
+
     async def _answered_before(self, session_id: UUID, key: str | None, fingerprint: str) -> bool:
         if key is None:
             return False
@@ -393,6 +414,14 @@ def key_reused() -> IdempotencyKeyReusedError:
     return IdempotencyKeyReusedError(
         "This Idempotency-Key was used for another request.", hint="Send the same body, or use a new key."
     )
+
+
+def _as_expected(row: SessionRow, expected: Expected | None) -> str | None:
+    """The row's version where a change expects one; None: any will do. Raises PreconditionFailedError."""
+    if expected is None or expected.tags is None:
+        return None
+    expected.check(session_etag(row.id, row.version), status=public_status(row.status), interrupt_id=row.interrupt_id)
+    return row.version
 
 
 def _nothing_open(row: SessionRow, asked: str | None = None) -> SessionConflictError:

@@ -11,6 +11,7 @@ from uuid import UUID
 from pydantic import TypeAdapter
 
 from flowise_dev_agent.contracts.base import read, read_as
+from flowise_dev_agent.contracts.etags import session_etag
 from flowise_dev_agent.contracts.events import SessionEvent, session_event
 from flowise_dev_agent.contracts.interrupts import INTERRUPT, Interrupt, ListedInterrupt
 from flowise_dev_agent.contracts.problem import Failure
@@ -60,6 +61,7 @@ def session_view(row: "SessionRow", link: ChatflowLink) -> SessionView:
     """The view of a row."""
     return SessionView(
         **_common(row, link),
+        etag=session_etag(row.id, row.version),
         interrupt=open_interrupt(row),
         plan=read(PlanView, row.plan) if row.plan else None,
         result=read(ResultView, row.result) if row.result else None,

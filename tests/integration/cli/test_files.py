@@ -5,8 +5,13 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pytest
+
+from flowise_dev_agent.cli.startup import Exit
 from tests.unit.cli.conftest import Run
 from tests.writing_world import BOT, DEV_KEY, PROD_KEY, Servers
+
+COLDER = {"op_type": "SetParam", "node_id": "chatOpenAI_0", "param_name": "temperature", "value": 0.3}
 
 
 def made_by(run: Run, *arguments: str, code: int = 0) -> str:
@@ -45,6 +50,31 @@ def test_an_unusable_flow_is_a_sentence_and_writes_nothing(run: Run, servers: Se
     assert servers.dev.calls == []
 
 
+def test_a_replaced_or_changed_flow_is_asked_about_by_its_name_and_written_as_it_was_then(
+    run: Run, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = servers.dev.flows[BOT]
+    Path("bot.json").write_text(before.flow_data)
+    Path("ops.json").write_text(json.dumps([COLDER]))
+    commands = {"Replace 'Bot'": ("import", "bot.json", "--onto", BOT), "Change 'Bot'": ("apply", "ops.json", BOT)}
+    for question, command in commands.items():
+        said = made_by(run, *command, code=Exit.NEEDS_ANSWER)
+        assert (question in said, "Use --yes." in said) == (True, True)
+
+    def meanwhile(_: str, *, abort: bool) -> None:
+        assert abort
+        servers.dev.flows[BOT] = before.model_copy(update={"name": "Support", "updated_date": "2027-01-01T00:00:00Z"})
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("typer.confirm", meanwhile)
+    for command in commands.values():
+        servers.dev.flows[BOT] = before
+        said = made_by(run, *command, code=1)
+        assert "This has changed since you read it" in said
+        assert "repeat the command" in said
+    assert servers.dev.calls == []
+
+
 def test_ops_of_a_flow_make_it_again(run: Run, servers: Servers) -> None:
     code, out, _ = run("export", BOT, "--ops")  # the service in this process may log to stderr
     assert code == 0
@@ -55,8 +85,7 @@ def test_ops_of_a_flow_make_it_again(run: Run, servers: Servers) -> None:
 
 def test_ops_are_applied_checked_shown_and_only_then_written(run: Run, servers: Servers) -> None:
     before = servers.dev.flows[BOT].flow_data
-    ops = [{"op_type": "SetParam", "node_id": "chatOpenAI_0", "param_name": "temperature", "value": 0.3}]
-    Path("ops.json").write_text(json.dumps({"ops": ops}))
+    Path("ops.json").write_text(json.dumps({"ops": [COLDER]}))
     said = made_by(run, "apply", "ops.json", BOT, "--dry-run")
     assert "temperature" in said
     assert "Nothing was written" in said
@@ -65,7 +94,7 @@ def test_ops_are_applied_checked_shown_and_only_then_written(run: Run, servers: 
     assert "temperature" in said
     assert "Changed 'Bot'" in said
     assert '"temperature":0.3' in servers.dev.flows[BOT].flow_data.replace(" ", "")
-    Path("wrong.json").write_text(json.dumps([{**ops[0], "param_name": "temprature"}]))
+    Path("wrong.json").write_text(json.dumps([{**COLDER, "param_name": "temprature"}]))
     assert "temperature" in made_by(run, "apply", "wrong.json", BOT, "--yes", code=1)
 
 

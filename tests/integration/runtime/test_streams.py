@@ -6,7 +6,8 @@ from contextlib import aclosing
 
 import pytest
 
-from flowise_dev_agent.contracts.events import DecisionData, DoneData, SessionEvent
+from flowise_dev_agent.contracts.event_data import DecisionData, DoneData
+from flowise_dev_agent.contracts.events import SessionEvent
 from flowise_dev_agent.contracts.requests import ResumeSession
 from flowise_dev_agent.errors import SessionNotFoundError
 from flowise_dev_agent.runtime import Runtime

@@ -16,6 +16,7 @@ from pydantic import SecretStr
 from flowise_dev_agent.api import create_app
 from flowise_dev_agent.caller import Caller, Door
 from flowise_dev_agent.contracts.change import SessionChange
+from flowise_dev_agent.contracts.etags import Expected
 from flowise_dev_agent.contracts.events import SessionEvent, session_event
 from flowise_dev_agent.contracts.flow_writes import (
     ApplyToFlow,
@@ -94,7 +95,7 @@ def listed(view: SessionView) -> ListedSession:
     shown = {
         name: value
         for name, value in vars(view).items()
-        if name not in {"interrupt", "plan", "result", "phase_metrics"}
+        if name not in {"etag", "interrupt", "plan", "result", "phase_metrics"}
     }
     asked = view.interrupt.model_dump(exclude={"data", "response_schema"}) if view.interrupt else None
     return ListedSession(**shown, interrupt=asked)
@@ -153,26 +154,38 @@ class ServiceDouble:
         self.views[session_id] = view(session_id, requirement=request.requirement)
         return started_view(self.views[session_id], SECRET if request.webhook_own_secret else None)
 
-    async def resume(self, session_id: UUID, body: ResumeSession, *, idempotency_key: str | None = None) -> SessionView:
+    async def resume(
+        self,
+        session_id: UUID,
+        body: ResumeSession,
+        *,
+        idempotency_key: str | None = None,
+        expected: Expected | None = None,
+    ) -> SessionView:
         self._called("resume", session_id, body, idempotency_key)
         await self.get(session_id)
         self.views[session_id] = view(session_id)
         return self.views[session_id]
 
     async def resume_events(
-        self, session_id: UUID, body: ResumeSession, *, idempotency_key: str | None = None
+        self,
+        session_id: UUID,
+        body: ResumeSession,
+        *,
+        idempotency_key: str | None = None,
+        expected: Expected | None = None,
     ) -> AsyncGenerator[SessionEvent]:
         before = (await self.get(session_id)).last_event_seq
         await self.resume(session_id, body, idempotency_key=idempotency_key)
         return self.events(session_id, before)
 
-    async def cancel(self, session_id: UUID) -> SessionView:
+    async def cancel(self, session_id: UUID, *, expected: Expected | None = None) -> SessionView:
         self._called("cancel", session_id)
         await self.get(session_id)
         self.views[session_id] = view(session_id, "cancelled", outcome="cancelled")
         return self.views[session_id]
 
-    async def retry(self, session_id: UUID) -> SessionView:
+    async def retry(self, session_id: UUID, *, expected: Expected | None = None) -> SessionView:
         self._called("retry", session_id)
         return await self.get(session_id)
 
@@ -189,12 +202,12 @@ class ServiceDouble:
         self._called("list", status, limit, cursor, filters)
         return SessionPage(sessions=[listed(view) for view in list(self.views.values())[:limit]], next_cursor=None)
 
-    async def rename(self, session_id: UUID, name: str) -> SessionView:
+    async def rename(self, session_id: UUID, name: str, *, expected: Expected | None = None) -> SessionView:
         self._called("rename", session_id, name)
         self.views[session_id] = (await self.get(session_id)).model_copy(update={"session_name": name})
         return self.views[session_id]
 
-    async def delete(self, session_id: UUID, *, purge: bool = False) -> None:
+    async def delete(self, session_id: UUID, *, purge: bool = False, expected: Expected | None = None) -> None:
         self._called("delete", session_id, purge)
         await self.get(session_id)
         del self.views[session_id]
@@ -292,7 +305,7 @@ class VersionsDouble:
         self._called("diff", session_id, from_label, to_label)
         return VersionDiff(from_label="v1.0", to_label="v2.0", text="temperature", change={"changed": []})
 
-    async def rollback(self, session_id: UUID, label: str | None) -> RolledBack:
+    async def rollback(self, session_id: UUID, label: str | None, *, expected: Expected | None = None) -> RolledBack:
         self._called("rollback", session_id, label)
         return RolledBack(label=label or "v1.0", chatflow_id="c1", sha256="ab", updated_date="d", already_there=False)
 
@@ -315,11 +328,19 @@ class FlowWriterDouble:
         return self._take("import", instance, idempotency_key, body=body)
 
     async def apply(
-        self, chatflow_id: str, body: ApplyToFlow, *, instance: str | None, idempotency_key: str | None
+        self,
+        chatflow_id: str,
+        body: ApplyToFlow,
+        *,
+        instance: str | None,
+        idempotency_key: str | None,
+        expected: Expected | None = None,
     ) -> Any:
         return self._take("apply", chatflow_id, instance, idempotency_key, body=body)
 
-    async def promote(self, chatflow_id: str, body: PromoteFlow, *, idempotency_key: str | None) -> Any:
+    async def promote(
+        self, chatflow_id: str, body: PromoteFlow, *, idempotency_key: str | None, expected: Expected | None = None
+    ) -> Any:
         return self._take("promote", chatflow_id, idempotency_key, body=body)
 
     async def result(self, session_id: UUID) -> FlowWriteResult:

@@ -164,4 +164,5 @@ async def test_a_flow_is_exported_byte_for_byte(http: httpx2.AsyncClient) -> Non
         "flow_data": FLOW_DATA,
         "sha256": "ab" * 32,
         "updated": "d",
+        "etag": "",
     }

@@ -13,7 +13,9 @@ import pytest
 import typer
 
 from flowise_dev_agent import __version__
+from flowise_dev_agent.cli.console import fail_with, in_terminal_words
 from flowise_dev_agent.cli.startup import Exit
+from flowise_dev_agent.client import ServiceError
 from flowise_dev_agent.contracts.requests import StartSession
 from tests.unit.cli.conftest import Run
 
@@ -144,8 +146,6 @@ def test_no_input_ends_in_a_traceback(run: Run, arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["import", "bot.json", "--onto", str(UUID(int=1))],
-        ["apply", "ops.json", str(UUID(int=1))],
         ["promote", str(UUID(int=1)), "--to", "prod", "--onto", str(UUID(int=2))],
         ["sessions", "rollback", str(UUID(int=1))],
         ["sessions", "delete", str(UUID(int=1))],
@@ -167,6 +167,24 @@ def test_what_replaces_a_flow_or_removes_asks_first(
 def refused(question: str, *, abort: bool) -> None:
     assert (question.endswith("?"), abort) == (True, True)
     raise typer.Abort
+
+
+def test_what_the_service_says_of_routes_is_said_in_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    route = re.compile(r"(?:GET|POST|PUT|PATCH|DELETE) /")
+    sources = (Path(__file__).parents[3] / "flowise_dev_agent").rglob("*.py")
+    texts = [
+        hint
+        for path in sources
+        for hint in re.findall(r'(?:hint=|hint = )f?"([^"]*)"', path.read_text(encoding="utf-8"))
+        if route.search(hint)
+    ]
+    assert len(texts) > 8
+    assert [text for text in texts if route.search(in_terminal_words(text))] == []
+    assert in_terminal_words("List the sessions with GET /sessions.").endswith("`flowise-dev-agent sessions list`.")
+    assert in_terminal_words("GET /tests/{id} names the traces it has.") == "The page names the traces it has."
+    fail_with(ServiceError(401, {"code": "unauthorized", "detail": "No.", "hint": "Send `Authorization: Bearer x`."}))
+    said = capsys.readouterr().err
+    assert ("AGENT_API_KEY" in said, "Bearer" in said) == (True, False)
 
 
 def test_the_exit_codes_are_those_of_the_page() -> None:

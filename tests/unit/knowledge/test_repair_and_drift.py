@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.events import DriftCounts
+from flowise_dev_agent.contracts.event_data import DriftCounts
 from flowise_dev_agent.knowledge.drift import InstanceKnowledge, SnapshotInfo, compare, knowledge_health
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.repair import decide_repair

@@ -3064,6 +3064,12 @@ export interface components {
          * @description What the service is connected to.
          */
         ConnectionsView: {
+            /**
+             * Etag
+             * @description Entity tag of this state. A request with it as `If-Match` changes no other state.
+             * @default
+             */
+            etag: string;
             flowise: components["schemas"]["FlowiseConnection"];
             model: components["schemas"]["ModelConnection"];
             /**
@@ -4609,6 +4615,12 @@ export interface components {
          */
         FlowDocument: {
             /**
+             * Etag
+             * @description Entity tag of this state. A request with it as `If-Match` changes no other state.
+             * @default
+             */
+            etag: string;
+            /**
              * Flow Data
              * @description The text, byte for byte.
              */
@@ -4762,6 +4774,12 @@ export interface components {
          * @description A flow on the server in words.
          */
         FlowSummary: {
+            /**
+             * Etag
+             * @description Entity tag of this state. A request with it as `If-Match` changes no other state.
+             * @default
+             */
+            etag: string;
             flow: components["schemas"]["FlowFacts"];
             /**
              * Summary
@@ -4825,6 +4843,12 @@ export interface components {
          * @description A flow on the server with its picture.
          */
         FlowView: {
+            /**
+             * Etag
+             * @description Entity tag of this state. A request with it as `If-Match` changes no other state.
+             * @default
+             */
+            etag: string;
             flow: components["schemas"]["FlowFacts"];
             /** @description What the flow asks for first, in place of a question. */
             form?: components["schemas"]["StartForm"] | null;
@@ -5327,6 +5351,12 @@ export interface components {
             created_at: string;
             /** Created By */
             created_by: string;
+            /**
+             * Etag
+             * @description Entity tag of this state. A request with it as `If-Match` changes no other state. The use of a key does not change it.
+             * @default
+             */
+            etag: string;
             /** Expires At */
             expires_at: string | null;
             /**
@@ -5593,6 +5623,12 @@ export interface components {
             created_at: string;
             /** Created By */
             created_by: string;
+            /**
+             * Etag
+             * @description Entity tag of this state. A request with it as `If-Match` changes no other state. The use of a key does not change it.
+             * @default
+             */
+            etag: string;
             /** Expires At */
             expires_at: string | null;
             /**
@@ -6778,6 +6814,12 @@ export interface components {
             category: "rag" | "tool_agent" | "conversational" | "custom";
             /** Created At */
             created_at: string | null;
+            /**
+             * Etag
+             * @description Entity tag of this state. A request with it as `If-Match` changes no other state.
+             * @default
+             */
+            etag: string;
             /** Failure Count */
             failure_count: number;
             /** Flow Kind */
@@ -8317,6 +8359,12 @@ export interface components {
             degraded: components["schemas"]["DegradedPhase"][];
             /** @description Why it failed. */
             error: components["schemas"]["Failure"] | null;
+            /**
+             * Etag
+             * @description Entity tag of this state. A request with it as `If-Match` changes no other state.
+             * @default
+             */
+            etag: string;
             /** Instance */
             instance: string;
             interrupt: components["schemas"]["Interrupt"] | null;
@@ -8694,6 +8742,12 @@ export interface components {
             degraded: components["schemas"]["DegradedPhase"][];
             /** @description Why it failed. */
             error: components["schemas"]["Failure"] | null;
+            /**
+             * Etag
+             * @description Entity tag of this state. A request with it as `If-Match` changes no other state.
+             * @default
+             */
+            etag: string;
             /** Instance */
             instance: string;
             interrupt: components["schemas"]["Interrupt"] | null;
@@ -10111,6 +10165,15 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description Precondition Failed */
+        Problem412: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Request Entity Too Large */
         Problem413: {
             headers: {
@@ -10538,6 +10601,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description For `If-Match`. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10559,7 +10624,10 @@ export interface operations {
     connect_flowise: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `ETag` of what was read: no other state is changed (412). */
+                "if-match"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -10572,6 +10640,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description For `If-Match`. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10586,6 +10656,8 @@ export interface operations {
             403: components["responses"]["Problem403"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
+            /** @description Precondition Failed */
+            412: components["responses"]["Problem412"];
             /** @description Request Entity Too Large */
             413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
@@ -10603,7 +10675,10 @@ export interface operations {
     disconnect_flowise: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `ETag` of what was read: no other state is changed (412). */
+                "if-match"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -10612,6 +10687,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description For `If-Match`. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10622,6 +10699,8 @@ export interface operations {
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
+            /** @description Precondition Failed */
+            412: components["responses"]["Problem412"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -10633,7 +10712,10 @@ export interface operations {
     connect_model: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `ETag` of what was read: no other state is changed (412). */
+                "if-match"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -10646,6 +10728,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description For `If-Match`. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10660,6 +10744,8 @@ export interface operations {
             403: components["responses"]["Problem403"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
+            /** @description Precondition Failed */
+            412: components["responses"]["Problem412"];
             /** @description Request Entity Too Large */
             413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
@@ -10675,7 +10761,10 @@ export interface operations {
     disconnect_model: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `ETag` of what was read: no other state is changed (412). */
+                "if-match"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -10684,6 +10773,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description For `If-Match`. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10694,6 +10785,8 @@ export interface operations {
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
+            /** @description Precondition Failed */
+            412: components["responses"]["Problem412"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -11191,6 +11284,8 @@ export interface operations {
                 "idempotency-key"?: string | null;
                 /** @description RFC 7240: `wait=10` or `respond-async`. */
                 prefer?: string | null;
+                /** @description The `ETag` of what was read: no other state is changed (412). */
+                "if-match"?: string | null;
             };
             path: {
                 /** @description The chatflow's id. */
@@ -11232,6 +11327,8 @@ export interface operations {
             404: components["responses"]["Problem404"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
+            /** @description Precondition Failed */
+            412: components["responses"]["Problem412"];
             /** @description Request Entity Too Large */
             413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
@@ -11446,6 +11543,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description For `If-Match`. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -11490,6 +11589,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description For `If-Match`. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -11602,6 +11703,8 @@ export interface operations {
                 "idempotency-key"?: string | null;
                 /** @description RFC 7240: `wait=10` or `respond-async`. */
                 prefer?: string | null;
+                /** @description The `ETag` of what was read: no other state is changed (412). */
+                "if-match"?: string | null;
             };
             path: {
                 /** @description The chatflow's id. */
@@ -11643,6 +11746,8 @@ export interface operations {
             404: components["responses"]["Problem404"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
+            /** @description Precondition Failed */
+            412: components["responses"]["Problem412"];
             /** @description Request Entity Too Large */
             413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
@@ -11675,6 +11780,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description For `If-Match`. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -12063,7 +12170,10 @@ export interface operations {
     revoke_key: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `ETag` of what was read: no other state is changed (412). */
+                "if-match"?: string | null;
+            };
             path: {
                 /** @description The key's id. */
                 key_id: string;
@@ -12085,6 +12195,8 @@ export interface operations {
             403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
+            /** @description Precondition Failed */
+            412: components["responses"]["Problem412"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -12099,6 +12211,8 @@ export interface operations {
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
                 "idempotency-key"?: string | null;
+                /** @description The `ETag` of what was read: no other state is changed (412). */
+                "if-match"?: string | null;
             };
             path: {
                 /** @description The key's id. */
@@ -12131,6 +12245,8 @@ export interface operations {
             404: components["responses"]["Problem404"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
+            /** @description Precondition Failed */
+            412: components["responses"]["Problem412"];
             /** @description Request Entity Too Large */
             413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
@@ -12745,7 +12861,10 @@ export interface operations {
     delete_pattern: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `ETag` of what was read: no other state is changed (412). */
+                "if-match"?: string | null;
+            };
             path: {
                 /** @description The pattern's id. */
                 pattern_id: number;
@@ -12767,6 +12886,8 @@ export interface operations {
             403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
+            /** @description Precondition Failed */
+            412: components["responses"]["Problem412"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -12999,6 +13120,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description For `If-Match`. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -13133,6 +13256,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description For `If-Match`. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -13159,7 +13284,10 @@ export interface operations {
                 /** @description Also remove the kept texts of flows that it found and wrote, now or later. */
                 purge?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description The `ETag` of what was read: no other state is changed (412). */
+                "if-match"?: string | null;
+            };
             path: {
                 /** @description The session's id (`thread_id`). */
                 session_id: string;
@@ -13183,6 +13311,8 @@ export interface operations {
             404: components["responses"]["Problem404"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
+            /** @description Precondition Failed */
+            412: components["responses"]["Problem412"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -13278,6 +13408,8 @@ export interface operations {
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
                 "idempotency-key"?: string | null;
+                /** @description The `ETag` of what was read: no other state is changed (412). */
+                "if-match"?: string | null;
             };
             path: {
                 /** @description The session's id (`thread_id`). */
@@ -13290,6 +13422,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description For `If-Match`. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -13304,6 +13438,8 @@ export interface operations {
             404: components["responses"]["Problem404"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
+            /** @description Precondition Failed */
+            412: components["responses"]["Problem412"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -13582,7 +13718,10 @@ export interface operations {
     rename_session: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `ETag` of what was read: no other state is changed (412). */
+                "if-match"?: string | null;
+            };
             path: {
                 /** @description The session's id (`thread_id`). */
                 session_id: string;
@@ -13598,6 +13737,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description For `If-Match`. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -13612,6 +13753,8 @@ export interface operations {
             403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
+            /** @description Precondition Failed */
+            412: components["responses"]["Problem412"];
             /** @description Request Entity Too Large */
             413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
@@ -13668,6 +13811,8 @@ export interface operations {
                 "idempotency-key"?: string | null;
                 /** @description RFC 7240: `wait=10` or `respond-async`. */
                 prefer?: string | null;
+                /** @description The `ETag` of what was read: no other state is changed (412). */
+                "if-match"?: string | null;
             };
             path: {
                 /** @description The session's id (`thread_id`). */
@@ -13684,6 +13829,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description For `If-Match`. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -13709,6 +13856,8 @@ export interface operations {
             404: components["responses"]["Problem404"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
+            /** @description Precondition Failed */
+            412: components["responses"]["Problem412"];
             /** @description Request Entity Too Large */
             413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
@@ -13730,6 +13879,8 @@ export interface operations {
                 "idempotency-key"?: string | null;
                 /** @description RFC 7240: `wait=10` or `respond-async`. */
                 prefer?: string | null;
+                /** @description The `ETag` of what was read: no other state is changed (412). */
+                "if-match"?: string | null;
             };
             path: {
                 /** @description The session's id (`thread_id`). */
@@ -13742,6 +13893,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description For `If-Match`. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -13765,6 +13918,8 @@ export interface operations {
             404: components["responses"]["Problem404"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
+            /** @description Precondition Failed */
+            412: components["responses"]["Problem412"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -13782,6 +13937,8 @@ export interface operations {
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
                 "idempotency-key"?: string | null;
+                /** @description The `ETag` of what was read: no other state is changed (412). */
+                "if-match"?: string | null;
             };
             path: {
                 /** @description The session's id (`thread_id`). */
@@ -13808,6 +13965,8 @@ export interface operations {
             404: components["responses"]["Problem404"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
+            /** @description Precondition Failed */
+            412: components["responses"]["Problem412"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -13869,6 +14028,8 @@ export interface operations {
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
                 "idempotency-key"?: string | null;
+                /** @description The `ETag` of what was read: no other state is changed (412). */
+                "if-match"?: string | null;
             };
             path: {
                 /** @description The session's id (`thread_id`). */
@@ -13905,6 +14066,8 @@ export interface operations {
             404: components["responses"]["Problem404"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
+            /** @description Precondition Failed */
+            412: components["responses"]["Problem412"];
             /** @description Request Entity Too Large */
             413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
