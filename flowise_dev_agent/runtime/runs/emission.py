@@ -200,7 +200,8 @@ class EventWriter:
                     await self._hurry.wait()
 
     async def _write_some(self) -> None:
-        batch = [] if self._finishing else list(islice(self._stored, _BATCH))
+        # What the end of the run stores comes after all live events: those need their step's start before them.
+        batch = [] if self._finishing and not self._live else list(islice(self._stored, _BATCH))
         try:
             if batch:
                 made = self._calls.made

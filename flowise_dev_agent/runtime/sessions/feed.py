@@ -51,6 +51,8 @@ class _Hub:
         self.dirty = False
         self.deleted = False
         self.reading: asyncio.Task[None] | None = None
+        #: Live events that came while the log was read: what was stored before them goes first.
+        self.held: deque[StoredEvent] = deque(maxlen=_RING)
         self._wake = asyncio.Event()
 
     @property
@@ -60,6 +62,17 @@ class _Hub:
     def put(self, event: StoredEvent) -> None:
         self.ring.append(event)
         self.count += 1
+
+    def put_live(self, event: StoredEvent) -> None:
+        if self.reading is None or self.reading.done():
+            self.put(event)
+            self.wake()
+        else:
+            self.held.append(event)
+
+    def put_held(self) -> None:
+        while self.held:
+            self.put(self.held.popleft())
 
     def wake(self) -> None:
         self._wake.set()
@@ -236,6 +249,7 @@ class Feed:
                 hub.last_seq = event.seq
             hub.dirty = hub.dirty or len(batch) == _BATCH
             hub.wake()
+        hub.put_held()
         hub.wake()
 
     # --- notices -----------------------------------------------------------------------------------------------------
@@ -266,8 +280,7 @@ class Feed:
         if channel == LIVE_CHANNEL:
             event = _live_event(json.loads(payload))
             if (hub := self._hubs.get(event.session_id)) is not None:
-                hub.put(event)
-                hub.wake()
+                hub.put_live(event)
             return
         text, _, what = payload.partition(" ")
         session_id = UUID(text)

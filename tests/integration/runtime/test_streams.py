@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,9 @@ from flowise_dev_agent.contracts.event_data import DecisionData, DoneData
 from flowise_dev_agent.contracts.events import SessionEvent
 from flowise_dev_agent.contracts.requests import ResumeSession
 from flowise_dev_agent.errors import SessionNotFoundError
+from flowise_dev_agent.persistence import Events, StoredEvent
 from flowise_dev_agent.runtime import Runtime
+from flowise_dev_agent.runtime.sessions import feed
 from tests.runtime_world import World, running_engine, script, until
 
 WAIT = 20.0
@@ -123,6 +126,36 @@ async def test_model_text_is_streamed_live_in_bundles_and_not_stored(engine: Run
     assert len(tokens) < 20
     replayed = await collect(engine, started.thread_id, last="interrupt")
     assert "token" not in {event.type for event in replayed}
+
+
+async def test_model_text_comes_after_the_start_of_its_step_however_slowly_the_log_is_read(
+    engine: Runtime, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = await engine.service.start(script("gate:g", "talk:200", "ask:q"))
+    heard, read_log, receive = asyncio.Event(), Events.read, feed._live_event
+
+    async def read_after_the_text(*args: Any, **named: Any) -> list[StoredEvent]:
+        await heard.wait()
+        return await read_log(*args, **named)
+
+    def hear(payload: dict[str, Any]) -> StoredEvent:
+        heard.set()
+        return receive(payload)
+
+    live: list[SessionEvent] = []
+    async with asyncio.timeout(WAIT), aclosing(engine.service.events(started.thread_id)) as stream:
+        async for event in stream:
+            if not live:
+                monkeypatch.setattr(feed, "_live_event", hear)
+                monkeypatch.setattr(Events, "read", read_after_the_text)
+                await world.open_gate("g")
+            live.append(event)
+            if event.type == "interrupt":
+                break
+    order = [(event.type, event.node) for event in live if event.type in ("node_start", "node_end", "token")]
+    talk = next(node for kind, node in order if kind == "token")
+    assert order.index(("node_start", talk)) < order.index(("token", talk))
+    assert numbers(live) == list(range(1, len(numbers(live)) + 1))
 
 
 async def test_p45_a_stream_of_an_unknown_session_is_an_error_and_starts_nothing(engine: Runtime) -> None:

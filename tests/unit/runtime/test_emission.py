@@ -78,11 +78,22 @@ async def test_what_is_not_stored_at_the_end_is_left_to_the_end_of_the_run() -> 
     events.put(NewEvent("node_start"))
     await log.appended.wait()
     events.put(NewEvent("node_end"))
-    events.emit(NodeEvent("plan", "plan", "", TokenData(text="Hello")))
     rest, calls = await events.finish()
     assert [event.type for event in log.stored] == ["node_start"]
     assert [event.type for event in rest] == ["node_end"]
     assert calls == 0
+    await events.close()
+
+
+async def test_what_comes_before_the_last_text_of_a_run_is_stored_before_the_text_is_sent() -> None:
+    log = Log()
+    events = writer(log)
+    events.put(NewEvent("node_start"))
+    await log.appended.wait()
+    events.put(NewEvent("node_end"))
+    events.emit(NodeEvent("plan", "plan", "", TokenData(text="Hello")))
+    rest, _ = await events.finish()
+    assert ([event.type for event in log.stored], rest) == (["node_start", "node_end"], [])
     assert [event.data["text"] for event in log.live] == ["Hello"]
     await events.close()
 
