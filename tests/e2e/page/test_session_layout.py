@@ -150,7 +150,7 @@ async def test_the_plan_is_drawn_before_approval_and_its_parts_point_at_their_no
     await expect(ghosts).to_have_count(4)
     await expect(ghosts.filter(has_text="Tool Agent")).to_contain_text("System Message")
     await expect(ghosts.filter(has_text="OpenAI")).to_contain_text("gpt-4o")
-    await expect(page.locator(".react-flow__edge.expected")).to_have_count(3)
+    await expect(page.locator(".line.expected")).to_have_count(3)
     # A line of the plan points at its node, by mouse and by keyboard.
     built = plan.get_by_role("list", name="What is built")
     await built.get_by_role("button", name="Calculator").hover()

@@ -145,7 +145,8 @@ async def test_of_400_nodes_only_those_in_sight_are_rendered(site: Site) -> None
         await expect(page.get_by_label("Minimap")).to_be_visible()
         await expect(boxes).to_have_count(LARGE)
         # So far away that boxes are drawn without what is in them: their lines stay.
-        await expect(page.locator(".react-flow__edge")).to_have_count(LARGE - 1)
+        await expect(page.locator(".line")).to_have_count(LARGE - 1)
+        assert await changes_while_dragged(page) == []
         await page.get_by_label("Zoom").get_by_role("button", name="Zoom In").click(click_count=12)
         await fewer(boxes, 60)
         skip = page.get_by_role("button", name="Skip the canvas")
@@ -155,6 +156,29 @@ async def test_of_400_nodes_only_those_in_sight_are_rendered(site: Site) -> None
         await boxes.first.focus()
         await page.keyboard.press("Enter")
         await expect(page.locator(".node-details")).to_be_visible()
+
+
+async def changes_while_dragged(page: Page) -> list[str]:
+    """What changes in the document while the canvas is dragged a little, other than where things are."""
+    await page.evaluate("""() => {
+        window.changes = [];
+        const placed = [".react-flow__viewport", ".sight"];
+        new MutationObserver((list) => {
+            for (const {target, type, attributeName} of list)
+                if (!placed.some((one) => target.matches(one)) && attributeName !== "class")
+                    window.changes.push(`${type} ${attributeName} ${target.className}`);
+        }).observe(document.querySelector(".canvas"), {subtree: true, childList: true, attributes: true});
+    }""")
+    box = await page.locator(".react-flow__pane").bounding_box()
+    view = page.locator(".react-flow__viewport")
+    before = await view.get_attribute("style")
+    assert box
+    await page.mouse.move(box["x"] + 5, box["y"] + box["height"] - 5)
+    await page.mouse.down()
+    await page.mouse.move(box["x"] + 15, box["y"] + box["height"] - 15, steps=8)
+    await page.mouse.up()
+    assert await view.get_attribute("style") != before
+    return await page.evaluate("window.changes")
 
 
 async def fewer(boxes: Any, limit: int) -> None:
@@ -173,7 +197,7 @@ async def test_p70_an_agentflow_with_its_notes_and_texts_is_drawn_and_no_script_
     async with site.page(f"/f/{row.id}/default", viewport={"width": 390, "height": 844}) as page:
         await page.get_by_role("button", name="Picture").click()
         await expect(page.locator(".react-flow__node")).to_have_count(len(flow["nodes"]))
-        await expect(page.locator(".react-flow__edge")).to_have_count(len(flow["edges"]))
+        await expect(page.locator(".line")).to_have_count(len(flow["edges"]))
         await expect(page.locator(".fnode.note", has_text="<script>")).to_have_count(1)
         assert await page.evaluate("window.hurt") is None
         assert await page.locator("main img, main script").count() == 0

@@ -1,34 +1,36 @@
 import {
   Background,
   Controls,
-  type Edge,
-  MiniMap,
   type NodeChange,
   Panel,
-  Position,
   ReactFlow,
   ReactFlowProvider,
   useReactFlow,
   useStore,
+  useStoreApi,
 } from "@xyflow/react";
 import { type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
 import type { CanvasView } from "../api/types";
 import { t } from "../i18n";
 import { arranged } from "./arrange";
-import { boxesOf, portTop } from "./layout";
+import { Lines } from "./Lines";
+import { boxesOf } from "./layout";
 import { LitContext, type RunStep } from "./lit";
-import { SIGNS } from "./MarkBadge";
 import { type Marked, type MarkedEdge, type MarkedNode, unmarked } from "./merge";
-import { NodeBox, type NodeBoxType } from "./NodeBox";
+import { FarContext, NodeBox, type NodeBoxType } from "./NodeBox";
+import { Overview } from "./Overview";
 import "@xyflow/react/dist/style.css";
 import "./flow.css";
 
 const NODE_TYPES = { flow: NodeBox };
-const HANDLE = 10;
 /** The tools over the canvas cover no node. */
 const FIT = { padding: { top: "92px", bottom: "56px", x: "5%" }, maxZoom: 1 } as const;
 /** Number of nodes from which the minimap is shown. */
 const LARGE = 25;
+/** So far away that nothing but the boxes can be told apart: hundreds of nodes are drawn without what is in them. */
+const FAR = 0.2;
+/** After this time without another step a zoom has ended. */
+const ZOOM_MS = 150;
 
 /** Positions as in Flowise, or a compact layout. */
 export type Arrangement = "flowise" | "compact";
@@ -61,11 +63,8 @@ export function FlowCanvas({
   const [kept, keep] = useState(() => localStorage.getItem(KEPT) as Arrangement | null);
   const arrangement = kept ?? first;
   const marked = useMemo(() => ("kind" in flow ? unmarked(flow) : flow), [flow]);
-  const drawn = useMemo(
-    () => drawnNodes(arrangement === "compact" ? compacted(marked) : marked.nodes),
-    [marked, arrangement],
-  );
-  const edges = useMemo(() => drawnEdges(marked.edges), [marked]);
+  const placed = useMemo(() => (arrangement === "compact" ? compacted(marked) : marked.nodes), [marked, arrangement]);
+  const drawn = useMemo(() => drawnNodes(placed, marked.edges), [placed, marked]);
   const { ids: lit, run, showRun } = useContext(LitContext);
   const ran = useMemo(() => stepsByNode(run), [run]);
   // Only the selected node is a new object, so that the others are not rendered again.
@@ -102,65 +101,87 @@ export function FlowCanvas({
         {t("Skip the canvas")}
       </button>
       <ReactFlowProvider>
-        <ReactFlow
-          nodes={nodes}
-          edges={edges}
-          nodeTypes={NODE_TYPES}
-          onNodesChange={changed}
-          onPaneClick={() => onChoose?.(null)}
-          fitView
-          fitViewOptions={FIT}
-          minZoom={0.01}
-          maxZoom={2}
-          onlyRenderVisibleElements
-          nodesDraggable={false}
-          nodesConnectable={false}
-          edgesFocusable={false}
-          elementsSelectable={Boolean(onChoose)}
-          nodesFocusable={Boolean(onChoose)}
-          deleteKeyCode={null}
-          multiSelectionKeyCode={null}
-          selectionKeyCode={null}
-          panOnScroll={false}
-        >
-          <Background gap={24} />
-          <Controls showInteractive={false} aria-label={t("Zoom")} />
-          {drawn.length >= LARGE && (
-            <MiniMap
-              pannable
-              zoomable
-              ariaLabel="Minimap"
-              nodeClassName={(node: NodeBoxType) => `mark-${node.data.mark}`}
-            />
-          )}
-          <Panel position="top-left" className="canvas-tools">
-            {children}
-            {run && (
-              <button type="button" className="button small" onClick={() => showRun(null)}>
-                {t("Hide what ran")}
+        <Distance>
+          <ReactFlow
+            nodes={nodes}
+            nodeTypes={NODE_TYPES}
+            onNodesChange={changed}
+            onPaneClick={() => onChoose?.(null)}
+            fitView
+            fitViewOptions={FIT}
+            minZoom={0.01}
+            maxZoom={2}
+            onlyRenderVisibleElements
+            nodesDraggable={false}
+            nodesConnectable={false}
+            elementsSelectable={Boolean(onChoose)}
+            nodesFocusable={Boolean(onChoose)}
+            deleteKeyCode={null}
+            multiSelectionKeyCode={null}
+            selectionKeyCode={null}
+            panOnScroll={false}
+          >
+            <Dots />
+            <Lines nodes={placed} edges={marked.edges} />
+            <Controls showInteractive={false} aria-label={t("Zoom")} />
+            {drawn.length >= LARGE && <Overview nodes={placed} />}
+            <Panel position="top-left" className="canvas-tools">
+              {children}
+              {run && (
+                <button type="button" className="button small" onClick={() => showRun(null)}>
+                  {t("Hide what ran")}
+                </button>
+              )}
+            </Panel>
+            <Panel position="bottom-center">
+              <button
+                type="button"
+                className="button small"
+                aria-pressed={arrangement === "compact"}
+                onClick={() => {
+                  const other = arrangement === "compact" ? "flowise" : "compact";
+                  localStorage.setItem(KEPT, other);
+                  keep(other);
+                }}
+              >
+                {arrangement === "compact" ? t("Positions as in Flowise") : t("Compact layout")}
               </button>
-            )}
-          </Panel>
-          <Panel position="bottom-center">
-            <button
-              type="button"
-              className="button small"
-              aria-pressed={arrangement === "compact"}
-              onClick={() => {
-                const other = arrangement === "compact" ? "flowise" : "compact";
-                localStorage.setItem(KEPT, other);
-                keep(other);
-              }}
-            >
-              {arrangement === "compact" ? t("Positions as in Flowise") : t("Compact layout")}
-            </button>
-          </Panel>
-          <Fit of={`${arrangement} ${drawn.length}`} />
-        </ReactFlow>
+            </Panel>
+            <Fit of={`${arrangement} ${drawn.length}`} />
+          </ReactFlow>
+        </Distance>
       </ReactFlowProvider>
       <div ref={after} tabIndex={-1} />
     </section>
   );
+}
+
+/** Tells all nodes at once when they are far away. */
+function Distance({ children }: { children: ReactNode }) {
+  const far = useStore((state) => state.transform[2] < FAR);
+  const store = useStoreApi();
+  // From far away a picture that only moves is not painted again; one that grows is, or it would be blurred.
+  useEffect(() => {
+    let zoom = 0;
+    let timer = 0;
+    const stop = store.subscribe(({ transform, domNode }) => {
+      if (transform[2] === zoom) return;
+      zoom = transform[2];
+      window.clearTimeout(timer);
+      domNode?.classList.remove("still");
+      if (zoom < FAR) timer = window.setTimeout(() => domNode?.classList.add("still"), ZOOM_MS);
+    });
+    return () => {
+      stop();
+      window.clearTimeout(timer);
+    };
+  }, [store]);
+  return <FarContext value={far}>{children}</FarContext>;
+}
+
+/** The dots behind the flow; from far away they would be a grey noise. */
+function Dots() {
+  return useContext(FarContext) ? null : <Background gap={24} />;
 }
 
 /** Fits the flow into the window again when its layout, its nodes or the size of the canvas change. */
@@ -193,10 +214,13 @@ function compacted({ nodes, edges }: Marked): MarkedNode[] {
   return nodes.map((marked, index) => ({ ...marked, node: placed[index] ?? marked.node }));
 }
 
-function drawnNodes(nodes: MarkedNode[]): NodeBoxType[] {
+function drawnNodes(nodes: MarkedNode[], edges: MarkedEdge[]): NodeBoxType[] {
   const boxes = boxesOf(nodes.map(({ node }) => node));
+  const labels = new Map(nodes.map(({ node }) => [node.id, node.label]));
+  const leading = Map.groupBy(edges, ({ edge }) => edge.source);
   return nodes.map(({ node, mark, ghost = false }) => {
     const { x, y, width, height } = boxes.get(node.id) ?? { x: 0, y: 0, width: 0, height: 0 };
+    const next = [...new Set(leading.get(node.id)?.map(({ edge }) => labels.get(edge.target) ?? edge.target))];
     return {
       id: node.id,
       type: "flow",
@@ -204,46 +228,16 @@ function drawnNodes(nodes: MarkedNode[]): NodeBoxType[] {
       data: { node, mark, ghost },
       width,
       height,
-      // Sizes and ports are known, so nothing is measured and nodes out of sight are not rendered.
+      // Sizes are known, so nothing is measured and nodes out of sight are not rendered.
       measured: { width, height },
-      handles: [
-        ...node.inputs.map((port, index) => ({
-          id: port.id,
-          type: "target" as const,
-          position: Position.Left,
-          x: -HANDLE / 2,
-          y: portTop(node, "inputs", index) - HANDLE / 2,
-          width: HANDLE,
-          height: HANDLE,
-        })),
-        ...node.outputs.map((port, index) => ({
-          id: port.id,
-          type: "source" as const,
-          position: Position.Right,
-          x: width - HANDLE / 2,
-          y: portTop(node, "outputs", index) - HANDLE / 2,
-          width: HANDLE,
-          height: HANDLE,
-        })),
-      ],
+      handles: [],
       zIndex: node.kind === "iteration" ? -1 : 0,
-      ariaLabel: `${node.label}, ${node.name}${mark === "same" ? "" : `, ${t(mark)}`}`,
+      ariaLabel: [
+        node.label,
+        node.name,
+        ...(mark === "same" ? [] : [t(mark)]),
+        ...(next.length > 0 ? [t("leads to {{nodes}}", { nodes: next.join(", ") })] : []),
+      ].join(", "),
     };
   });
-}
-
-function drawnEdges(edges: MarkedEdge[]): Edge[] {
-  return edges.map(({ edge, mark, expected }) => ({
-    id: edge.id,
-    source: edge.source,
-    target: edge.target,
-    sourceHandle: edge.source_handle,
-    targetHandle: edge.target_handle,
-    className: expected ? `mark-${mark} expected` : `mark-${mark}`,
-    ...(mark === "same"
-      ? edge.label && { label: edge.label }
-      : { label: [SIGNS[mark], edge.label].filter(Boolean).join(" ") }),
-    selectable: false,
-    zIndex: mark === "same" ? 0 : 1,
-  }));
 }

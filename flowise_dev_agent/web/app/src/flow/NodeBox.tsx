@@ -1,5 +1,5 @@
-import { type Node, type NodeProps, Position, type ReactFlowState, useStore } from "@xyflow/react";
-import { memo } from "react";
+import type { Node, NodeProps } from "@xyflow/react";
+import { createContext, memo, useContext } from "react";
 import type { CanvasNode } from "../api/types";
 import { hasMoreParams, portTop, shownParams, tone } from "./layout";
 import { MarkBadge } from "./MarkBadge";
@@ -7,9 +7,12 @@ import type { Mark } from "./merge";
 
 export type NodeBoxType = Node<{ node: CanvasNode; mark: Mark; ghost: boolean; steps?: number[] }, "flow">;
 
+/** True while the whole canvas is far away. */
+export const FarContext = createContext(false);
+
 /** A node as Flowise draws it: title, ports and settings. It is read-only. */
 export const NodeBox = memo(function NodeBox({ data: { node, mark, ghost, steps }, selected }: NodeProps<NodeBoxType>) {
-  const far = useStore(isFar);
+  const far = useContext(FarContext);
   const classes = `fnode ${node.kind} tone-${tone(node)} mark-${mark}${ghost ? " ghost" : ""}${selected ? " chosen" : ""}`;
   if (node.kind === "note")
     return (
@@ -49,35 +52,17 @@ export const NodeBox = memo(function NodeBox({ data: { node, mark, ghost, steps 
           ))}
         </ul>
       )}
-      {/* React Flow measures them: without them a node has no lines. */}
-      <Ports node={node} />
+      {!far && <Ports node={node} />}
     </div>
   );
 });
 
-/** So far away that nothing but the boxes can be told apart: hundreds of nodes are drawn without what is in them. */
-const isFar = (state: ReactFlowState): boolean => state.transform[2] < 0.2;
-
-/**
- * Where lines begin and end. Nothing can be connected here, so these are not React Flow's own handles, which listen to
- * the whole canvas each; it finds them by their attributes.
- */
+/** Where lines begin and end. Nothing can be connected here, so they are only seen. */
 function Ports({ node }: { node: CanvasNode }) {
-  const drawn = (side: "inputs" | "outputs", kind: string, place: Position) =>
+  return (["inputs", "outputs"] as const).flatMap((side) =>
     node[side].map((port, index) => (
-      <div
-        key={port.id}
-        className={`react-flow__handle react-flow__handle-${place} ${kind}`}
-        data-handleid={port.id}
-        data-handlepos={place}
-        style={{ top: portTop(node, side, index) }}
-      />
-    ));
-  return (
-    <>
-      {drawn("inputs", "target", Position.Left)}
-      {drawn("outputs", "source", Position.Right)}
-    </>
+      <span key={`${side} ${port.id}`} className={`port ${side}`} style={{ top: portTop(node, side, index) }} />
+    )),
   );
 }
 
