@@ -113,7 +113,18 @@ async def test_files_of_the_page_are_kept_and_the_page_itself_is_asked_for_anew(
 async def test_files_of_the_page_travel_compressed(make_app: MakeApp, built_page: Path) -> None:
     script = max((built_page / "assets").glob("*.js"), key=lambda path: path.stat().st_size)
     async with client_of(make_app()) as http:
-        assert (await http.get(f"/assets/{script.name}")).headers["content-encoding"] == "gzip"
+        for path in (f"/assets/{script.name}", "/"):
+            sizes: list[int] = []
+            for asked, coding in (("br, gzip", "br"), ("gzip, br;q=0", "gzip"), ("identity", None)):
+                response = await http.get(path, headers={"Accept-Encoding": asked})
+                assert response.headers.get("content-encoding") == coding
+                assert response.headers["vary"] == "Accept-Encoding"
+                assert response.headers["content-type"].startswith("text/")
+                sizes.append(int(response.headers["content-length"]))
+            assert sizes == sorted(sizes)
+            kept = {"Accept-Encoding": "identity", "If-None-Match": response.headers["etag"]}
+            again = await http.get(path, headers=kept)
+            assert (again.status_code, again.content) == (304, b"")
 
 
 async def test_without_a_build_the_page_says_how_to_make_one(

@@ -3,9 +3,8 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./App";
 import { Problem } from "./api/client";
-import { preferredLanguage, speak } from "./i18n";
-import "./theme.css";
-import "./ui/ui.css";
+import { speak } from "./i18n";
+import type { Language } from "./i18n/language";
 
 const queries = new QueryClient({
   defaultOptions: {
@@ -25,13 +24,16 @@ window.addEventListener("vite:preloadError", () => {
   if (navigator.onLine) location.reload();
 });
 
-const root = document.getElementById("root");
-await speak(preferredLanguage());
-if (root)
-  createRoot(root).render(
-    <StrictMode>
-      <QueryClientProvider client={queries}>
-        <App />
-      </QueryClientProvider>
-    </StrictMode>,
-  );
+/** Draw the page in place of its head start. */
+export async function draw(language: Language): Promise<void> {
+  await speak(language);
+  const root = document.getElementById("root");
+  if (root)
+    createRoot(root).render(
+      <StrictMode>
+        <QueryClientProvider client={queries}>
+          <App />
+        </QueryClientProvider>
+      </StrictMode>,
+    );
+}

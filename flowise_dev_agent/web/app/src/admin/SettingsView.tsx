@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, dataOf, forgetKey, hasKey } from "../api/client";
+import { api, dataOf } from "../api/client";
+import { forgetKey, keptKey } from "../api/early";
 import type { PublicSettings } from "../api/types";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
@@ -111,7 +112,7 @@ function Group({ title, facts }: { title: string; facts: [string, string][] }) {
 }
 
 function StoredKey() {
-  const [kept, setKept] = useState(hasKey);
+  const [kept, setKept] = useState(() => keptKey() !== null);
   if (!kept) return null;
   return (
     <section className="card row apart" aria-label={t("Key")}>

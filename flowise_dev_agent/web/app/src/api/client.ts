@@ -1,8 +1,7 @@
 /** The typed client of the service's API, with the key that the service may require. */
 import createClient from "openapi-fetch";
+import { keepKey, keptKey, taken } from "./early";
 import type { paths } from "./schema";
-
-const KEY = "flowise-dev-agent-key";
 
 /** An error response of the service: RFC 9457 problem details. */
 export class Problem extends Error {
@@ -37,12 +36,6 @@ export function onKeyNeeded(prompt: KeyPrompt): void {
   promptForKey = prompt;
 }
 
-/** True when this tab keeps a key. */
-export const hasKey = (): boolean => sessionStorage.getItem(KEY) !== null;
-
-/** Delete the key of this tab. */
-export const forgetKey = (): void => sessionStorage.removeItem(KEY);
-
 /** Every route of the service. A call throws Problem or Unreachable, so `data` is always there: see `dataOf`. */
 export const api = createClient<paths>({ baseUrl: location.origin, fetch: send });
 
@@ -52,13 +45,13 @@ export const dataOf = async <T>(call: Promise<{ data?: T }>): Promise<T> => (awa
 /** The successful response to a request; asks for the key when needed. Throws Problem or Unreachable. */
 export async function send(request: Request): Promise<Response> {
   for (;;) {
-    const key = sessionStorage.getItem(KEY);
+    const key = keptKey();
     // A request can be sent once only, and this one may have to be repeated.
     const attempt = request.clone();
     if (key) attempt.headers.set("Authorization", `Bearer ${key}`);
     let response: Response;
     try {
-      response = await fetch(attempt);
+      response = (await taken(request)) ?? (await fetch(attempt));
     } catch (error) {
       if (request.signal.aborted) throw error;
       throw new Unreachable();
@@ -66,14 +59,14 @@ export async function send(request: Request): Promise<Response> {
     if (response.ok) return response;
     if (response.status !== 401) throw await problemOf(response);
     // Another call may have received a new key meanwhile; then only repeat.
-    if (sessionStorage.getItem(KEY) === key) await askForKey(key !== null, await signInPath(response));
+    if (keptKey() === key) await askForKey(key !== null, await signInPath(response));
   }
 }
 
 /** One dialog, however many calls wait for the key. */
 function askForKey(wrong: boolean, signIn: string | undefined): Promise<void> {
   prompting ??= promptForKey(wrong, signIn)
-    .then((key) => sessionStorage.setItem(KEY, key))
+    .then(keepKey)
     .finally(() => {
       prompting = null;
     });

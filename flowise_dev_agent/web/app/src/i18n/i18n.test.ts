@@ -1,10 +1,11 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { ago, plural } from "../ui/format";
-import { preferredLanguage, speak, t } from ".";
+import { speak, t } from ".";
 import german from "./de.json";
 import english from "./en.json";
 import spanish from "./es.json";
 import french from "./fr.json";
+import { preferredLanguage } from "./language";
 
 const FILES: Record<string, Record<string, string>> = { german, french, spanish };
 const SOURCES = import.meta.glob<string>(["../**/*.{ts,tsx}", "!../**/*.test.*", "!../api/**", "!../admin/**"], {

@@ -1,4 +1,5 @@
-import { choose, LANGUAGES, type Language, language, t } from "../i18n";
+import { language, t } from "../i18n";
+import { choose, LANGUAGES, type Language } from "../i18n/language";
 
 /** The language of the page: the browser's until the person chooses. */
 export function LanguageMenu() {

@@ -1,5 +1,6 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { api, dataOf, hasKey } from "../api/client";
+import { api, dataOf } from "../api/client";
+import { keptKey } from "../api/early";
 import { caller } from "../api/queries";
 import { t } from "../i18n";
 
@@ -10,7 +11,7 @@ export function Person() {
     mutationFn: () => dataOf(api.POST("/auth/sign-out", {})),
     onSuccess: ({ url }) => location.assign(url ?? "/"),
   });
-  if (!person?.signed_in || hasKey()) return null;
+  if (!person?.signed_in || keptKey() !== null) return null;
   return (
     <span className="person">
       <span className="person-name" title={person.name}>

@@ -1,20 +1,16 @@
 import { useEffect, useState } from "react";
 import { t } from "../i18n";
-
-const KEPT = "flowise-dev-agent-theme";
-type Theme = "light" | "dark";
-
-const system = () => (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+import { chosenTheme, keepTheme, systemTheme } from "./theme";
 
 /** Light or dark theme: the system's until the person chooses. */
 export function ThemeToggle() {
-  const [chosen, setChosen] = useState<Theme | null>(() => localStorage.getItem(KEPT) as Theme | null);
-  const [preferred, setPreferred] = useState<Theme>(system);
+  const [chosen, setChosen] = useState(chosenTheme);
+  const [preferred, setPreferred] = useState(systemTheme);
   const theme = chosen ?? preferred;
 
   useEffect(() => {
     const query = matchMedia("(prefers-color-scheme: dark)");
-    const changed = () => setPreferred(system());
+    const changed = () => setPreferred(systemTheme());
     query.addEventListener("change", changed);
     return () => query.removeEventListener("change", changed);
   }, []);
@@ -28,7 +24,7 @@ export function ThemeToggle() {
       type="button"
       className="button plain"
       onClick={() => {
-        localStorage.setItem(KEPT, other);
+        keepTheme(other);
         setChosen(other);
       }}
     >

@@ -1,0 +1,20 @@
+/**
+ * Runs before the page is seen for the first time, and before its program is there: sets language and colours, and sends
+ * for everything that the address needs, all at once.
+ */
+import { begin } from "./api/early";
+import { preferredLanguage, wordsOf } from "./i18n/language";
+import { preferredTheme } from "./ui/theme";
+import { loaded, placeOf } from "./views";
+import "./theme.css";
+import "./ui/ui.css";
+import "./sessions/sessions.css";
+
+const language = preferredLanguage();
+const found = placeOf(location.hash);
+Object.assign(document.documentElement, { lang: language });
+Object.assign(document.documentElement.dataset, { theme: preferredTheme(), place: found?.place.path ?? "" });
+for (const path of ["/keys/current", ...(found?.place.asks?.(found.params) ?? [])]) begin(path);
+
+const program = import("./main");
+void Promise.all([found && loaded(found.place), wordsOf(language)]).then(async () => (await program).draw(language));
