@@ -3,7 +3,8 @@
 import re
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
+from pydantic import AfterValidator, Field, JsonValue, StringConstraints, ValidationError, model_validator
+from pydantic.config import JsonDict
 
 from flowise_dev_agent.contracts.base import Contract
 from flowise_dev_agent.contracts.plan import Design, PlanContract
@@ -24,7 +25,9 @@ class FormSource(Contract):
 
     kind: Literal["text", "pdf", "csv", "docx", "web"]
     text: str = Field(default="", max_length=32_000, description="The text itself, of a source of kind `text`.")
-    url: str = Field(default="", max_length=2_000, description="The address, of a source of kind `web`.")
+    url: str = Field(
+        default="", title="Address", max_length=2_000, description="The address, of a source of kind `web`."
+    )
     about: str = Field(default="", max_length=100, description="What it is called, for example `handbook`.")
 
     @model_validator(mode="after")
@@ -42,25 +45,45 @@ class FormField(Contract):
     description: str = Field(default="", max_length=300)
 
 
+def _of(*kinds: JsonValue) -> JsonDict:
+    """What a form has to know of a part that only these kinds of flows have."""
+    return {"x-show": {"kind": list(kinds)}}
+
+
 class DesignForm(Contract):
-    """A new flow, part by part. What is left out is as a plain chatbot has it."""
+    """A new flow, part by part. What is left out is as a plain chatbot has it. `x-show` in the schema: a form asks for
+    the part only where it applies."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=120), AfterValidator(_said)]
     kind: Literal["chat", "task", "steps"] = Field(
         default="chat", description="A conversation, one answer for each message, or steps that follow one another."
     )
-    prompt: _Text | None = Field(default=None, description="What the model is told, word for word.")
+    prompt: _Text | None = Field(
+        default=None, description="What the model is told, word for word.", json_schema_extra=_of("chat", "task")
+    )
     model: _Name | None = Field(default=None, description="Provider or model, for example `Claude Sonnet`.")
     temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
     memory: Literal["all", "none"] | Annotated[int, Field(ge=1, le=100)] = Field(
-        default="all", description="Of how many messages; `task` has none."
+        default="all", description="Of how many messages; `task` has none.", json_schema_extra=_of("chat")
     )
-    tools: list[_Name] = Field(default_factory=list, max_length=10, description="Node types or titles: `calculator`.")
-    sources: list[FormSource] = Field(default_factory=list, max_length=10)
-    fields: list[FormField] = Field(default_factory=list, max_length=20, description="Of a structured answer.")
-    refused_words: list[_Name] = Field(default_factory=list, max_length=50)
+    tools: list[_Name] = Field(
+        default_factory=list,
+        max_length=10,
+        description="Node types or titles: `calculator`.",
+        json_schema_extra=_of("chat"),
+    )
+    sources: list[FormSource] = Field(default_factory=list, max_length=10, json_schema_extra=_of("chat"))
+    fields: list[FormField] = Field(
+        default_factory=list, max_length=20, description="Of a structured answer.", json_schema_extra=_of("task")
+    )
+    refused_words: list[_Name] = Field(
+        default_factory=list, max_length=50, title="Refused words", json_schema_extra=_of("chat", "task")
+    )
     steps: list[_Name] = Field(
-        default_factory=list, max_length=20, description="One sentence each, as in `sort the messages into a and b`."
+        default_factory=list,
+        max_length=20,
+        description="One sentence each, as in `sort the messages into a and b`.",
+        json_schema_extra=_of("steps"),
     )
 
     @model_validator(mode="after")

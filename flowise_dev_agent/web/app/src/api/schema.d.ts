@@ -3651,7 +3651,8 @@ export interface components {
         };
         /**
          * DesignForm
-         * @description A new flow, part by part. What is left out is as a plain chatbot has it.
+         * @description A new flow, part by part. What is left out is as a plain chatbot has it. `x-show` in the schema: a form asks for
+         *     the part only where it applies.
          */
         "DesignForm-Input": {
             /**
@@ -3684,7 +3685,7 @@ export interface components {
              * @description What the model is told, word for word.
              */
             prompt?: string | null;
-            /** Refused Words */
+            /** Refused words */
             refused_words?: string[];
             /** Sources */
             sources?: components["schemas"]["FormSource-Input"][];
@@ -3703,7 +3704,8 @@ export interface components {
         };
         /**
          * DesignForm
-         * @description A new flow, part by part. What is left out is as a plain chatbot has it.
+         * @description A new flow, part by part. What is left out is as a plain chatbot has it. `x-show` in the schema: a form asks for
+         *     the part only where it applies.
          */
         "DesignForm-Output": {
             /**
@@ -3736,7 +3738,7 @@ export interface components {
              * @description What the model is told, word for word.
              */
             prompt: string | null;
-            /** Refused Words */
+            /** Refused words */
             refused_words: string[];
             /** Sources */
             sources: components["schemas"]["FormSource-Output"][];
@@ -4990,7 +4992,7 @@ export interface components {
              */
             text: string;
             /**
-             * Url
+             * Address
              * @description The address, of a source of kind `web`.
              * @default
              */
@@ -5019,7 +5021,7 @@ export interface components {
              */
             text: string;
             /**
-             * Url
+             * Address
              * @description The address, of a source of kind `web`.
              * @default
              */

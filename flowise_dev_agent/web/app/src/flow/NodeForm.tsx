@@ -1,17 +1,17 @@
-/** The settings of a node as a form, made from the fields of its type. */
+/** The settings of a node as a form, made from the schema of its type. */
 import { useQuery } from "@tanstack/react-query";
-import { useContext, useId, useState } from "react";
+import { useContext, useState } from "react";
 import { nodeOptions, nodeType } from "../api/queries";
-import type { CanvasNode, NodeField } from "../api/types";
+import type { CanvasNode } from "../api/types";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
+import { Field } from "../ui/form/Fields";
+import { asked, type FormField, fieldsOf, type Schema } from "../ui/form/schema";
 import { EditingContext, type EditValue } from "./edits";
 
-/** Types of fields that are edited here; connections, credentials and files are not. */
-const EDITABLE = new Set(["string", "number", "boolean", "options", "asyncOptions", "code", "json"]);
-/** A text that is longer, or of a field that is called so, gets several lines. */
-const LONG = 60;
-const PROSE = /message|prompt|instruction|template|text|code|json/i;
+/** What is not edited here: lists, and texts of these formats. */
+const LISTS = new Set<FormField["kind"]>(["list", "rows", "secret"]);
+const ELSEWHERE = new Set(["file", "folder", "date", "time"]);
 
 export function NodeForm({ node, instance }: { node: CanvasNode; instance: string }) {
   const editing = useContext(EditingContext);
@@ -20,17 +20,19 @@ export function NodeForm({ node, instance }: { node: CanvasNode; instance: strin
   const [shown] = useState(() => new Set(node.params.map((one) => one.name)));
   if (!editing) return null;
   if (!type.data) return type.error ? <ErrorNote error={type.error} /> : <p className="quiet">{t("Loading…")}</p>;
-  const set = new Map(node.params.map((one) => [one.name, one.value]));
-  const fields = type.data.inputs.filter((one) => EDITABLE.has(one.type));
+  const values = Object.fromEntries(node.params.map((one) => [one.name, one.value]));
+  const fields = asked(fieldsOf(type.data.form as Schema), values).filter(
+    ({ kind, schema }) => !LISTS.has(kind) && !ELSEWHERE.has(schema.format ?? ""),
+  );
   const [first, more] = [fields.filter((one) => shown.has(one.name)), fields.filter((one) => !shown.has(one.name))];
   const removed = editing.edits.removals.includes(node.id);
-  const draw = (field: NodeField) => (
-    <Field
+  const draw = (field: FormField) => (
+    <ParamField
       key={field.name}
       field={field}
-      node={node}
+      type={node.name}
       instance={instance}
-      value={set.get(field.name) ?? (field.default === null ? "" : String(field.default))}
+      value={values[field.name] ?? field.schema.default}
       onSet={(value) => editing.set(node.id, field.name, value)}
     />
   );
@@ -52,72 +54,27 @@ export function NodeForm({ node, instance }: { node: CanvasNode; instance: strin
   );
 }
 
-interface FieldProps {
-  field: NodeField;
-  node: CanvasNode;
+interface ParamProps {
+  field: FormField;
+  type: string;
   instance: string;
-  value: string;
+  value: unknown;
   onSet: (value: EditValue) => void;
 }
 
-function Field({ field, node, instance, value, onSet }: FieldProps) {
-  const id = useId();
-  const [text, setText] = useState(value);
-  const [seen, see] = useState(value);
-  // A value from outside, as by undo.
-  if (seen !== value) {
-    see(value);
-    setText(value);
-  }
-  const options = useQuery({ ...nodeOptions(node.name, field.name, instance), enabled: field.lists_options });
-  const choices = field.lists_options ? (options.data?.options.map((one) => one.name) ?? []) : field.options;
-  const commit = (next: string) => {
-    if (next === value || (field.type === "number" && (!next.trim() || Number.isNaN(Number(next))))) return;
-    onSet(field.type === "number" ? Number(next) : next);
-  };
-  const common = { id, "data-param": field.name };
-  if (field.type === "boolean")
-    return (
-      <label className="check">
-        <input
-          type="checkbox"
-          {...common}
-          checked={value === "true"}
-          onChange={(event) => onSet(event.target.checked)}
-        />
-        {field.label}
-      </label>
-    );
+/** A field of a node, with what the server lists for it. An edit is an act of its own: it counts when one is done. */
+function ParamField({ field, type, instance, value, onSet }: ParamProps) {
+  const listed = field.schema["x-lists-options"] ?? false;
+  const options = useQuery({ ...nodeOptions(type, field.name, instance), enabled: listed });
+  const known = options.data?.options.map((one) => ({ value: one.name, label: one.label }));
   return (
-    <div className="field">
-      <label htmlFor={id}>{field.label}</label>
-      {choices.length > 0 ? (
-        <select {...common} value={value} onChange={(event) => onSet(event.target.value)}>
-          {!choices.includes(value) && <option value={value}>{value || t("Choose…")}</option>}
-          {choices.map((choice) => (
-            <option key={choice}>{choice}</option>
-          ))}
-        </select>
-      ) : field.type === "number" ? (
-        <input
-          type="number"
-          step="any"
-          {...common}
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-          onBlur={() => commit(text)}
-        />
-      ) : value.length > LONG || PROSE.test(field.name) ? (
-        <textarea
-          rows={5}
-          {...common}
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-          onBlur={() => commit(text)}
-        />
-      ) : (
-        <input {...common} value={text} onChange={(event) => setText(event.target.value)} onBlur={() => commit(text)} />
-      )}
+    <div>
+      <Field
+        field={known?.length ? { ...field, kind: "choice", choices: known } : field}
+        value={value}
+        counts="left"
+        onChange={(next) => next !== undefined && onSet(next as EditValue)}
+      />
       {options.isLoading && <small>{t("Asking the server for its options…")}</small>}
     </div>
   );

@@ -1,15 +1,20 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, type ReactNode, useContext, useEffect, useId, useRef, useState } from "react";
+import { type FormEvent, useContext, useEffect, useRef, useState } from "react";
 import { api, dataOf } from "../api/client";
 import { flowGraph } from "../api/queries";
 import type { ChatAnswer, StartForm } from "../api/types";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { FileDrop, type StoredFile } from "../ui/files";
+import { Fields } from "../ui/form/Fields";
+import { fieldsOf, type Schema, type Values } from "../ui/form/schema";
 import { duration } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
 import { LitContext, type RunStep, ranFor } from "./lit";
 import { type TryTurn, useTries } from "./tries";
+
+/** Of what is said to a flow. */
+const MOST_CHARACTERS = 4_000;
 
 type Body = Omit<NonNullable<Parameters<typeof send>[2]>, "chat_id">;
 interface Asked {
@@ -245,48 +250,23 @@ function Decision({ asks, busy, say }: { asks: NonNullable<ChatAnswer["waits"]>;
 
 /** The form that the flow starts with. */
 function FormFields({ form, busy, say }: { form: StartForm; busy: boolean; say: Say }) {
-  function submit(event: FormEvent<HTMLFormElement>) {
+  const [fields] = useState(() => fieldsOf(schemaOf(form)));
+  const [values, setValues] = useState<Values>(() =>
+    Object.fromEntries(fields.map((one) => [one.name, one.kind === "switch" ? false : (one.choices[0]?.value ?? "")])),
+  );
+  function submit(event: FormEvent) {
     event.preventDefault();
-    const given = new FormData(event.currentTarget);
-    const values = Object.fromEntries(
-      form.fields.map(({ name, type }) => [
-        name,
-        type === "boolean"
-          ? given.has(name)
-          : type === "number"
-            ? Number(given.get(name))
-            : String(given.get(name) ?? ""),
-      ]),
-    );
-    say(form.fields.map(({ name, label }) => `${label}: ${values[name]}`).join("\n"), { form: values });
+    say(fields.map(({ name, label }) => `${label}: ${values[name]}`).join("\n"), { form: values as Body["form"] });
   }
   return (
     <form className="stack tight start-form" onSubmit={submit}>
       {form.title && <strong>{form.title}</strong>}
       {form.description && <p>{form.description}</p>}
-      {form.fields.map(({ name, label, type, options }) => (
-        <Labelled key={name} label={label} check={type === "boolean"}>
-          {(id) =>
-            type === "options" ? (
-              <select id={id} name={name}>
-                {options?.map((option) => (
-                  <option key={option}>{option}</option>
-                ))}
-              </select>
-            ) : type === "boolean" ? (
-              <input id={id} name={name} type="checkbox" />
-            ) : (
-              <input
-                id={id}
-                name={name}
-                required
-                maxLength={4_000}
-                {...(type === "number" ? { type: "number", step: "any" } : { type: "text" })}
-              />
-            )
-          }
-        </Labelled>
-      ))}
+      <Fields
+        fields={fields}
+        values={values}
+        onChange={(name, value) => setValues((before) => ({ ...before, [name]: value }))}
+      />
       <div>
         <button type="submit" className="button primary" disabled={busy}>
           {t("Send the form")}
@@ -296,13 +276,17 @@ function FormFields({ form, busy, say }: { form: StartForm; busy: boolean; say: 
   );
 }
 
-function Labelled({ label, check, children }: { label: string; check: boolean; children: (id: string) => ReactNode }) {
-  const id = useId();
-  return (
-    <div className={check ? "check" : "field"}>
-      {check && children(id)}
-      <label htmlFor={id}>{label}</label>
-      {!check && children(id)}
-    </div>
-  );
-}
+const schemaOf = ({ fields }: StartForm): Schema => ({
+  required: fields.map((one) => one.name),
+  properties: Object.fromEntries(
+    fields.map(({ name, label, type, options }): [string, Schema] => [
+      name,
+      {
+        title: label,
+        type: type === "options" ? "string" : type,
+        maxLength: MOST_CHARACTERS,
+        ...(type === "options" && { enum: options ?? [] }),
+      },
+    ]),
+  ),
+});

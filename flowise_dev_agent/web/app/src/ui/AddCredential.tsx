@@ -1,12 +1,17 @@
 /** A form for a secret, which goes to Flowise and is kept neither here nor in the service. */
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useId, useRef, useState } from "react";
+import { type FormEvent, useRef, useState } from "react";
 import { api, dataOf } from "../api/client";
 import { credentialTypes, health } from "../api/queries";
 import type { CreatedCredential, CredentialField } from "../api/types";
 import { t } from "../i18n";
 import { ErrorNote } from "./ErrorNote";
 import { FormDialog } from "./FormDialog";
+import { Fields } from "./form/Fields";
+import { fieldsOf, type Schema } from "./form/schema";
+
+/** Of a value. */
+const MOST_CHARACTERS = 20_000;
 
 interface Props {
   /** The type that is needed; the person chooses when it is not known. */
@@ -71,7 +76,7 @@ interface FormProps {
   onCreated: (created: CreatedCredential) => void;
 }
 
-/** The values stay in the fields: no state, no cache and no address has them. */
+/** The values stay in the fields: no state, no cache and no address has them. No spell checker sends them on. */
 function CredentialForm({ type, instance, onCancel, onCreated }: FormProps) {
   const form = useRef<HTMLFormElement>(null);
   const service = useQuery({ ...health(), enabled: instance === undefined });
@@ -104,7 +109,7 @@ function CredentialForm({ type, instance, onCancel, onCreated }: FormProps) {
   }
 
   return (
-    <form ref={form} method="post" className="stack" autoComplete="off" onSubmit={submit}>
+    <form ref={form} method="post" className="stack" autoComplete="off" spellCheck={false} onSubmit={submit}>
       <h2 id="credential-title">{t("Add a credential")}</h2>
       <p className="quiet">{t("The values go to Flowise, which encrypts them. This service stores none of them.")}</p>
       {servers.length > 1 && (
@@ -146,9 +151,7 @@ function CredentialForm({ type, instance, onCancel, onCreated }: FormProps) {
             <input name="name" required maxLength={120} defaultValue={chosen} />
             <small>{t("How people recognise it.")}</small>
           </label>
-          {fields.map((field) => (
-            <Field key={`${chosen} ${field.name}`} field={field} />
-          ))}
+          <Fields key={chosen} prefix="field:" fields={fieldsOf(schemaOf(fields))} values={{}} />
         </>
       )}
       <ErrorNote error={create.error} />
@@ -164,32 +167,20 @@ function CredentialForm({ type, instance, onCancel, onCreated }: FormProps) {
   );
 }
 
-function Field({ field }: { field: CredentialField }) {
-  const id = useId();
-  const given = { id, name: `field:${field.name}`, required: field.required, defaultValue: field.default };
-  // A spell checker may send what is typed to somebody else.
-  const unseen = { ...given, autoComplete: "off", spellCheck: false, maxLength: 20_000 };
-  return (
-    <div className="field">
-      <label htmlFor={id}>
-        {field.label} {!field.required && <small>{t("(optional)")}</small>}
-      </label>
-      {field.choices.length > 0 ? (
-        <select {...given}>
-          <option value="" />
-          {field.choices.map((choice) => (
-            <option key={choice}>{choice}</option>
-          ))}
-        </select>
-      ) : field.multiline ? (
-        <textarea rows={4} className={field.secret ? "unseen" : undefined} {...unseen} />
-      ) : (
-        <input
-          type={field.secret ? "password" : "text"}
-          {...unseen}
-          autoComplete={field.secret ? "new-password" : "off"}
-        />
-      )}
-    </div>
-  );
-}
+/** What a credential type asks for, as the schema of a form. */
+const schemaOf = (fields: CredentialField[]): Schema => ({
+  required: fields.filter((one) => one.required).map((one) => one.name),
+  properties: Object.fromEntries(
+    fields.map((one): [string, Schema] => [
+      one.name,
+      {
+        title: one.required ? one.label : `${one.label} ${t("(optional)")}`,
+        default: one.default,
+        maxLength: MOST_CHARACTERS,
+        "x-rows": one.multiline ? 4 : 1,
+        ...(one.secret && { format: "password" }),
+        ...(one.choices.length > 0 && { enum: ["", ...one.choices] }),
+      },
+    ]),
+  ),
+});

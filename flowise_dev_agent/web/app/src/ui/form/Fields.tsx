@@ -1,0 +1,176 @@
+/** The form of the page: the fields of a JSON Schema, each with its label, hint and limits. */
+import { useEffect, useId, useRef, useState } from "react";
+import { t } from "../../i18n";
+import { tooLong } from "../tooLong";
+import { asked, type FormField, readValue, textOf, type Values } from "./schema";
+
+/** A longer text gets several lines. */
+const LONG_LINE = 60;
+type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
+
+interface Common {
+  /** When what is typed counts: with each key, or when the field is left. */
+  counts?: "typed" | "left";
+  /** Before the names of the controls. */
+  prefix?: string;
+}
+
+interface FieldsProps extends Common {
+  fields: FormField[];
+  values: Values;
+  /** A value of undefined means none. Left out where the form itself is read: then no value is kept here. */
+  onChange?: (name: string, value: unknown) => void;
+}
+
+/** The fields that the values ask for. */
+export function Fields({ fields, values, onChange, ...common }: FieldsProps) {
+  return asked(fields, values).map((field) => (
+    <Field
+      key={field.name}
+      field={field}
+      value={values[field.name] ?? field.schema.default}
+      {...(onChange && { onChange: (value: unknown) => onChange(field.name, value) })}
+      {...common}
+    />
+  ));
+}
+
+interface FieldProps extends Common {
+  field: FormField;
+  value: unknown;
+  onChange?: (value: unknown) => void;
+}
+
+/** A field. The browser holds what is typed; a value that changes outside of it, as by undo, is put into it. */
+export function Field(props: FieldProps) {
+  const { field, value, onChange, counts = "typed", prefix = "" } = props;
+  const { name, label, hint, kind, choices, required, schema } = field;
+  const id = useId();
+  const text = textOf(value);
+  const [first] = useState(text);
+  const control = useRef<Control | null>(null);
+  const known = useRef(text);
+  const [problem, setProblem] = useState("");
+  useEffect(() => {
+    const element = control.current;
+    if (!element || known.current === text) return;
+    known.current = text;
+    if (kind === "switch") (element as HTMLInputElement).checked = text === "true";
+    else element.value = text;
+  }, [text, kind]);
+
+  if (kind === "rows") return <Rows {...props} />;
+
+  const set = (next: unknown) => {
+    if (!onChange) return;
+    known.current = textOf(next);
+    if (known.current !== text) onChange(next);
+  };
+  const most = schema.maxLength;
+  const typed = {
+    ref: (element: Control | null) => {
+      control.current = element;
+    },
+    onChange: (event: { target: Control }) => {
+      const { target } = event;
+      const wrong = most ? tooLong(target.value, most) : "";
+      target.setCustomValidity(wrong);
+      setProblem(wrong);
+      if (counts === "typed" || kind === "choice") set(readValue(field, target.value));
+    },
+    onBlur: (event: { target: Control }) => {
+      if (event.target.validity.valid) set(readValue(field, event.target.value));
+    },
+  };
+  const about = [hint && `${id}-hint`, problem && `${id}-problem`].filter(Boolean).join(" ");
+  const common = { id, name: prefix + name, required, "aria-describedby": about || undefined };
+  const help = hint && <small id={`${id}-hint`}>{t(hint)}</small>;
+
+  if (kind === "switch")
+    return (
+      <div className="check">
+        <input
+          {...common}
+          ref={typed.ref}
+          required={false}
+          type="checkbox"
+          defaultChecked={first === "true"}
+          onChange={(event) => set(event.target.checked)}
+        />
+        <span>
+          <label htmlFor={id}>{t(label)}</label> {help}
+        </span>
+      </div>
+    );
+  const secret = kind === "secret";
+  const several = kind === "text" || kind === "list" || (schema["x-rows"] ?? 1) > 1 || first.length > LONG_LINE;
+  return (
+    <div className="field">
+      <label htmlFor={id}>{kind === "list" ? t("{{label}} (one a line)", { label: t(label) }) : t(label)}</label>
+      {kind === "choice" ? (
+        <select {...common} {...typed} defaultValue={first}>
+          {!choices.some((one) => one.value === text) && <option value={text}>{text || t("Choose…")}</option>}
+          {choices.map((one) => (
+            <option key={one.value} value={one.value}>
+              {one.label}
+            </option>
+          ))}
+        </select>
+      ) : several ? (
+        <textarea
+          {...common}
+          {...typed}
+          rows={kind === "list" ? 3 : 5}
+          className={secret ? "unseen" : undefined}
+          defaultValue={first}
+        />
+      ) : (
+        <input
+          {...common}
+          {...typed}
+          type={kind === "number" ? "number" : secret ? "password" : "text"}
+          autoComplete={secret ? "new-password" : undefined}
+          {...(kind === "number" && { step: "any", min: schema.minimum, max: schema.maximum })}
+          defaultValue={first}
+        />
+      )}
+      {help}
+      {problem && (
+        <small id={`${id}-problem`} role="alert" className="problem">
+          {problem}
+        </small>
+      )}
+    </div>
+  );
+}
+
+/** A list of things, each with fields of its own. */
+function Rows({ field, value, onChange, ...common }: FieldProps) {
+  const { label, columns } = field;
+  const rows = (Array.isArray(value) ? value : []) as Values[];
+  const blank = Object.fromEntries(columns.map((one) => [one.name, one.schema.default ?? one.choices[0]?.value ?? ""]));
+  return (
+    <fieldset className="parts">
+      <legend>{t(label)}</legend>
+      {rows.map((row, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: rows have no identity of their own
+        <div className="options" key={index}>
+          <Fields
+            {...common}
+            fields={columns}
+            values={row}
+            onChange={(name, part) => onChange?.(rows.with(index, { ...row, [name]: part }))}
+          />
+          <button type="button" className="button plain" onClick={() => onChange?.(rows.toSpliced(index, 1))}>
+            {t("Remove")}
+          </button>
+        </div>
+      ))}
+      <div>
+        <button type="button" className="button" onClick={() => onChange?.([...rows, blank])}>
+          {t("Add to {{list}}", { list: t(label).toLowerCase() })}
+        </button>
+      </div>
+    </fieldset>
+  );
+}

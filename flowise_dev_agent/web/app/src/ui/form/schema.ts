@@ -1,0 +1,138 @@
+/** The fields of a form, read from a JSON Schema as the service gives it. Keys with `x-` are explained at its routes. */
+
+interface Choice {
+  const: string;
+  title?: string;
+}
+
+/** What the page knows of a JSON Schema. */
+export interface Schema {
+  type?: string;
+  title?: string;
+  description?: string;
+  default?: unknown;
+  format?: string;
+  enum?: string[];
+  oneOf?: Choice[];
+  anyOf?: Schema[];
+  $ref?: string;
+  $defs?: Record<string, Schema>;
+  items?: Schema;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  maxLength?: number;
+  minimum?: number;
+  maximum?: number;
+  "x-show"?: Record<string, unknown>;
+  "x-hide"?: Record<string, unknown>;
+  "x-options"?: Choice[];
+  "x-lists-options"?: boolean;
+  "x-rows"?: number;
+}
+
+export type Values = Record<string, unknown>;
+
+export interface FormField {
+  name: string;
+  label: string;
+  hint: string;
+  kind: "line" | "text" | "secret" | "number" | "switch" | "choice" | "list" | "rows";
+  choices: { value: string; label: string }[];
+  required: boolean;
+  /** A number may be typed beside words. */
+  numeric: boolean;
+  /** The fields of a row. */
+  columns: FormField[];
+  /** As it came. */
+  schema: Schema;
+}
+
+/** Longer texts get a field of several lines, and so do those that are called so. */
+const LONG = 2_000;
+const PROSE = /message|prompt|instruction|template|text|code|json/i;
+const MULTILINE = new Set(["code", "json", "text"]);
+
+/** The fields of an object, in its order. A name may come more than once, told apart by its conditions. */
+export function fieldsOf(schema: Schema, defs: Record<string, Schema> = schema.$defs ?? {}): FormField[] {
+  const required = new Set(schema.required);
+  return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
+    const variants = property.anyOf?.some((one) => one["x-show"]) ? property.anyOf : [property];
+    return variants.map((variant) => fieldOf(name, variant, defs, required.has(name)));
+  });
+}
+
+function fieldOf(name: string, property: Schema, defs: Record<string, Schema>, required: boolean): FormField {
+  const types = (property.anyOf ?? [property]).filter((one) => one.type !== "null").map((one) => resolved(one, defs));
+  const first = { ...property, ...types[0] };
+  const items = first.items && resolved(first.items, defs);
+  const listed = first.oneOf ?? first["x-options"] ?? first.enum?.map((value): Choice => ({ const: value })) ?? [];
+  const columns = items?.properties ? fieldsOf(items, defs) : [];
+  const several = types.length > 1;
+  return {
+    name,
+    label: property.title ?? name,
+    hint: property.description ?? "",
+    kind: columns.length ? "rows" : items ? "list" : several ? "line" : kindOf(name, first, listed.length > 0),
+    choices: several ? [] : listed.map((one) => ({ value: one.const, label: one.title ?? one.const })),
+    required,
+    numeric: several && types.some((one) => one.type === "integer" || one.type === "number"),
+    columns,
+    schema: first,
+  };
+}
+
+function kindOf(name: string, schema: Schema, listed: boolean): FormField["kind"] {
+  if (schema.type === "boolean") return "switch";
+  if (listed) return "choice";
+  if (schema.type === "number" || schema.type === "integer") return "number";
+  if (schema.format === "password") return "secret";
+  const long = (schema.maxLength ?? 0) > LONG || (schema["x-rows"] ?? 1) > 1 || MULTILINE.has(schema.format ?? "");
+  return long || (schema.maxLength === undefined && PROSE.test(name)) ? "text" : "line";
+}
+
+const resolved = (schema: Schema, defs: Record<string, Schema>): Schema =>
+  schema.$ref ? (defs[schema.$ref.split("/").at(-1) ?? ""] ?? {}) : schema;
+
+/** The fields that these values ask for. A condition that says more than which values are meant holds. */
+export const asked = (fields: FormField[], values: Values): FormField[] => {
+  const defaults = new Map(fields.map((one) => [one.name, one.schema.default]));
+  const holds = ([name, wanted]: [string, unknown]) => {
+    const value = values[name] ?? defaults.get(name);
+    if (!defaults.has(name) || value === undefined) return undefined;
+    return [wanted].flat().map(String).includes(String(value));
+  };
+  return fields.filter(({ schema }) => {
+    const shown = Object.entries(schema["x-show"] ?? {}).every((one) => holds(one) !== false);
+    return shown && !Object.entries(schema["x-hide"] ?? {}).some((one) => holds(one) === true);
+  });
+};
+
+/** What is typed into a field, as its schema has it; undefined for nothing. */
+export function readValue({ kind, numeric }: FormField, text: string): unknown {
+  if (kind === "list") return text.split("\n");
+  if (kind !== "number" && !(numeric && /^\d+$/.test(text.trim()))) return text;
+  return text.trim() && !Number.isNaN(Number(text)) ? Number(text) : undefined;
+}
+
+/** The same as text. */
+export const textOf = (value: unknown): string =>
+  value === null || value === undefined ? "" : Array.isArray(value) ? value.join("\n") : String(value);
+
+/** The values of the fields that are asked for; what is empty is left out. */
+export function filledIn(fields: FormField[], values: Values): Values {
+  return Object.fromEntries(
+    asked(fields, values).flatMap((field): [string, unknown][] => {
+      const value = clean(field, values[field.name]);
+      return value === undefined ? [] : [[field.name, value]];
+    }),
+  );
+}
+
+function clean({ columns }: FormField, value: unknown): unknown {
+  if (typeof value === "string") return value.trim() || undefined;
+  if (!Array.isArray(value)) return value ?? undefined;
+  const parts = columns.length
+    ? value.map((row) => filledIn(columns, row as Values)).filter((row) => Object.keys(row).length > 0)
+    : value.map((one) => String(one).trim()).filter(Boolean);
+  return parts.length > 0 ? parts : undefined;
+}
