@@ -1,6 +1,8 @@
 """A directory of flows as code: its files, the lock file of what was applied, and pictures of flows as Mermaid."""
 
 import json
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -65,9 +67,14 @@ def write_lock(folder: Path, lock: AppliedFlows) -> None:
     """Keep what was applied; belongs into git, beside the files."""
     path = folder / LOCK_FILE
     text = json.dumps(lock.model_dump(mode="json"), indent=2, sort_keys=True) + "\n"
+    # Whole or not at all: without it the next run would not know which flows are its own.
+    beside = path.with_name(f".{LOCK_FILE}.{os.getpid()}")
     try:
-        path.write_text(text, encoding="utf-8")
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
     except OSError as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
         raise InvalidInputError(f"{path} cannot be written: {error.strerror or error}.") from None
 
 

@@ -2,11 +2,13 @@
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
+from uuid import UUID
 
 from rich.table import Column, Table
 from rich.text import Text
@@ -16,10 +18,10 @@ from flowise_dev_agent.cli.console import confirm, err, out, print_json, say
 from flowise_dev_agent.cli.flow_directory import markdown, mermaid, read_files, read_lock, write_lock
 from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.client import AgentClient, ServiceError
-from flowise_dev_agent.contracts.flow_files import DRIFTED, AppliedFlow, FlowFile, SyncAction, SyncItem, SyncReport
+from flowise_dev_agent.contracts.flow_files import OPEN, AppliedFlow, FlowFile, SyncAction, SyncItem, SyncReport
 from flowise_dev_agent.contracts.flow_tests import TestFlow, TestFlowText
 from flowise_dev_agent.contracts.flow_writes import ApplyToFlow, FlowDocument, FlowWriteResult, ImportFlow
-from flowise_dev_agent.contracts.requests import StartSession
+from flowise_dev_agent.contracts.requests import RequestBody, StartSession
 from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import AgentError, InvalidInputError
 from flowise_dev_agent.patch.model.json_text import dump_json
@@ -27,6 +29,8 @@ from flowise_dev_agent.sanitize import shortened
 
 _WAIT_SECS: Final = 60.0
 _LONGEST_SECS: Final = 1_900.0
+#: At a file with one content, as long as each ends without a flow.
+_MOST_ATTEMPTS: Final = 50
 #: What is done with a flow that was changed on the server.
 OnDrift = Literal["leave", "overwrite", "keep"]
 
@@ -48,11 +52,14 @@ class Sync:
     def __post_init__(self) -> None:
         self._files = read_files(self.folder)
         self._lock = read_lock(self.folder)
-        self._applied = self._lock.instances.setdefault(self.instance or "default", {})
         self._live: dict[str, FlowDocument] = {}
+        self._instance = ""
+        self._applied: dict[str, AppliedFlow] = {}
 
     async def plan(self) -> SyncReport:
         """What would be done, file by file; nothing is written."""
+        self._instance = self.instance or await self._default_instance()
+        self._applied = self._lock.instances.setdefault(self._instance, {})
         items = [await self._planned(file, flow) for file, flow in self._files.items()]
         items += [
             SyncItem(
@@ -76,8 +83,12 @@ class Sync:
         """Test every flow; nothing is written. Those of ops and data as drafts, those of words as they are there."""
         return await self._each(await self.plan(), self._tried)
 
+    async def _default_instance(self) -> str:
+        """Its id: with and without `--instance` a server has the same part of the lock file."""
+        return next(one.id for one in (await self.client.instances()).instances if one.default)
+
     def _report(self, items: list[SyncItem]) -> SyncReport:
-        return SyncReport(instance=self.instance or "default", items=items)
+        return SyncReport(instance=self._instance, items=items)
 
     async def _each(self, plan: SyncReport, do: Callable[[SyncItem, FlowFile], Awaitable[SyncItem]]) -> SyncReport:
         """The report with what `do` makes of each file; what goes wrong with one does not stop the others."""
@@ -93,21 +104,23 @@ class Sync:
     # --- plan --------------------------------------------------------------------------------------------------------
 
     async def _planned(self, file: str, flow: FlowFile) -> SyncItem:
+        named = str(flow.flow) if flow.flow else None
         applied = self._applied.get(file)
-        chatflow_id = applied.chatflow_id if applied else str(flow.flow) if flow.flow else None
+        if applied and named and named != applied.chatflow_id:
+            # The file takes over another flow than the one that it was applied to.
+            applied = None
+        chatflow_id = applied.chatflow_id if applied else named
         item = SyncItem(file=file, name=flow.name, state="new", action="create", chatflow_id=chatflow_id)
         if chatflow_id is None:
-            if (other := await self._namesake(flow.name)) is None:
-                return item
-            note = f"A flow with this name is there already. To take it over, add `flow: {other}` to the file."
-            return item.model_copy(update={"state": "conflict", "action": "none", "note": note})
-        try:
-            live = self._live[file] = await self.client.export_flow(chatflow_id, instance=self.instance)
-        except ServiceError as error:
-            if error.status != 404:
-                raise
+            return await self._unless_there(item)
+        live = await self._found(chatflow_id)
+        if live is None:
             note = f"The flow {chatflow_id} is gone from the server."
-            return item.model_copy(update={"state": "missing", "chatflow_id": None, "note": note})
+            if named:
+                note += " To have it made again, remove `flow` from the file."
+            item = item.model_copy(update={"state": "missing", "chatflow_id": None, "note": note})
+            return item.model_copy(update={"action": "none"}) if named else await self._unless_there(item)
+        self._live[file] = live
         if applied is None:
             return item.model_copy(update={"state": "changed", "action": "update"})
         changed, drifted = applied.content_sha256 != flow.sha256, applied.flow_sha256 != live.sha256
@@ -124,23 +137,40 @@ class Sync:
                 action = "update"
             case "overwrite":
                 note += " Words cannot write it back: roll the change back, or use --keep."
+            case "keep" if flow.requirement is not None and changed:
+                # A session changes the flow as it is.
+                action = "update"
             case "keep":
-                action = "update" if changed else "keep"
+                action = "keep"
+                if changed:
+                    note += " That is kept; the change of the file is not written."
             case "leave":
                 note += " Use --overwrite to write the file, or --keep to accept the change."
         return {"state": "conflict" if changed else "drifted", "action": action, "note": note}
 
-    async def _namesake(self, name: str) -> str | None:
-        page = await self.client.find_flows(name[:200], instance=self.instance, limit=100)
-        return next((flow.id for flow in page.flows if flow.name == name), None)
+    async def _unless_there(self, item: SyncItem) -> SyncItem:
+        """A flow to create, or a conflict when another one has its name."""
+        page = await self.client.find_flows(item.name[:200], instance=self._instance, limit=100)
+        other = next((flow.id for flow in page.flows if flow.name == item.name), None)
+        if other is None:
+            return item
+        note = f"{item.note} A flow with this name is there already. To take it over, add `flow: {other}` to the file."
+        return item.model_copy(update={"state": "conflict", "action": "none", "note": note.strip()})
+
+    async def _found(self, chatflow_id: str) -> FlowDocument | None:
+        try:
+            return await self.client.export_flow(chatflow_id, instance=self._instance)
+        except ServiceError as error:
+            if error.status != 404:
+                raise
+            return None
 
     # --- apply -------------------------------------------------------------------------------------------------------
 
     async def _done(self, item: SyncItem, flow: FlowFile) -> SyncItem:
         match item.action:
             case "none":
-                left = item.state in DRIFTED
-                return item.model_copy(update={"result": "left" if left else "done"})
+                return item.model_copy(update={"result": "left" if item.state in OPEN else "done"})
             case "keep":
                 self._remember(item.file, flow, self._live[item.file])
                 return item.model_copy(update={"result": "done"})
@@ -153,12 +183,29 @@ class Sync:
         if item.result == "tests_failed":
             return item.model_copy(update={"note": "Not written: its tests fail."})
         if item.chatflow_id is None:
-            made = ImportFlow(name=flow.name, type=flow.type, flow_data=flow_data)
-            result = await self.client.import_flow(made, instance=self.instance, wait=_WAIT_SECS)
-        else:
-            change = ApplyToFlow(flow_data=flow_data, base_sha256=self._live[item.file].sha256)
-            result = await self.client.apply_to_flow(item.chatflow_id, change, instance=self.instance, wait=_WAIT_SECS)
-        return await self._remembered(item, flow, await self._ended(result), result)
+            return await self._imported(item, flow, flow_data)
+        change = ApplyToFlow(flow_data=flow_data, base_sha256=self._live[item.file].sha256)
+        result = await self.client.apply_to_flow(item.chatflow_id, change, instance=self._instance, wait=_WAIT_SECS)
+        live = await self.client.export_flow(await self._ended(result), instance=self._instance)
+        return self._remembered(item, flow, live, result.session_id)
+
+    async def _imported(self, item: SyncItem, flow: FlowFile, flow_data: str) -> SyncItem:
+        """Make a new flow. After a lost answer the same request gets the flow that was made then."""
+        made = ImportFlow(name=flow.name, type=flow.type, flow_data=flow_data)
+        for key in self._keys(item, made):
+            result = await self.client.import_flow(made, instance=self._instance, wait=_WAIT_SECS, idempotency_key=key)
+            if result.status != "cancelled" and (live := await self._found(await self._ended(result))):
+                return self._remembered(item, flow, live, result.session_id)
+        raise _given_up(item)
+
+    def _keys(self, item: SyncItem, body: RequestBody) -> Iterator[str]:
+        """The Idempotency-Keys of the attempts at what `body` asks for: a run joins the first one that has not ended
+        without a flow."""
+        before = self._applied.get(item.file)
+        base = self._live[item.file].sha256 if item.chatflow_id else before.chatflow_id if before else ""
+        for number in range(_MOST_ATTEMPTS):
+            what = json.dumps([self._instance, item.file, base, body.fingerprint(), number])
+            yield f"sync-{hashlib.sha256(what.encode()).hexdigest()[:48]}"
 
     async def _ended(self, result: FlowWriteResult) -> str:
         """The id of the flow of a write that has ended."""
@@ -170,10 +217,9 @@ class Sync:
             raise InvalidInputError(f"'{result.name}' is not written: see session {result.session_id}.")
         return chatflow_id
 
-    async def _remembered(self, item: SyncItem, flow: FlowFile, chatflow_id: str, result: FlowWriteResult) -> SyncItem:
-        live = await self.client.export_flow(chatflow_id, instance=self.instance)
+    def _remembered(self, item: SyncItem, flow: FlowFile, live: FlowDocument, session_id: UUID | None) -> SyncItem:
         self._remember(item.file, flow, live)
-        return item.model_copy(update={"result": "done", "chatflow_id": chatflow_id, "session_id": result.session_id})
+        return item.model_copy(update={"result": "done", "chatflow_id": live.id, "session_id": session_id})
 
     def _remember(self, file: str, flow: FlowFile, live: FlowDocument) -> None:
         self._applied[file] = AppliedFlow(chatflow_id=live.id, content_sha256=flow.sha256, flow_sha256=live.sha256)
@@ -186,12 +232,10 @@ class Sync:
             session_name=flow.name[:120],
             operation="update" if item.chatflow_id else "create",
             target=item.chatflow_id,
-            flowise_instance_id=self.instance,
+            flowise_instance_id=self._instance,
             test_trials=flow.trials,
         )
-        base = self._live[item.file].sha256 if item.chatflow_id else ""
-        key = hashlib.sha256(f"{self.instance}\n{item.file}\n{flow.sha256}\n{base}".encode()).hexdigest()
-        view = await self.client.start(request, idempotency_key=f"sync-{key[:48]}")
+        view = await self._started(item, request)
         item = item.model_copy(update={"session_id": view.thread_id})
         if self.accept:
             ended = await follow(self.client, view, assume_yes=True, wait=self.wait)
@@ -203,10 +247,20 @@ class Sync:
         if ended.outcome != "accepted" or ended.chatflow_id is None:
             note = f"Session {view.thread_id} ended: {ended.outcome or ended.status}."
             return item.model_copy(update={"result": "failed", "note": note})
-        live = self._live[item.file] = await self.client.export_flow(ended.chatflow_id, instance=self.instance)
-        self._remember(item.file, flow, live)
-        item = item.model_copy(update={"result": "done", "chatflow_id": live.id})
+        live = self._live[item.file] = await self.client.export_flow(ended.chatflow_id, instance=self._instance)
+        item = self._remembered(item, flow, live, view.thread_id)
         return await self._tested_live(item, flow) if flow.tests else item
+
+    async def _started(self, item: SyncItem, request: StartSession) -> SessionView:
+        """A session of an earlier run with the same request that goes on or has made the flow, else a new one."""
+        for key in self._keys(item, request):
+            view = await self.client.start(request, idempotency_key=key)
+            if view.interrupt or view.in_progress:
+                return view
+            made = view.chatflow_id if view.outcome == "accepted" and item.chatflow_id is None else None
+            if made and await self._found(made):
+                return view
+        raise _given_up(item)
 
     async def _answered_by_people(self, item: SyncItem, view: SessionView) -> SessionView:
         """The session at its end, or as it is when nobody has answered in time."""
@@ -234,7 +288,7 @@ class Sync:
         """The item with the tests of its content, and the content as text. Raises InvalidInputError: it cannot run."""
         asked = {"flow_data": dump_json(flow.flow_data)} if flow.flow_data else {"ops": flow.ops}
         body = ImportFlow.model_validate({"name": flow.name, "type": flow.type, "dry_run": True, **asked})
-        checked = await self.client.import_flow(body, instance=self.instance)
+        checked = await self.client.import_flow(body, instance=self._instance)
         if not checked.valid or checked.flow_data is None:
             errors = "; ".join(finding.text for finding in checked.findings if finding.severity == "error")
             raise InvalidInputError(f"The server could not run it: {errors}")
@@ -249,7 +303,7 @@ class Sync:
         return await self._tested(item, TestFlow(tests=flow.tests, trials=flow.trials), item.chatflow_id)
 
     async def _tested(self, item: SyncItem, test: TestFlow, chatflow_id: str | None) -> SyncItem:
-        view = await self.client.test_flow(test, chatflow_id, instance=self.instance, wait=self.wait)
+        view = await self.client.test_flow(test, chatflow_id, instance=self._instance, wait=self.wait)
         if view.error or not view.is_over:
             raise InvalidInputError(f"Not tested: {view.error.detail if view.error else 'the test is not done'}")
         failed = [trial for trial in view.trials if not trial.passed]
@@ -260,6 +314,12 @@ class Sync:
         elif item.result == "planned":
             update |= {"result": "done"}
         return item.model_copy(update=update)
+
+
+def _given_up(item: SyncItem) -> InvalidInputError:
+    return InvalidInputError(
+        f"{_MOST_ATTEMPTS} attempts at {item.file} have ended without a flow.", hint="Change the words or the name."
+    )
 
 
 # --- the command -----------------------------------------------------------------------------------------------------
@@ -317,7 +377,7 @@ def _exit_of(report: SyncReport, *, tests_only: bool) -> Exit:
     if "waiting" in results:
         return Exit.NEEDS_ANSWER
     differs = not tests_only and any(
-        (item.state in DRIFTED and item.action == "none") or (item.result == "planned" and item.action != "none")
+        (item.state in OPEN and item.action == "none") or (item.result == "planned" and item.action != "none")
         for item in report.items
     )
     return Exit.NO if differs or "tests_failed" in results else Exit.DONE

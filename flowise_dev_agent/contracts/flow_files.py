@@ -85,5 +85,5 @@ class SyncReport(Contract):
     items: list[SyncItem]
 
 
-#: States whose flow somebody else has changed.
-DRIFTED: Final[frozenset[SyncState]] = frozenset({"drifted", "conflict"})
+#: States that somebody has to settle where nothing is done about them.
+OPEN: Final[frozenset[SyncState]] = frozenset({"drifted", "conflict", "missing"})
