@@ -207,6 +207,11 @@ async def test_the_gitlab_template_tests_comments_and_applies(
         for method, more in (("GET", "?per_page=100"), ("POST", ""), ("GET", "?per_page=100"), ("PUT", "/7"))
     ]
     assert "1 of 1" in comments.bodies[0]
-    code, said = await runner.script("\n".join(template["flows:apply"]["script"]), {})
+    repository = "git init -q -b main; git add flows; git commit -q -m Flows; git remote add origin ."
+    person = {f"GIT_{role}_{what}": "ada@acme.test" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    assert await runner.script(repository, person) == (0, "")
+    # Where the lock file goes: test_ci_lock_file.py.
+    branch = {"CI_COMMIT_BRANCH": "main", "GITLAB_TOKEN": ""}
+    code, said = await runner.script("\n".join(template["flows:apply"]["script"]), branch)
     assert code == 0, said
     assert "GitLab bot" in {row.name async for row in flowise_client.iter_chatflows()}
