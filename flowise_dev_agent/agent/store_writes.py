@@ -14,6 +14,7 @@ from flowise_dev_agent.contracts.document_stores import PlannedStore
 from flowise_dev_agent.contracts.event_data import DecisionData, WriteData
 from flowise_dev_agent.errors import FlowiseError, WriteFailedError
 from flowise_dev_agent.patch import Finding, GraphIR
+from flowise_dev_agent.publish import pieces
 
 #: Code of the finding on a vector store that has not got its documents.
 UPSERT_FAILED: Final = "UPSERT_FAILED"
@@ -75,7 +76,7 @@ async def fill_vector_stores(
         except (FlowiseError, WriteFailedError) as error:
             said, added = error.message, 0
         if added:
-            emit.put(WriteData(chatflow_id=chatflow_id), f"Wrote {added} pieces to the vector store {node_id}")
+            emit.put(WriteData(chatflow_id=chatflow_id), f"Wrote {pieces(added)} to the vector store {node_id}")
         elif added == 0:
             said = said or f"No document was written to the vector store {node_id}: its loader found no text."
             findings.append(

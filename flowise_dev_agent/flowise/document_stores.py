@@ -272,10 +272,12 @@ class DocumentStoreCalls(FlowiseCalls):
         answer = await self._post(path, {"stopNodeId": node_id}, route="/vector/upsert/:id", total_secs=timeout)
         return self._added(answer, f"POST {path}")
 
-    async def count_upserts(self, chatflow_id: str) -> int:
-        """How often the vector stores of a chatflow were written; failed calls are not in Flowise's history."""
-        path = f"/upsert-history/{segment(chatflow_id)}"
-        return len(self._rows(await self._get(path, route="/upsert-history/:id"), f"GET {path}"))
+    async def upserts(self, owner_id: str) -> list[int]:
+        """How many pieces each write to the vector stores of a chatflow, or of a document store, has added, oldest
+        first; failed calls are not in Flowise's history."""
+        path = f"/upsert-history/{segment(owner_id)}"
+        rows = self._rows(await self._get(path, route="/upsert-history/:id"), f"GET {path}")
+        return [self._added(row.get("result"), f"GET {path}") for row in rows]
 
     def _added(self, answer: Any, call: str) -> int:
         """How many pieces a write added; with a record manager those that were there already are skipped."""

@@ -28,6 +28,11 @@ def is_draft(category: str | None) -> bool:
     return any(part.startswith(PREFIX) and part.endswith(":draft") for part in _split(category))
 
 
+def is_store(tag: str) -> bool:
+    """Whether a tag is that of a document store."""
+    return ":store:" in tag
+
+
 def without_tag(category: str | None, tag: str) -> str:
     """`category` without `tag`; the person's own tags keep their order."""
     return ";".join(part for part in _split(category) if part != tag)

@@ -1,4 +1,5 @@
-"""What sessions may have left on Flowise: drafts, flows without a session, and what a late call may still make."""
+"""What sessions may have left on Flowise: drafts, document stores, flows without a session, and what a late call may
+still make."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -15,14 +16,16 @@ _LATE_HOURS: Final = 24
 _GIVE_UP_DAYS: Final = 30
 
 _MAY_HAVE_LANDED: Final = "(made.status <> 'failed' OR made.result ? 'chatflow_id')"
-# `flowise/flow_tags.py` makes the tags.
-_IS_DRAFT: Final = "made.tag LIKE 'fda:%%:draft'"
+# `flowise/flow_tags.py` makes the tags. Drafts and stores go with their session, unless a person has taken them.
+_GOES: Final = "(made.tag LIKE 'fda:%%:draft' OR made.tag LIKE 'fda:%%:store:%%')"
+_IS_MADE: Final = "op IN ('create', 'store_create')"
+_ID: Final = "COALESCE(made.result ->> 'chatflow_id', made.result ->> 'store_id')"
 # Names and texts that the session announced: what else is found under the tag is a person's.
-_NOTE: Final = """
+_NOTE: Final = f"""
     INSERT INTO leftovers (owner, tag, session_id, instance_id, names, texts)
     SELECT sessions.owner, found.tag, sessions.id, sessions.instance_id,
         (SELECT array_agg(DISTINCT COALESCE(intent.name, '')) FROM write_intents AS intent
-         WHERE intent.session_id = sessions.id AND intent.op = 'create' AND intent.tag = found.tag),
+         WHERE intent.session_id = sessions.id AND intent.{_IS_MADE} AND intent.tag = found.tag),
         (SELECT array_agg(DISTINCT intent.payload_sha256) FROM write_intents AS intent
          WHERE intent.session_id = sessions.id AND intent.payload_sha256 IS NOT NULL)
     FROM found JOIN sessions ON sessions.id = found.session_id
@@ -30,21 +33,22 @@ _NOTE: Final = """
 _ABANDON: Final = f"""
     WITH found AS (
         SELECT DISTINCT made.tag, made.session_id FROM write_intents AS made
-        WHERE made.session_id = %(session)s AND made.op = 'create' AND {_MAY_HAVE_LANDED})
+        WHERE made.session_id = %(session)s AND made.{_IS_MADE} AND {_MAY_HAVE_LANDED})
     {_NOTE} ON CONFLICT (tag) DO UPDATE SET noted_at = now(), names = excluded.names, texts = excluded.texts
 """
-# Drafts of ended sessions, and flows of which a failed session knows nothing. The intents are closed with it: should
-# the session be retried, it makes new ones.
+# Drafts and stores of ended sessions, and flows of which a failed session knows nothing. The intents are closed with it:
+# should the session be retried, it makes new ones.
 _COLLECT_ENDED: Final = f"""
     WITH found AS (
         UPDATE write_intents SET status = 'failed', result = '{{"abandoned": true}}', updated_at = now()
         WHERE key IN (
             SELECT made.key FROM write_intents AS made JOIN sessions ON sessions.id = made.session_id
-            WHERE made.op = 'create' AND {_MAY_HAVE_LANDED}
-            AND ({_IS_DRAFT} OR sessions.status = 'failed' AND made.status = 'open')
+            WHERE made.{_IS_MADE} AND {_MAY_HAVE_LANDED}
+            AND ({_GOES} OR sessions.status = 'failed' AND made.status = 'open')
             AND NOT EXISTS (
-                SELECT 1 FROM write_intents AS gone WHERE gone.session_id = made.session_id AND gone.op = 'delete'
-                AND gone.status = 'done' AND gone.target_id = made.result ->> 'chatflow_id' AND NOT made.unsure)
+                SELECT 1 FROM write_intents AS gone WHERE gone.session_id = made.session_id AND gone.status = 'done'
+                AND gone.op IN ('delete', 'store_delete', 'store_take') AND gone.target_id = {_ID}
+                AND NOT made.unsure)
             AND (sessions.status IN ('completed', 'cancelled')
                 AND sessions.updated_at < now() - make_interval(secs => %(grace)s)
                 OR sessions.status = 'failed' AND %(failed_days)s::float8 > 0
@@ -59,7 +63,7 @@ _COLLECT_TWINS: Final = f"""
     WITH found AS (
         SELECT DISTINCT made.tag, made.session_id
         FROM write_intents AS made JOIN sessions ON sessions.id = made.session_id
-        WHERE made.op = 'create' AND NOT ({_IS_DRAFT})
+        WHERE made.op = 'create' AND NOT {_GOES}
         AND (made.unsure OR made.status = 'open' OR made.result ->> 'adopted' = 'true')
         AND made.updated_at > now() - make_interval(hours => %(late)s)
         AND sessions.status NOT IN ('queued', 'running')
@@ -73,20 +77,21 @@ _TAKE: Final = f"""
     UPDATE leftovers SET tried_at = now() WHERE tag IN (
         SELECT made.tag FROM leftovers AS made LEFT JOIN sessions ON sessions.id = made.session_id
         WHERE sessions.id IS NULL OR sessions.status IN ('completed', 'cancelled', 'failed')
-        OR sessions.status = 'waiting' AND NOT ({_IS_DRAFT}) AND EXISTS (
+        OR sessions.status = 'waiting' AND NOT {_GOES} AND EXISTS (
             SELECT 1 FROM write_intents AS known WHERE known.session_id = made.session_id AND known.op = 'create'
             AND known.tag = made.tag AND known.status = 'done')
         ORDER BY made.tried_at NULLS FIRST LIMIT %(limit)s)
     RETURNING tag, owner, session_id, instance_id, names, texts, COALESCE((
         SELECT array_agg(known.result ->> 'chatflow_id') FROM write_intents AS known
         WHERE known.session_id = leftovers.session_id AND known.op = 'create' AND known.tag = leftovers.tag
-        AND known.status = 'done' AND NOT ({_IS_DRAFT.replace("made.", "leftovers.")})), '{{}}') AS keep
+        AND known.status = 'done' AND NOT {_GOES.replace("made.", "leftovers.")}), '{{}}') AS keep
 """
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """Chatflows that may be there: with `tag`, one of `names` and one of `texts` (SHA-256), but none of `keep`."""
+    """Chatflows that may be there: with `tag`, one of `names` and one of `texts` (SHA-256), but none of `keep`; or
+    document stores with `tag` and one of `names`."""
 
     tag: str
     owner: str
@@ -125,11 +130,12 @@ class Leftovers:
     async def _take(self, limit: int) -> list[Leftover]:
         return await self._database.rows(Leftover, _TAKE, {"limit": limit})
 
-    async def removed(self, item: Leftover, chatflow_id: str) -> None:
-        """Record in the ledger that one was deleted."""
+    async def removed(self, item: Leftover, *, chatflow_id: str | None = None, words: str | None = None) -> None:
+        """Record in the ledger that a chatflow was deleted, or a document store: `words` say which, and what stays."""
         with serving(item.owner):
             async with self._database.transaction() as connection:
-                fact = Fact("write.delete", item.session_id, instance_id=item.instance_id, chatflow_id=chatflow_id)
+                action = "write.delete" if chatflow_id else "write.store_delete"
+                fact = Fact(action, item.session_id, instance_id=item.instance_id, chatflow_id=chatflow_id, words=words)
                 await record(connection, fact)
 
     async def settle(self, checked: Collection[str]) -> None:

@@ -13,7 +13,13 @@ from flowise_dev_agent.publish.drafts import (
 from flowise_dev_agent.publish.guard import authorize
 from flowise_dev_agent.publish.outcomes import Base, Stale, Written, stale_base
 from flowise_dev_agent.publish.publisher import Publisher
-from flowise_dev_agent.publish.stores import MadeStore, StoreSpec
+from flowise_dev_agent.publish.stores import (
+    MadeStore,
+    StoreSpec,
+    find_tagged_stores,
+    pieces,
+    remove_unclaimed_store,
+)
 
 __all__ = [
     "Base",
@@ -28,9 +34,12 @@ __all__ = [
     "draft_columns",
     "draft_tag",
     "find_tagged",
+    "find_tagged_stores",
     "flow_tag",
     "is_draft",
+    "pieces",
     "remove_unclaimed",
+    "remove_unclaimed_store",
     "stale_base",
     "uploaded_file",
     "why_not_staged",

@@ -9,13 +9,14 @@ import asyncio
 import hashlib
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
 from flowise_dev_agent.errors import FlowiseNotFoundError, FlowiseServerError, WriteFailedError
+from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.document_stores import (
     DocumentStore,
     LoaderSpec,
@@ -70,6 +71,14 @@ class MadeStore:
     embedded: int | None = None
 
 
+@dataclass(frozen=True)
+class _Work:
+    """What a store shows of a call: the pieces once it is done, and whether Flowise may still be at it."""
+
+    done: int | None
+    busy: bool
+
+
 class StoreSteps(WriteSteps):
     """Making, taking and removing document stores."""
 
@@ -86,17 +95,18 @@ class StoreSteps(WriteSteps):
         chunks = 0
         for number, loader in enumerate(spec.loaders, start=1):
             chunks += await self._fill_store(spec, store_id, loader, tag)
-            progress(f"Document store '{spec.name}': {number} of {len(spec.loaders)} files read, {chunks} pieces")
+            read = f"{number} of {len(spec.loaders)} files read, {pieces(chunks)}"
+            progress(f"Document store '{spec.name}': {read}")
         if spec.like is None:
             return MadeStore(store_id, spec.name, chunks)
         embedded = await self._embed_store(spec, store_id, tag)
         if not await self._client.query_document_store(store_id, spec.probe or spec.name):
             raise WriteFailedError(
-                f"The vector store took {embedded} pieces of the document store '{spec.name}' and finds none of them.",
+                f"The vector store took {pieces(embedded)} of the document store '{spec.name}' and finds nothing.",
                 hint="Look at the store in Flowise; another vector store may be needed.",
                 details={"store_id": store_id},
             )
-        progress(f"Document store '{spec.name}': {embedded} pieces embedded, and found by a search")
+        progress(f"Document store '{spec.name}': {pieces(embedded)} embedded, and found by a search")
         return MadeStore(store_id, spec.name, chunks, embedded)
 
     async def upsert(self, chatflow_id: str, node_id: str, sha256: str) -> int | None:
@@ -107,7 +117,7 @@ class StoreSteps(WriteSteps):
             FlowiseError: the server refused, or the outcome is unknown.
             WriteFailedError: Flowise could not do it.
         """
-        before = await self._client.count_upserts(chatflow_id)
+        before = len(await self._client.upserts(chatflow_id))
         intent = await self._open("upsert", iteration=0, sha256=sha256, name=f"{chatflow_id}@{before}")
         if intent.status == "done":
             return None
@@ -115,11 +125,11 @@ class StoreSteps(WriteSteps):
 
         async def landed() -> int | None:
             until = time.monotonic() + _WAIT_SECS
-            while await self._client.count_upserts(flow) <= int(count):
+            while len(added := await self._client.upserts(flow)) <= int(count):
                 if time.monotonic() > until:
                     return None
                 await asyncio.sleep(_LOOK_SECS)
-            return 1
+            return added[int(count)]
 
         async def send() -> int:
             try:
@@ -151,12 +161,16 @@ class StoreSteps(WriteSteps):
     async def take_store(self, store_id: str) -> None:
         """The store is the person's from now on: its description loses the tag. Safe to repeat; one that somebody
         has deleted meanwhile is let go."""
-        with suppress(FlowiseNotFoundError):
+        intent = await self._open("store_take", iteration=0, target_id=store_id)
+        if intent.status == "done":
+            return
+        with suppress(FlowiseNotFoundError), stated(intent):
             store = await self._client.get_document_store(store_id)
             described = store.description or ""
             plain = re.sub(rf"\s*\[{re.escape(store_tag(str(self._session_id)))}\w*\]", "", described)
             if plain != described:
                 await self._client.describe_document_store(store_id, plain)
+        await self._intents.finish(self._lease, intent.key, status="done", result={"store_id": store_id})
 
     async def delete_store(self, store_id: str) -> str | None:
         """Delete a store that this session made; says what it leaves behind, if anything.
@@ -227,8 +241,11 @@ class StoreSteps(WriteSteps):
             return int(intent.result["chunks"])
         with stated(intent) as attempt:
             attempt.written = "unknown"
-            await self._client.save_loader(store_id, loader)
-            chunks = await self._client.process_loader(store_id, loader, timeout=_READ_SECS)
+            # Two calls that read one source at the same time would leave its pieces twice.
+            chunks = None if intent.is_new else await self._finished(store_id, lambda store: _read(store, loader.id))
+            if chunks is None:
+                await self._client.save_loader(store_id, loader)
+                chunks = await self._client.process_loader(store_id, loader, timeout=_READ_SECS)
             result = {"store_id": store_id, "chunks": chunks}
             if not chunks:
                 await self._intents.finish(self._lease, intent.key, status="failed", result=result)
@@ -249,7 +266,7 @@ class StoreSteps(WriteSteps):
         for item in tried:
             if item.status == "done" and item.result:
                 return int(item.result["embedded"])
-            if item.status == "open" and (count := await self._embedded(store_id)) is not None:
+            if item.status == "open" and (count := await self._finished(store_id, _embedded)) is not None:
                 await self._finish_embedding(item.key, store_id, count)
                 return count
         if len(tried) >= _MOST_TRIES:
@@ -278,7 +295,7 @@ class StoreSteps(WriteSteps):
                 ) from error
 
         with stated(intent) as attempt:
-            count, _ = await self._send(intent, attempt, insert, landed=lambda: self._embedded(store_id))
+            count, _ = await self._send(intent, attempt, insert, landed=lambda: self._finished(store_id, _embedded))
             attempt.written = "yes"
             await self._finish_embedding(intent.key, store_id, count)
         return count
@@ -300,15 +317,13 @@ class StoreSteps(WriteSteps):
         result = {"store_id": store_id, "embedded": count}
         await self._intents.finish(self._lease, key, status="done", result=result)
 
-    async def _embedded(self, store_id: str) -> int | None:
-        """The pieces of a store that is embedded, once Flowise is no longer at it; None when it is not."""
+    async def _finished(self, store_id: str, look: Callable[[DocumentStore], _Work]) -> int | None:
+        """The pieces of what an earlier call has begun, once Flowise is no longer at it; None when it is not done."""
         until = time.monotonic() + _WAIT_SECS
         while True:
-            store = await self._client.get_document_store(store_id)
-            if store.status == "UPSERTED":
-                return store.total_chunks
-            if store.status != "UPSERTING" or time.monotonic() > until:
-                return None
+            work = look(await self._client.get_document_store(store_id))
+            if not work.busy or time.monotonic() > until:
+                return work.done
             await asyncio.sleep(_LOOK_SECS)
 
     async def _tagged_stores(self, tag: str) -> list[StoreRow]:
@@ -326,6 +341,50 @@ class StoreSteps(WriteSteps):
         except FlowiseNotFoundError:
             return True
         return False
+
+
+async def find_tagged_stores(client: FlowiseClient, tags: Collection[str]) -> dict[str, list[str]]:
+    """Ids of the document stores that carry one of these tags, by tag. Raises FlowiseError."""
+    found: dict[str, list[str]] = {}
+    for store in await client.list_document_stores():
+        for tag in re.findall(r"\[(fda:[^\[\]\s]+)\]", store.description or ""):
+            if tag in tags:
+                found.setdefault(tag, []).append(store.id)
+    return found
+
+
+async def remove_unclaimed_store(
+    client: FlowiseClient, store_id: str, *, tag: str, names: Collection[str]
+) -> str | None:
+    """Delete a document store that a session left, and say what was done; None when it is gone or may be a person's.
+
+    It is the session's when it has its tag and one of `names`, and no flow uses it. Raises FlowiseError; safe to
+    repeat.
+    """
+    try:
+        store = await client.get_document_store(store_id)
+        if store.where_used or store.name not in names or f"[{tag}]" not in (store.description or ""):
+            return None
+        await client.delete_document_store(store_id)
+    except FlowiseNotFoundError:
+        return None
+    return " ".join(filter(None, [f"Deleted the document store '{store.name}'.", _left_behind(store)]))
+
+
+def pieces(count: int) -> str:
+    """A number of pieces in words."""
+    return "1 piece" if count == 1 else f"{count} pieces"
+
+
+def _read(store: DocumentStore, loader_id: str) -> _Work:
+    loader = next((one for one in store.loaders if one.id == loader_id), None)
+    if loader is None:
+        return _Work(None, busy=False)
+    return _Work(loader.total_chunks if loader.status == "SYNC" else None, busy=loader.status == "SYNCING")
+
+
+def _embedded(store: DocumentStore) -> _Work:
+    return _Work(store.total_chunks if store.status == "UPSERTED" else None, busy=store.status == "UPSERTING")
 
 
 def _left_behind(store: DocumentStore) -> str | None:

@@ -1,4 +1,5 @@
-"""Removes from Flowise what sessions left there: drafts, flows of deleted sessions, twins that late calls made.
+"""Removes from Flowise what sessions left there: drafts, document stores, flows of deleted sessions, twins that late
+calls made.
 
 It looks again and again for a day, since Flowise may finish a call long after its connection broke.
 """
@@ -11,9 +12,11 @@ from operator import attrgetter
 from typing import Final
 
 from flowise_dev_agent.errors import FlowiseError, InvalidInputError
+from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.flowise.flow_tags import is_store
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Leftover, Leftovers
-from flowise_dev_agent.publish import find_tagged, remove_unclaimed
+from flowise_dev_agent.publish import find_tagged, find_tagged_stores, remove_unclaimed, remove_unclaimed_store
 
 logger = logging.getLogger(__name__)
 
@@ -49,18 +52,35 @@ class Reconciler:
         try:
             client = self._instances.client(instance_id)
             async with asyncio.timeout(_INSTANCE_SECS):
-                on_server = await find_tagged(client, {item.tag for item in leftovers})
-                for item in leftovers:
-                    for chatflow_id in on_server.get(item.tag, ()):
-                        if chatflow_id not in item.keep and await remove_unclaimed(
-                            client, chatflow_id, tag=item.tag, names=item.names, texts=item.texts
-                        ):
-                            await self._leftovers.removed(item, chatflow_id)
-                            count += 1
-                    checked.append(item.tag)
+                count += await self._remove_flows(client, [item for item in leftovers if not is_store(item.tag)])
+                # A store that a flow uses stays, so the flows are removed before.
+                count += await self._remove_stores(client, [item for item in leftovers if is_store(item.tag)])
+                checked = [item.tag for item in leftovers]
         except (FlowiseError, InvalidInputError) as error:
             logger.warning("What sessions left on '%s' stays for now: %s", instance_id, error)
         except TimeoutError:
             logger.warning("What sessions left on '%s' stays for now: no time left.", instance_id)
         await self._leftovers.settle(checked)
+        return count
+
+    async def _remove_flows(self, client: FlowiseClient, leftovers: Sequence[Leftover]) -> int:
+        count = 0
+        on_server = await find_tagged(client, {item.tag for item in leftovers}) if leftovers else {}
+        for item in leftovers:
+            for chatflow_id in on_server.get(item.tag, ()):
+                if chatflow_id not in item.keep and await remove_unclaimed(
+                    client, chatflow_id, tag=item.tag, names=item.names, texts=item.texts
+                ):
+                    await self._leftovers.removed(item, chatflow_id=chatflow_id)
+                    count += 1
+        return count
+
+    async def _remove_stores(self, client: FlowiseClient, leftovers: Sequence[Leftover]) -> int:
+        count = 0
+        on_server = await find_tagged_stores(client, {item.tag for item in leftovers}) if leftovers else {}
+        for item in leftovers:
+            for store_id in on_server.get(item.tag, ()):
+                if said := await remove_unclaimed_store(client, store_id, tag=item.tag, names=item.names):
+                    await self._leftovers.removed(item, words=said)
+                    count += 1
         return count

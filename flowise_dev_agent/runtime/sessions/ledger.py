@@ -44,6 +44,8 @@ _IN_WORDS: Final[Mapping[str, str]] = {
     "write.store_create": "Flowise: created a document store",
     "write.store_fill": "Flowise: read a file into a document store",
     "write.store_embed": "Flowise: wrote a document store to its vector store",
+    "write.store_take": "Flowise: accepted a document store",
+    "write.store_remove": "Flowise: removed a file from a document store",
     "write.store_delete": "Flowise: deleted a document store",
     "write.upsert": "Flowise: wrote documents to a vector store",
 }

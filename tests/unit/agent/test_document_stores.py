@@ -181,16 +181,17 @@ class Filled(BenchFlowise):
 
     def __init__(self, added: int | AgentError) -> None:
         super().__init__()
-        self.added, self.upserts = added, 0
+        self.added = added
+        self.written: list[int] = []
 
-    async def count_upserts(self, chatflow_id: str) -> int:
-        return self.upserts
+    async def upserts(self, owner_id: str) -> list[int]:
+        return self.written
 
     async def upsert_vectors(self, chatflow_id: str, node_id: str, *, timeout: float) -> int:  # noqa: ASYNC109
         assert node_id == "qdrant_0"
         if isinstance(self.added, AgentError):
             raise self.added
-        self.upserts += 1
+        self.written.append(self.added)
         return self.added
 
 

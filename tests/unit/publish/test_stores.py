@@ -16,6 +16,7 @@ from flowise_dev_agent.flowise.document_stores import (
     DocumentStore,
     FoundDocument,
     LoaderSpec,
+    StoreLoader,
     StoreRow,
     VectorSpec,
 )
@@ -43,13 +44,21 @@ class Stores:
         self.rows = {MODEL.id: MODEL}
         self.lost, self.failing = lost, failing
         self.collections: list[object] = []
-        self.made = 0
+        self.made = self.read = 0
         self.finds = True
 
     def _answer(self, call: str) -> None:
         if call == self.lost:
             self.lost = ""
             raise FlowiseConnectionLostError("The connection broke.")
+
+    def _set_loader(self, store_id: str, loader: LoaderSpec, status: str, chunks: int) -> None:
+        row = self.rows[store_id]
+        others = [one for one in row.loaders if one.id != loader.id]
+        new = StoreLoader(id=loader.id, loader_id=loader.loader_id, status=status, total_chunks=chunks)
+        loaders = [*others, new]
+        total = sum(one.total_chunks for one in loaders)
+        self.rows[store_id] = row.model_copy(update={"loaders": loaders, "total_chunks": total, "status": "SYNC"})
 
     async def list_document_stores(self) -> list[DocumentStore]:
         return list(self.rows.values())
@@ -73,10 +82,12 @@ class Stores:
         del self.rows[store_id]
         self._answer("delete")
 
-    async def save_loader(self, store_id: str, loader: LoaderSpec) -> None: ...
+    async def save_loader(self, store_id: str, loader: LoaderSpec) -> None:
+        self._set_loader(store_id, loader, "SYNCING", 0)
 
     async def process_loader(self, store_id: str, loader: LoaderSpec, *, timeout: float) -> int:  # noqa: ASYNC109
-        self.rows[store_id] = self.rows[store_id].model_copy(update={"total_chunks": 3, "status": "SYNC"})
+        self.read += 1
+        self._set_loader(store_id, loader, "SYNC", 3)
         self._answer("process")
         return 3
 
@@ -143,7 +154,7 @@ async def test_a_lost_answer_makes_no_second_store_and_embeds_nothing_twice(lost
     made = await desk.make()
     again = await desk.make()
     assert [row.id for row in desk.own] == [made.id] == [again.id]
-    assert len(desk.server.collections) == 1
+    assert (len(desk.server.collections), desk.server.read) == (1, 1)
 
 
 async def test_a_store_that_another_worker_was_about_to_make_is_found_by_its_tag() -> None:
@@ -181,6 +192,27 @@ async def test_an_insert_that_may_still_go_on_is_waited_for(monkeypatch: pytest.
     assert (await desk.make()).embedded == 3
     assert next(looks, None) is None
     assert len(desk.server.collections) == 1
+
+
+async def test_a_file_that_may_still_be_read_is_waited_for_and_not_read_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk(Stores(lost="process"))
+    monkeypatch.setattr(stores, "_LOOK_SECS", 0.0)
+    with pytest.raises(FlowiseConnectionLostError):
+        await desk.make()
+    looks = iter(["SYNCING", "SYNCING"])
+    plain = desk.server.get_document_store
+
+    async def look(store_id: str) -> DocumentStore:
+        row = await plain(store_id)
+        busy = next(looks, None) if store_id != MODEL.id else None
+        if busy is None:
+            return row
+        return row.model_copy(update={"loaders": [one.model_copy(update={"status": busy}) for one in row.loaders]})
+
+    monkeypatch.setattr(desk.server, "get_document_store", look)
+    made = await desk.make()
+    assert next(looks, None) is None
+    assert (made.chunks, desk.server.read) == (3, 1)
 
 
 async def test_a_vector_store_that_finds_nothing_is_no_success() -> None:
