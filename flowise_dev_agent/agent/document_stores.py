@@ -1,4 +1,5 @@
-"""Document stores in plans: those that exist are found by their names, new ones are made of the person's files."""
+"""Document stores in plans: those that exist are found by their names and may get the person's files, new ones are made
+of them."""
 
 import json
 import re
@@ -18,6 +19,7 @@ from flowise_dev_agent.patch.model.attached_files import (
     STORE_FIELD,
     STORE_NODES,
     file_value,
+    more_for,
     new_store,
     stand_in_id,
     store_mark,
@@ -47,6 +49,12 @@ _PREVIEW_SECS: Final = 60.0
 _NAME_CHARS: Final = 100
 _PROBE_CHARS: Final = 200
 _NAMES_SHOWN: Final = 20
+#: How a person says that files go into a store that exists.
+_ADDS: Final = re.compile(
+    r"(?<!\w)(?:add|append|extend|put|insert|upload|include|hinzu|füg|ergänz|erweiter|leg|nimm|aufnehm|ajout|complét|"
+    r"enrichi|mets|mettre|añad|agreg|incorpor|incluy|amplí)",
+    re.IGNORECASE,
+)
 
 
 def concerns(plan: PlanContract) -> bool:
@@ -65,9 +73,10 @@ def with_stores(
 ) -> PlanContract:
     """The plan with a store in each of its new nodes that take one.
 
-    One that exists is taken when the plan or the person's words name it. Else the person's files become one store,
-    which a search needs embeddings and a vector store for: those of the store that was embedded last. Rules do not
-    know what the instance has: what they plan in memory is searched there where that is possible.
+    One that exists is taken when the plan or the person's words name it; it gets the person's files when the plan says
+    so, of rules when the words do. Else the files become one store, which a search needs embeddings and a vector store
+    for: those of the store that was embedded last. Rules do not know what the instance has: what they plan in memory is
+    searched there where that is possible.
     """
     plan = plan.model_copy(
         update={"document_stores": [], "findings": [one for one in plan.findings if one.code not in _OWN_CODES]}
@@ -75,7 +84,7 @@ def with_stores(
     if not concerns(plan):
         return plan
     documents = [one for one in attachments if one.kind in FILE_LOADERS and not one.tests]
-    named = None if documents else _named_in(said, stores)
+    named = _named_in(said, stores) if not documents or _ADDS.search(said) else None
     model = next((one for one in stores if one.can_be_copied), None)
     if by_rules and (named.searchable if named else model is not None):
         plan = _searched(plan, schemas)
@@ -88,10 +97,13 @@ def with_stores(
         if node.node_name not in STORE_NODES or node.existing:
             continue
         chosen = values[place].value if place in values else None
-        known = next((one for one in stores if chosen and chosen in (one.id, one.name)), None)
+        more = more_for(chosen)
+        known = next((one for one in stores if chosen and (more or chosen) in (one.id, one.name)), None)
         if known is None and (by_rules or new_store(chosen) is None):
             known = named
         if known is not None:
+            if documents and (more or by_rules):
+                made = _grown(known, documents)
             values[place] = PlannedValue(node_id=node.node_id, param=STORE_FIELD, value=known.id)
         elif documents:
             made = made or _planned(new_store(chosen) or name, documents)
@@ -140,8 +152,14 @@ async def measured(plan: PlanContract, files: SessionFiles | None, flowise: Flow
                 findings.append(_unreadable(store, str(error.details.get("flowise_message"))))
             except FlowiseError:
                 count = None
-        stores.append(store.model_copy(update={"chunks": count}))
+        used_by = [shortened(name, _NAME_CHARS) for name in await _users(store, flowise)]
+        stores.append(store.model_copy(update={"chunks": count, "used_by": used_by}))
     return plan.model_copy(update={"document_stores": stores, "findings": [*plan.findings, *findings]})
+
+
+async def _users(store: PlannedStore, flowise: FlowiseClient) -> list[str]:
+    """The flows that answer from a store that exists."""
+    return sorted(await flowise.flows_with(store.id)) if store.id else []
 
 
 async def store_spec(store: PlannedStore, files: SessionFiles | None, session_id: str) -> StoreSpec:
@@ -171,7 +189,7 @@ async def store_spec(store: PlannedStore, files: SessionFiles | None, session_id
                 splitter_config={"chunkSize": store.chunk_size, "chunkOverlap": store.chunk_overlap},
             )
         )
-    return StoreSpec(name=store.name, about=about(store), loaders=loaders, like=store.like, probe=probe)
+    return StoreSpec(name=store.name, about=about(store), loaders=loaders, id=store.id, like=store.like, probe=probe)
 
 
 def about(store: PlannedStore) -> str:
@@ -209,6 +227,20 @@ def plan_with_ids(plan: PlanContract, ids: Mapping[str, str]) -> PlanContract:
 
 def _planned(name: str, documents: Iterable[AttachmentFacts]) -> PlannedStore:
     return PlannedStore(name=new_store(store_mark(name)) or "Documents", files=[one.name for one in documents])
+
+
+def _grown(store: DocumentStoreView, documents: Iterable[AttachmentFacts]) -> PlannedStore:
+    """A store that exists with more files, embedded as it is."""
+    return PlannedStore(
+        name=store.name,
+        id=store.id,
+        files=[one.name for one in documents],
+        embeddings=store.embeddings,
+        vector_store=store.vector_store,
+        like=store.id if store.searchable else None,
+        like_name=store.name if store.searchable else "",
+        can_remove=store.can_remove,
+    )
 
 
 def _named_in(said: str, stores: Sequence[DocumentStoreView]) -> DocumentStoreView | None:

@@ -10,11 +10,10 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.document_stores import store_spec
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, CheckState, Update, WriteState
-from flowise_dev_agent.contracts.document_stores import PlannedStore
+from flowise_dev_agent.contracts.document_stores import PlannedStore, pieces
 from flowise_dev_agent.contracts.event_data import DecisionData, WriteData
 from flowise_dev_agent.errors import FlowiseError, WriteFailedError
 from flowise_dev_agent.patch import Finding, GraphIR
-from flowise_dev_agent.publish import pieces
 
 #: Code of the finding on a vector store that has not got its documents.
 UPSERT_FAILED: Final = "UPSERT_FAILED"
@@ -50,7 +49,8 @@ async def take_stores(state: AgentState, context: AgentContext) -> None:
 
 
 async def remove_stores(context: AgentContext, emit: Emitter) -> None:
-    """Remove the stores that the session made, and say what stays: vectors without a record manager."""
+    """Remove the stores that the session made and what it added to others, and say what stays: vectors without a record
+    manager."""
     for name, store_id in (await context.publisher.own_stores()).items():
         try:
             left = await context.publisher.delete_store(store_id)
@@ -59,6 +59,9 @@ async def remove_stores(context: AgentContext, emit: Emitter) -> None:
             continue
         words = f"Deleted the document store '{name}'"
         emit.put(WriteData(document_store=name), f"{words}. {left}" if left else words)
+    for store_id, loader_id in await context.publisher.own_files():
+        if said := await context.publisher.remove_file(store_id, loader_id):
+            emit.put(WriteData(document_store=store_id), said)
 
 
 async def fill_vector_stores(

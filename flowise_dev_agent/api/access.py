@@ -99,6 +99,7 @@ ROUTES: Final[Mapping[str, tuple[Scope, ...]]] = {
     "GET /nodes/{name}": READ,
     "POST /nodes/{name}/options": READ,
     "GET /document-stores": READ,
+    "POST /document-stores/{store_id}/refresh": APPROVE,
     "GET /credentials/types": READ,
     "POST /credentials": APPROVE,
     "GET /patterns": READ,

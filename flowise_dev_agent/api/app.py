@@ -25,6 +25,7 @@ from flowise_dev_agent.api.routes import (
     credentials,
     deliveries,
     designs,
+    document_stores,
     flows,
     health,
     instances,
@@ -104,6 +105,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     app.include_router(sign_in.router)
     app.include_router(audit.router)
     app.include_router(instances.router)
+    app.include_router(document_stores.router)
     app.include_router(connections.router)
     app.include_router(credentials.router)
     app.include_router(knowledge.router)

@@ -192,10 +192,13 @@ def refresh_command(
 @commands.command("document-stores")
 def document_stores_command(
     instance: Annotated[str | None, typer.Argument(help="Flowise instance; the default one.")] = None,
+    refresh: Annotated[
+        str | None, typer.Option(help="Read the sources of this document store again, by its id.")
+    ] = None,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
     """List the document stores of a Flowise server, which flows can answer from."""
     from flowise_dev_agent.cli import knowledge
 
-    with_client(url, lambda client: knowledge.document_stores(client, instance, as_json=as_json))
+    with_client(url, lambda client: knowledge.document_stores(client, instance, refresh, as_json=as_json))

@@ -28,10 +28,18 @@ async def refresh(client: AgentClient, instance: str, *, wait: float, as_json: b
     return Exit.FAILED if view.status == "failed" else Exit.DONE
 
 
-async def document_stores(client: AgentClient, instance: str | None, *, as_json: bool) -> None:
-    """Print the document stores of a server."""
+async def document_stores(client: AgentClient, instance: str | None, refreshed: str | None, *, as_json: bool) -> None:
+    """Print the document stores of a server; with `refreshed` that one, after its sources were read again."""
     from flowise_dev_agent.knowledge.document_stores import store_lines
 
+    if refreshed is not None:
+        done = await client.refresh_document_store(refreshed, instance)
+        if as_json:
+            print_json(done)
+        else:
+            for line in store_lines([done.store]):
+                say(line)
+        return
     found = await client.document_stores(instance)
     if as_json:
         print_json(found)

@@ -171,6 +171,7 @@ class SyncAgentClient:
     instances = _Call(AgentClient.instances)
     knowledge = _Call(AgentClient.knowledge)
     document_stores = _Call(AgentClient.document_stores)
+    refresh_document_store = _Call(AgentClient.refresh_document_store)
     refresh = _Call(AgentClient.refresh)
     memories = _Call(AgentClient.memories)
     export_patterns = _Call(AgentClient.export_patterns)

@@ -9,7 +9,7 @@ from flowise_dev_agent.client.transport import Http, given, if_still, read_answe
 if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
     from flowise_dev_agent.contracts.connections import ConnectFlowise, ConnectionsView, ConnectModel
-    from flowise_dev_agent.contracts.document_stores import DocumentStoreList
+    from flowise_dev_agent.contracts.document_stores import DocumentStoreList, RefreshedStore
     from flowise_dev_agent.contracts.node_artifacts import Memory
     from flowise_dev_agent.contracts.nodes import NodeOptions, NodeTypeDetails, NodeTypePage
     from flowise_dev_agent.contracts.patterns import ImportResult, PatternFile
@@ -116,6 +116,13 @@ class KnowledgeCalls(Http):
 
         params = given({"instance": instance})
         return read_answer(DocumentStoreList, await self._call("GET", "/document-stores", params=params))
+
+    async def refresh_document_store(self, store_id: str, instance: str | None = None) -> "RefreshedStore":
+        """Have every source of a document store read again; this may take minutes."""
+        from flowise_dev_agent.contracts.document_stores import RefreshedStore
+
+        path = f"/document-stores/{quote(store_id, safe='')}/refresh"
+        return read_answer(RefreshedStore, await self._call("POST", path, params=given({"instance": instance})))
 
     async def refresh(self, instance: str) -> "RefreshView":
         """Have the service read a Flowise server again; `knowledge` shows how far it is."""

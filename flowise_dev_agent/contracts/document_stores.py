@@ -5,6 +5,11 @@ from pydantic import Field
 from flowise_dev_agent.contracts.base import Contract
 
 
+def pieces(count: int) -> str:
+    """A number of pieces in words."""
+    return "1 piece" if count == 1 else f"{count} pieces"
+
+
 class DocumentStoreView(Contract):
     """A document store of an instance, without the settings of what it uses."""
 
@@ -21,6 +26,11 @@ class DocumentStoreView(Contract):
     can_be_copied: bool = Field(
         default=False, description="Whether a new store may use the same vector store with a collection of its own."
     )
+    can_remove: bool = Field(
+        default=True,
+        description="Whether pieces can be taken out again: there is a record manager, or no vector store. Without that"
+        " a refresh writes every piece once more.",
+    )
 
 
 class DocumentStoreList(Contract):
@@ -30,10 +40,18 @@ class DocumentStoreList(Contract):
     stores: list[DocumentStoreView]
 
 
+class RefreshedStore(Contract):
+    """A document store whose sources were read again."""
+
+    store: DocumentStoreView
+    written: int = Field(description="Pieces that its vector store holds of it, those that were there included.")
+
+
 class PlannedStore(Contract):
-    """A document store that is made of files of the person before the flow is written."""
+    """A document store that is made of files of the person before the flow is written, or that gets them."""
 
     name: str = Field(min_length=1, max_length=120)
+    id: str | None = Field(default=None, description="Of the store that exists and gets the files.")
     files: list[str] = Field(min_length=1)
     chunk_size: int = Field(default=1_000, description="Characters of a piece, at most.")
     chunk_overlap: int = 200
@@ -44,3 +62,5 @@ class PlannedStore(Contract):
         default=None, description="Id of the store whose embeddings, vector store and credentials are used."
     )
     like_name: str = ""
+    used_by: list[str] = Field(default_factory=list, description="Flows that answer from a store that exists.")
+    can_remove: bool = Field(default=True, description="Whether a rollback takes the pieces out of the vector store.")

@@ -119,8 +119,14 @@ def capability_words(capability: Capability | None, language: str = "en") -> lis
 
 
 def _store(store: PlannedStore, said: Callable[..., str]) -> str:
-    pieces = str(store.chunks) if store.chunks is not None else "?"
-    words = said("{} pieces of {}, at most {} characters each", pieces, ", ".join(store.files), str(store.chunk_size))
+    count = str(store.chunks) if store.chunks is not None else "?"
+    words = said("pieces of {}: {}, at most {} characters each", ", ".join(store.files), count, str(store.chunk_size))
+    if store.id:
+        parts = [words, said("added to the store that exists")]
+        parts += [said("embedded with {} in {}", store.embeddings, store.vector_store)] if store.like else []
+        parts += [said("flows that use it: {}", ", ".join(store.used_by))] if store.used_by else []
+        parts += [] if store.can_remove else [said("a rollback leaves them in the vector store")]
+        return f"**{store.name}**: {'; '.join(parts)}"
     where = (
         said("embedded with {} in {}, as the store {}", store.embeddings, store.vector_store, store.like_name)
         if store.like

@@ -6,7 +6,11 @@ from typing import Final
 WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     "de": {
         "Document stores": "Dokumentenspeicher",
-        "{} pieces of {}, at most {} characters each": "{} Abschnitte aus {}, je höchstens {} Zeichen",
+        "pieces of {}: {}, at most {} characters each": "Abschnitte aus {}: {}, je höchstens {} Zeichen",
+        "added to the store that exists": "kommen zum vorhandenen Speicher hinzu",
+        "embedded with {} in {}": "eingebettet mit {} in {}",
+        "flows that use it: {}": "Flows, die ihn benutzen: {}",
+        "a rollback leaves them in the vector store": "beim Zurücknehmen bleiben sie im Vektorspeicher",
         "embedded with {} in {}, as the store {}": "eingebettet mit {} in {}, wie der Speicher {}",
         "kept in memory by the flow": "vom Flow im Arbeitsspeicher gehalten",
         "This cannot be built": "Das lässt sich nicht bauen",
@@ -47,7 +51,11 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "fr": {
         "Document stores": "Magasins de documents",
-        "{} pieces of {}, at most {} characters each": "{} passages de {}, {} caractères au plus chacun",
+        "pieces of {}: {}, at most {} characters each": "passages de {} : {}, {} caractères au plus chacun",
+        "added to the store that exists": "ajoutés au magasin existant",
+        "embedded with {} in {}": "vectorisés avec {} dans {}",
+        "flows that use it: {}": "flux qui l'utilisent : {}",
+        "a rollback leaves them in the vector store": "une annulation les laisse dans le magasin de vecteurs",
         "embedded with {} in {}, as the store {}": "vectorisés avec {} dans {}, comme le magasin {}",
         "kept in memory by the flow": "gardés en mémoire par le flux",
         "This cannot be built": "Ceci ne peut pas être construit",
@@ -88,7 +96,11 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "es": {
         "Document stores": "Almacenes de documentos",
-        "{} pieces of {}, at most {} characters each": "{} fragmentos de {}, de {} caracteres como máximo",
+        "pieces of {}: {}, at most {} characters each": "fragmentos de {}: {}, de {} caracteres como máximo",
+        "added to the store that exists": "se añaden al almacén existente",
+        "embedded with {} in {}": "vectorizados con {} en {}",
+        "flows that use it: {}": "flujos que lo usan: {}",
+        "a rollback leaves them in the vector store": "al deshacer se quedan en el almacén de vectores",
         "embedded with {} in {}, as the store {}": "vectorizados con {} en {}, como el almacén {}",
         "kept in memory by the flow": "el flujo los guarda en memoria",
         "This cannot be built": "Esto no se puede construir",

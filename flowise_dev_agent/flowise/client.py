@@ -80,6 +80,11 @@ class FlowiseClient(DocumentStoreCalls):
             if page * _SCAN_PAGE >= rows.total or not rows.data:
                 return
 
+    async def flows_with(self, text: str) -> list[str]:
+        """The names of the chatflows whose nodes hold this text, such as the id of a document store: Flowise itself
+        counts only the flows that read a store without searching it."""
+        return [row.name async for row in self.iter_chatflows(None) if text in row.flow_data]
+
     async def find_chatflow_by_category_tag(self, tag: str) -> list[Chatflow]:
         """The chatflows that carry exactly this tag in `category`, last updated first."""
         return [row async for row in self.iter_chatflows(None) if tag in row.tags]

@@ -6,8 +6,9 @@ store's vector store; then it is `UPSERTED`, and a flow can search it (node `doc
 
 Pitfalls: after a failed insert a store stays `UPSERTING` for ever. An insert that is repeated, and a refresh, write
 every piece once more unless the store has a record manager, and only then can its vectors be removed: deleting the
-store leaves them. Of several stores with one table or collection each answers from the pieces of all. The in-memory
-vector store is accepted and keeps nothing.
+store leaves them. With a record manager an insert of one source (`docId`), and so Flowise's own refresh, removes the
+vectors of the others (of those with the same source key, or of all). Of several stores with one table or collection
+each answers from the pieces of all. The in-memory vector store is accepted and keeps nothing.
 """
 
 from collections.abc import Mapping
@@ -55,12 +56,35 @@ class StoreLoader(BaseModel):
     loader_name: str | None = None
     loader_config: JsonObject = Field(default_factory=dict, repr=False)
     splitter_id: str | None = None
+    splitter_name: str | None = None
+    splitter_config: JsonObject = Field(default_factory=dict)
+    credential: str | None = None
     total_chunks: int = 0
     total_chars: int = 0
     status: str = ""
     source: str = "None"
 
-    @field_validator("loader_config", mode="before")
+    @property
+    def title(self) -> str:
+        """Names of files, an address without its query, which may hold a key, else the type of the loader."""
+        named = self.source if self.source and self.source != "None" else self.loader_name or self.loader_id
+        return named.partition("?")[0].strip('[]"')
+
+    @property
+    def spec(self) -> "LoaderSpec":
+        """What reads this source again."""
+        return LoaderSpec(
+            id=self.id,
+            loader_id=self.loader_id,
+            loader_name=self.loader_name or self.loader_id,
+            loader_config=self.loader_config,
+            splitter_id=self.splitter_id or "",
+            splitter_name=self.splitter_name or "",
+            splitter_config=self.splitter_config,
+            credential=self.credential,
+        )
+
+    @field_validator("loader_config", "splitter_config", mode="before")
     @classmethod
     def _none_is_empty(cls, value: Any) -> Any:
         return value or {}
@@ -112,10 +136,11 @@ class LoaderSpec(BaseModel):
     splitter_id: str = ""
     splitter_name: str = ""
     splitter_config: JsonObject = Field(default_factory=dict)
+    credential: str | None = None
 
     def body(self, store_id: str) -> JsonObject:
         """What the loader routes take."""
-        return {**self.model_dump(by_alias=True), "storeId": store_id}
+        return {**self.model_dump(by_alias=True, exclude_none=True), "storeId": store_id}
 
 
 class VectorSpec(BaseModel):
@@ -155,6 +180,14 @@ def vectors_like(store: DocumentStore, collection: str) -> VectorSpec | None:
         if manager
         else None,
     )
+
+
+def vectors_of(store: DocumentStore) -> VectorSpec | None:
+    """The configuration of a store; None when it has no vector store."""
+    vectors, embedding = store.vector_store_config, store.embedding_config
+    if vectors is None or embedding is None:
+        return None
+    return VectorSpec(embedding=embedding, vector_store=vectors, record_manager=store.record_manager_config)
 
 
 def collection_of(store: DocumentStore) -> str:
@@ -243,19 +276,42 @@ class DocumentStoreCalls(FlowiseCalls):
             raise self._odd(f"POST {path}", "no number of chunks")
         return count
 
-    async def insert_vectors(self, store_id: str, vectors: VectorSpec, *, timeout: float) -> int:  # noqa: ASYNC109
-        """Keep the configuration, embed all pieces and write them to the vector store: how many were added.
+    async def insert_vectors(
+        self,
+        store_id: str,
+        vectors: VectorSpec,
+        *,
+        loader_id: str | None = None,
+        timeout: float,  # noqa: ASYNC109
+    ) -> int:
+        """Keep the configuration, embed all pieces, or those of one loader, and write them to the vector store: how
+        many were added.
 
         Not safe to repeat, see the module.
         """
         path = "/document-store/vectorstore/insert"
-        return self._added(await self._post(path, vectors.body(store_id), total_secs=timeout), f"POST {path}")
+        body = {**vectors.body(store_id), **({"docId": loader_id} if loader_id else {})}
+        return self._added(await self._post(path, body, total_secs=timeout), f"POST {path}")
 
-    async def refresh_document_store(self, store_id: str, *, timeout: float) -> int:  # noqa: ASYNC109
-        """Read all sources again and write their pieces to the vector store once more: how many were added."""
-        path = f"/document-store/refresh/{segment(store_id)}"
-        answer = await self._post(path, {}, route="/document-store/refresh/:id", total_secs=timeout)
-        return sum(self._added(item, f"POST {path}") for item in self._rows(answer, f"POST {path}"))
+    async def delete_loader(self, store_id: str, loader_id: str) -> None:
+        """Delete a source with its pieces and files; vectors stay, see `delete_vectors`. FlowiseServerError when the
+        store has no such source."""
+        await self._transport.call(
+            "DELETE",
+            f"/document-store/loader/{segment(store_id)}/{segment(loader_id)}",
+            total_secs=self._timeout,
+            route="/document-store/loader/:id/:loaderId",
+        )
+
+    async def delete_vectors(self, store_id: str, loader_id: str, *, timeout: float) -> None:  # noqa: ASYNC109
+        """Delete the vectors of a source, which takes a record manager. Safe to repeat; the answer is empty."""
+        await self._transport.send(
+            "DELETE",
+            f"/document-store/vectorstore/{segment(store_id)}",
+            total_secs=timeout,
+            route="/document-store/vectorstore/:storeId",
+            params={"docId": loader_id},
+        )
 
     async def query_document_store(self, store_id: str, query: str) -> list[FoundDocument]:
         """The pieces that are nearest to a text, as a flow would find them."""
@@ -272,10 +328,10 @@ class DocumentStoreCalls(FlowiseCalls):
         answer = await self._post(path, {"stopNodeId": node_id}, route="/vector/upsert/:id", total_secs=timeout)
         return self._added(answer, f"POST {path}")
 
-    async def upserts(self, owner_id: str) -> list[int]:
-        """How many pieces each write to the vector stores of a chatflow, or of a document store, has added, oldest
-        first; failed calls are not in Flowise's history."""
-        path = f"/upsert-history/{segment(owner_id)}"
+    async def upserts(self, chatflow_id: str) -> list[int]:
+        """How many pieces each write to the vector stores of a chatflow has added, oldest first; failed calls are not
+        in Flowise's history."""
+        path = f"/upsert-history/{segment(chatflow_id)}"
         rows = self._rows(await self._get(path, route="/upsert-history/:id"), f"GET {path}")
         return [self._added(row.get("result"), f"GET {path}") for row in rows]
 

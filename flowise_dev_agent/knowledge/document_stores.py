@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from flowise_dev_agent.contracts.document_stores import DocumentStoreView
+from flowise_dev_agent.contracts.document_stores import DocumentStoreView, pieces
 from flowise_dev_agent.flowise.client import FlowiseClient
-from flowise_dev_agent.flowise.document_stores import Component, DocumentStore, StoreLoader, vectors_like
+from flowise_dev_agent.flowise.document_stores import Component, DocumentStore, vectors_like
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import clean_text, shortened
 
@@ -26,7 +26,7 @@ def store_lines(stores: Sequence[DocumentStoreView]) -> list[str]:
         + "; ".join(
             part
             for part in (
-                f"{one.chunks} pieces of {', '.join(one.sources) or 'nothing'}",
+                f"{pieces(one.chunks)} of {', '.join(one.sources) or 'nothing'}",
                 f"{one.embeddings} in {one.vector_store}" if one.vector_store else "no vector store",
                 one.description,
             )
@@ -44,11 +44,12 @@ def view_of(store: DocumentStore) -> DocumentStoreView:
         description=_shown(store.description or ""),
         status=store.status,
         searchable=store.status == "UPSERTED",
-        sources=[_source(loader) for loader in store.loaders[:_SOURCES_SHOWN]],
+        sources=[_shown(loader.title) for loader in store.loaders[:_SOURCES_SHOWN]],
         chunks=store.total_chunks,
         embeddings=_model_of(store.embedding_config),
         vector_store=store.vector_store_config.name if store.vector_store_config else "",
         used_by=[_shown(str(one.get("name") if isinstance(one, dict) else one)) for one in store.where_used],
+        can_remove=store.vector_store_config is None or store.record_manager_config is not None,
         can_be_copied=store.status == "UPSERTED" and vectors_like(store, "x") is not None,
     )
 
@@ -58,12 +59,6 @@ def _model_of(component: Component | None) -> str:
         return ""
     model = next((component.config[name] for name in _MODEL_FIELDS if component.config.get(name)), None)
     return f"{component.name} ({_shown(str(model))})" if model else component.name
-
-
-def _source(loader: StoreLoader) -> str:
-    named = loader.source if loader.source and loader.source != "None" else loader.loader_name or loader.loader_id
-    # An address may hold a key.
-    return _shown(named.partition("?")[0].strip('[]"'))
 
 
 def _shown(text: str) -> str:

@@ -87,6 +87,18 @@ async def rollback_confirmation(
     return _asked(ctx, session_id, "rollback", text)
 
 
+async def refresh_confirmation(ctx: ToolContext, store_id: UUID) -> Confirmation | Elicit[Confirmation]:
+    """The same for reading the sources of a document store again."""
+    if host_of(ctx).approval == "agent":
+        return Confirmation(confirm=True)
+    if not _can_ask(ctx):
+        raise NeedsPersonError(
+            "To refresh a document store is a person's decision, and this client cannot ask one.",
+            hint=f"Ask the person to run `flowise-dev-agent document-stores --refresh {store_id}`.",
+        )
+    return Elicit(f"An agent wants to read the sources of the document store {store_id} again.", Confirmation)
+
+
 def check_confirmed(outcome: ElicitationResult[Confirmation]) -> None:
     """Raises PersonDeclinedError unless the person confirmed."""
     if isinstance(outcome, AcceptedElicitation) and outcome.data.confirm:

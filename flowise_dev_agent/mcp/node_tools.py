@@ -1,12 +1,14 @@
 """The tools that show what flows can be made of: node types, their params and options, templates."""
 
 from typing import Annotated, Final, Self
+from uuid import UUID
 
+from mcp.server.mcpserver import ElicitationResult, Resolve
 from mcp_types import CallToolResult
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.document_stores import DocumentStoreList
+from flowise_dev_agent.contracts.document_stores import DocumentStoreList, RefreshedStore
 from flowise_dev_agent.contracts.nodes import (
     NodeExample,
     NodeInputView,
@@ -18,6 +20,7 @@ from flowise_dev_agent.contracts.requests import Line
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.knowledge.document_stores import store_lines
 from flowise_dev_agent.mcp.arguments import Instance
+from flowise_dev_agent.mcp.consent import Confirmation, check_confirmed, refresh_confirmation
 from flowise_dev_agent.mcp.host import ToolContext, client_of
 from flowise_dev_agent.mcp.results import succeeded
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
@@ -62,6 +65,22 @@ async def list_document_stores(
     name one."""
     found = await client_of(ctx).document_stores(instance)
     return succeeded(store_lines(found.stores) or ["There are no document stores."], found)
+
+
+async def refresh_document_store(
+    ctx: ToolContext,
+    store_id: Annotated[UUID, Field(description="Id of a document store, see list_document_stores.")],
+    confirmed: Annotated[ElicitationResult[Confirmation], Resolve(refresh_confirmation)],
+    instance: Instance = None,
+) -> Annotated[CallToolResult, RefreshedStore]:
+    """Read every source of a document store again and write to its vector store what changed. It may take minutes.
+
+    The decision is a person's: unless the operator of the service has allowed agents to decide (MCP_APPROVAL=agent),
+    they confirm it in their client.
+    """
+    check_confirmed(confirmed)
+    done = await client_of(ctx).refresh_document_store(str(store_id), instance)
+    return succeeded(store_lines([done.store]), done)
 
 
 class NodeRef(BaseModel):

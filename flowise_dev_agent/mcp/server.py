@@ -74,6 +74,7 @@ _TOOLS: Final[tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...]] = (
     (node_tools.get_node_details, "Show node types", _READS),
     (node_tools.list_options, "List options of a param", _READS),
     (node_tools.list_document_stores, "List document stores", _READS),
+    (node_tools.refresh_document_store, "Refresh a document store", _acts(repeatable=True)),
     (artifact_tools.get_plan, "Show the plan", _READS),
     (artifact_tools.get_memory, "Find patterns", _READS),
     (artifact_tools.get_milestone, "Show the milestones", _READS),

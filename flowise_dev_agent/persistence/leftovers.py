@@ -15,11 +15,11 @@ _LATE_HOURS: Final = 24
 #: Older ones are left to people: their instance is no longer in the settings, or refuses.
 _GIVE_UP_DAYS: Final = 30
 
-_MAY_HAVE_LANDED: Final = "(made.status <> 'failed' OR made.result ? 'chatflow_id')"
+_MAY_HAVE_LANDED: Final = "(made.status <> 'failed' OR made.result ?| array['chatflow_id', 'store_id'])"
 # `flowise/flow_tags.py` makes the tags. Drafts and stores go with their session, unless a person has taken them.
 _GOES: Final = "(made.tag LIKE 'fda:%%:draft' OR made.tag LIKE 'fda:%%:store:%%')"
-_IS_MADE: Final = "op IN ('create', 'store_create')"
-_ID: Final = "COALESCE(made.result ->> 'chatflow_id', made.result ->> 'store_id')"
+_IS_MADE: Final = "op IN ('create', 'store_create', 'store_fill')"
+_ID: Final = "COALESCE(made.result ->> 'chatflow_id', made.result ->> 'store_id', made.target_id)"
 # Names and texts that the session announced: what else is found under the tag is a person's.
 _NOTE: Final = f"""
     INSERT INTO leftovers (owner, tag, session_id, instance_id, names, texts)
@@ -36,8 +36,8 @@ _ABANDON: Final = f"""
         WHERE made.session_id = %(session)s AND made.{_IS_MADE} AND {_MAY_HAVE_LANDED})
     {_NOTE} ON CONFLICT (tag) DO UPDATE SET noted_at = now(), names = excluded.names, texts = excluded.texts
 """
-# Drafts and stores of ended sessions, and flows of which a failed session knows nothing. The intents are closed with it:
-# should the session be retried, it makes new ones.
+# Drafts and stores of ended sessions, and flows of which a failed session knows nothing. The intents are closed with
+# it: should the session be retried, it makes new ones.
 _COLLECT_ENDED: Final = f"""
     WITH found AS (
         UPDATE write_intents SET status = 'failed', result = '{{"abandoned": true}}', updated_at = now()
@@ -47,8 +47,8 @@ _COLLECT_ENDED: Final = f"""
             AND ({_GOES} OR sessions.status = 'failed' AND made.status = 'open')
             AND NOT EXISTS (
                 SELECT 1 FROM write_intents AS gone WHERE gone.session_id = made.session_id AND gone.status = 'done'
-                AND gone.op IN ('delete', 'store_delete', 'store_take') AND gone.target_id = {_ID}
-                AND NOT made.unsure)
+                AND gone.target_id = {_ID} AND NOT made.unsure AND (gone.op IN ('delete', 'store_delete', 'store_take')
+                    OR gone.op = 'store_remove' AND gone.name = made.name))
             AND (sessions.status IN ('completed', 'cancelled')
                 AND sessions.updated_at < now() - make_interval(secs => %(grace)s)
                 OR sessions.status = 'failed' AND %(failed_days)s::float8 > 0
@@ -91,7 +91,7 @@ _TAKE: Final = f"""
 @dataclass(frozen=True)
 class Leftover:
     """Chatflows that may be there: with `tag`, one of `names` and one of `texts` (SHA-256), but none of `keep`; or
-    document stores with `tag` and one of `names`."""
+    document stores with `tag` and one of `names`, which have the ids of sources in other stores, too."""
 
     tag: str
     owner: str
@@ -131,7 +131,7 @@ class Leftovers:
         return await self._database.rows(Leftover, _TAKE, {"limit": limit})
 
     async def removed(self, item: Leftover, *, chatflow_id: str | None = None, words: str | None = None) -> None:
-        """Record in the ledger that a chatflow was deleted, or a document store: `words` say which, and what stays."""
+        """Record in the ledger that a chatflow was deleted, or something of a document store: `words` say what."""
         with serving(item.owner):
             async with self._database.transaction() as connection:
                 action = "write.delete" if chatflow_id else "write.store_delete"

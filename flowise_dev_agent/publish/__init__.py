@@ -13,13 +13,8 @@ from flowise_dev_agent.publish.drafts import (
 from flowise_dev_agent.publish.guard import authorize
 from flowise_dev_agent.publish.outcomes import Base, Stale, Written, stale_base
 from flowise_dev_agent.publish.publisher import Publisher
-from flowise_dev_agent.publish.stores import (
-    MadeStore,
-    StoreSpec,
-    find_tagged_stores,
-    pieces,
-    remove_unclaimed_store,
-)
+from flowise_dev_agent.publish.store_files import StoreSpec
+from flowise_dev_agent.publish.stores import MadeStore, remove_unclaimed_stores
 
 __all__ = [
     "Base",
@@ -34,12 +29,10 @@ __all__ = [
     "draft_columns",
     "draft_tag",
     "find_tagged",
-    "find_tagged_stores",
     "flow_tag",
     "is_draft",
-    "pieces",
     "remove_unclaimed",
-    "remove_unclaimed_store",
+    "remove_unclaimed_stores",
     "stale_base",
     "uploaded_file",
     "why_not_staged",

@@ -9,56 +9,37 @@ import asyncio
 import hashlib
 import re
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from flowise_dev_agent.contracts.document_stores import pieces
 from flowise_dev_agent.errors import FlowiseNotFoundError, FlowiseServerError, WriteFailedError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.document_stores import (
-    DocumentStore,
-    LoaderSpec,
     StoreRow,
     VectorSpec,
-    collection_of,
     vectors_like,
 )
 from flowise_dev_agent.flowise.flow_tags import store_tag
 from flowise_dev_agent.publish.outcomes import stated
-from flowise_dev_agent.publish.steps import WriteSteps
+from flowise_dev_agent.publish.store_files import (
+    EMBED_SECS,
+    FAILED,
+    LOOK_SECS,
+    WAIT_SECS,
+    Progress,
+    StoreFiles,
+    StoreSpec,
+    embedding_of,
+    left_behind,
+    remove_loader,
+)
 
-#: For one source, and for all embeddings of a store.
-_READ_SECS: Final = 300.0
-_EMBED_SECS: Final = 600.0
-#: How long a store that is being embedded is waited for after a lost answer, and how often it is looked at.
-_WAIT_SECS: Final = 120.0
-_LOOK_SECS: Final = 2.0
-#: Flowise's own errors; those of a proxy in front of it say nothing about the end.
-_FAILED: Final = 500
 #: Calls to embed one store.
 _MOST_TRIES: Final = 3
-
-Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class StoreSpec:
-    """A store to be. `like` is the id of the store whose vector store and embeddings it uses; without it the pieces are
-    not embedded. `probe` is a text that a search must find something for."""
-
-    name: str
-    about: str
-    loaders: Sequence[LoaderSpec] = field(repr=False)
-    like: str | None = None
-    probe: str = field(default="", repr=False)
-
-    @property
-    def sha256(self) -> str:
-        """Of everything that makes it another store."""
-        parts = [self.name, self.like or "", *(loader.model_dump_json() for loader in self.loaders)]
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -71,30 +52,25 @@ class MadeStore:
     embedded: int | None = None
 
 
-@dataclass(frozen=True)
-class _Work:
-    """What a store shows of a call: the pieces once it is done, and whether Flowise may still be at it."""
-
-    done: int | None
-    busy: bool
-
-
-class StoreSteps(WriteSteps):
+class StoreSteps(StoreFiles):
     """Making, taking and removing document stores."""
 
     async def make_store(self, spec: StoreSpec, progress: Progress) -> MadeStore:
-        """Create, fill and embed a store, or go on where an earlier try ended.
+        """Create, fill and embed a store, or go on where an earlier try ended; add the files to one that exists.
 
         Raises:
             FlowiseError: the server refused, or the outcome is unknown.
             WriteFailedError: a source holds no text, or the vector store finds nothing of it.
         """
+        if spec.id is not None:
+            count = await self.add_files(spec, progress)
+            return MadeStore(spec.id, spec.name, count, count if spec.like else None)
         tag = store_tag(str(self._session_id), spec.sha256[:12])
         store_id = await self._create_store(spec, tag)
         progress(f"Document store '{spec.name}': created")
         chunks = 0
         for number, loader in enumerate(spec.loaders, start=1):
-            chunks += await self._fill_store(spec, store_id, loader, tag)
+            chunks += await self._fill_store(spec.name, store_id, loader, tag)
             read = f"{number} of {len(spec.loaders)} files read, {pieces(chunks)}"
             progress(f"Document store '{spec.name}': {read}")
         if spec.like is None:
@@ -102,7 +78,7 @@ class StoreSteps(WriteSteps):
         embedded = await self._embed_store(spec, store_id, tag)
         if not await self._client.query_document_store(store_id, spec.probe or spec.name):
             raise WriteFailedError(
-                f"The vector store took {pieces(embedded)} of the document store '{spec.name}' and finds nothing.",
+                f"The vector store took {pieces(embedded)} of the document store '{spec.name}' and finds none of them.",
                 hint="Look at the store in Flowise; another vector store may be needed.",
                 details={"store_id": store_id},
             )
@@ -124,18 +100,18 @@ class StoreSteps(WriteSteps):
         flow, _, count = (intent.name or "").partition("@")
 
         async def landed() -> int | None:
-            until = time.monotonic() + _WAIT_SECS
+            until = time.monotonic() + WAIT_SECS
             while len(added := await self._client.upserts(flow)) <= int(count):
                 if time.monotonic() > until:
                     return None
-                await asyncio.sleep(_LOOK_SECS)
+                await asyncio.sleep(LOOK_SECS)
             return added[int(count)]
 
         async def send() -> int:
             try:
-                return await self._client.upsert_vectors(chatflow_id, node_id, timeout=_EMBED_SECS)
+                return await self._client.upsert_vectors(chatflow_id, node_id, timeout=EMBED_SECS)
             except FlowiseServerError as error:
-                if error.details.get("status") != _FAILED:
+                if error.details.get("status") != FAILED:
                     raise
                 await self._intents.finish(self._lease, intent.key, status="failed", result={"node_id": node_id})
                 said = error.details.get("flowise_message")
@@ -195,7 +171,7 @@ class StoreSteps(WriteSteps):
                         hint="Delete it in Flowise if it is not needed.",
                         details={"store_id": store_id},
                     )
-                left = _left_behind(store)
+                left = left_behind(store)
 
                 async def landed() -> bool | None:
                     return True if await self._is_gone(store_id) else None
@@ -234,29 +210,6 @@ class StoreSteps(WriteSteps):
             await self._intents.finish(self._lease, intent.key, status="done", result={"store_id": found.id})
         return found.id
 
-    async def _fill_store(self, spec: StoreSpec, store_id: str, loader: LoaderSpec, tag: str) -> int:
-        sha256 = hashlib.sha256(loader.model_dump_json().encode()).hexdigest()
-        intent = await self._open("store_fill", iteration=0, target_id=store_id, sha256=sha256, tag=tag, name=loader.id)
-        if intent.status == "done" and intent.result:
-            return int(intent.result["chunks"])
-        with stated(intent) as attempt:
-            attempt.written = "unknown"
-            # Two calls that read one source at the same time would leave its pieces twice.
-            chunks = None if intent.is_new else await self._finished(store_id, lambda store: _read(store, loader.id))
-            if chunks is None:
-                await self._client.save_loader(store_id, loader)
-                chunks = await self._client.process_loader(store_id, loader, timeout=_READ_SECS)
-            result = {"store_id": store_id, "chunks": chunks}
-            if not chunks:
-                await self._intents.finish(self._lease, intent.key, status="failed", result=result)
-                raise WriteFailedError(
-                    f"Flowise found no text in a file of the document store '{spec.name}'.",
-                    hint="A scanned file needs text recognition first.",
-                    details=result,
-                )
-            await self._intents.finish(self._lease, intent.key, status="done", result=result)
-        return chunks
-
     async def _embed_store(self, spec: StoreSpec, store_id: str, tag: str) -> int:
         tried = [
             item
@@ -266,7 +219,7 @@ class StoreSteps(WriteSteps):
         for item in tried:
             if item.status == "done" and item.result:
                 return int(item.result["embedded"])
-            if item.status == "open" and (count := await self._finished(store_id, _embedded)) is not None:
+            if item.status == "open" and (count := await self._finished(store_id, embedding_of)) is not None:
                 await self._finish_embedding(item.key, store_id, count)
                 return count
         if len(tried) >= _MOST_TRIES:
@@ -281,9 +234,9 @@ class StoreSteps(WriteSteps):
 
         async def insert() -> int:
             try:
-                return await self._client.insert_vectors(store_id, vectors, timeout=_EMBED_SECS)
+                return await self._client.insert_vectors(store_id, vectors, timeout=EMBED_SECS)
             except FlowiseServerError as error:
-                if error.details.get("status") != _FAILED:
+                if error.details.get("status") != FAILED:
                     raise
                 # It is over: what it has written is in a collection that no other try uses.
                 result = {"store_id": store_id}
@@ -295,7 +248,7 @@ class StoreSteps(WriteSteps):
                 ) from error
 
         with stated(intent) as attempt:
-            count, _ = await self._send(intent, attempt, insert, landed=lambda: self._finished(store_id, _embedded))
+            count, _ = await self._send(intent, attempt, insert, landed=lambda: self._finished(store_id, embedding_of))
             attempt.written = "yes"
             await self._finish_embedding(intent.key, store_id, count)
         return count
@@ -317,15 +270,6 @@ class StoreSteps(WriteSteps):
         result = {"store_id": store_id, "embedded": count}
         await self._intents.finish(self._lease, key, status="done", result=result)
 
-    async def _finished(self, store_id: str, look: Callable[[DocumentStore], _Work]) -> int | None:
-        """The pieces of what an earlier call has begun, once Flowise is no longer at it; None when it is not done."""
-        until = time.monotonic() + _WAIT_SECS
-        while True:
-            work = look(await self._client.get_document_store(store_id))
-            if not work.busy or time.monotonic() > until:
-                return work.done
-            await asyncio.sleep(_LOOK_SECS)
-
     async def _tagged_stores(self, tag: str) -> list[StoreRow]:
         """Oldest first."""
         found = [one for one in await self._client.list_document_stores() if f"[{tag}]" in (one.description or "")]
@@ -343,52 +287,32 @@ class StoreSteps(WriteSteps):
         return False
 
 
-async def find_tagged_stores(client: FlowiseClient, tags: Collection[str]) -> dict[str, list[str]]:
-    """Ids of the document stores that carry one of these tags, by tag. Raises FlowiseError."""
-    found: dict[str, list[str]] = {}
-    for store in await client.list_document_stores():
-        for tag in re.findall(r"\[(fda:[^\[\]\s]+)\]", store.description or ""):
-            if tag in tags:
-                found.setdefault(tag, []).append(store.id)
-    return found
+async def remove_unclaimed_stores(client: FlowiseClient, left: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
+    """Remove what sessions left in document stores, and say for each tag what was done; `left` is tag -> names of
+    stores and ids of sources.
 
-
-async def remove_unclaimed_store(
-    client: FlowiseClient, store_id: str, *, tag: str, names: Collection[str]
-) -> str | None:
-    """Delete a document store that a session left, and say what was done; None when it is gone or may be a person's.
-
-    It is the session's when it has its tag and one of `names`, and no flow uses it. Raises FlowiseError; safe to
-    repeat.
+    A store is a session's when it has its tag and one of the names, and no flow uses it; in other stores the sources
+    are. Raises FlowiseError; safe to repeat.
     """
+    said: dict[str, list[str]] = {tag: [] for tag in left}
+    for store in await client.list_document_stores():
+        for tag, names in left.items():
+            if f"[{tag}]" in (store.description or ""):
+                said[tag].append(await _remove_store(client, store.id, tag, names))
+            else:
+                ours = [loader.id for loader in store.loaders if loader.id in names]
+                said[tag] += [await remove_loader(client, store.id, loader_id) for loader_id in ours]
+    return {tag: [words for words in one if words] for tag, one in said.items()}
+
+
+async def _remove_store(client: FlowiseClient, store_id: str, tag: str, names: Collection[str]) -> str:
     try:
         store = await client.get_document_store(store_id)
-        if store.where_used or store.name not in names or f"[{tag}]" not in (store.description or ""):
-            return None
+        if store.name not in names or f"[{tag}]" not in (store.description or ""):
+            return ""
+        if await client.flows_with(store_id):
+            return ""
         await client.delete_document_store(store_id)
     except FlowiseNotFoundError:
-        return None
-    return " ".join(filter(None, [f"Deleted the document store '{store.name}'.", _left_behind(store)]))
-
-
-def pieces(count: int) -> str:
-    """A number of pieces in words."""
-    return "1 piece" if count == 1 else f"{count} pieces"
-
-
-def _read(store: DocumentStore, loader_id: str) -> _Work:
-    loader = next((one for one in store.loaders if one.id == loader_id), None)
-    if loader is None:
-        return _Work(None, busy=False)
-    return _Work(loader.total_chunks if loader.status == "SYNC" else None, busy=loader.status == "SYNCING")
-
-
-def _embedded(store: DocumentStore) -> _Work:
-    return _Work(store.total_chunks if store.status == "UPSERTED" else None, busy=store.status == "UPSERTING")
-
-
-def _left_behind(store: DocumentStore) -> str | None:
-    vectors = store.vector_store_config
-    if vectors is None:
-        return None
-    return f"The vectors of '{store.name}' stay in {vectors.name} ({collection_of(store)}): Flowise cannot remove them."
+        return ""
+    return " ".join(filter(None, [f"Deleted the document store '{store.name}'.", left_behind(store)]))

@@ -2,9 +2,11 @@
 
 import base64
 import json
+from uuid import uuid4
 
-from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
 from flowise_dev_agent.flowise.document_stores import VectorSpec
+from flowise_dev_agent.patch import AddNode, GraphIR, Schemas, compile_ops
 from flowise_dev_agent.patch.model.placeholders import placeholder_file
 from tests.e2e.people import SharedService, answer, events_of, http_of, ok
 from tests.e2e.test_mcp import over_http
@@ -73,7 +75,7 @@ async def test_a_pdf_becomes_a_document_store_that_the_bot_answers_from(
         (store,) = data["contract"]["document_stores"]
         assert (store["files"], store["chunks"], store["vector_store"]) == (["Our handbook.pdf"], 1, "postgres")
         assert store["embeddings"] == "openAIEmbeddings (text-embedding-3-small)"
-        assert "1 pieces of Our handbook.pdf" in data["plan"]
+        assert "pieces of Our handbook.pdf: 1, at most" in data["plan"]
         assert data["capability"]["effects"] == ["document_store"]
         before = {one.id for one in await flowise_client.list_document_stores()}
 
@@ -94,7 +96,7 @@ async def test_a_pdf_becomes_a_document_store_that_the_bot_answers_from(
         assert done["outcome"] == "accepted"
         assert (await flowise_client.get_document_store(made.id)).description == "Made of Our handbook.pdf"
         said = [one["summary"] for one in await events_of(http, done) if one["type"] == "write"]
-        assert any("1 pieces embedded, and found by a search" in one for one in said)
+        assert any("1 piece embedded, and found by a search" in one for one in said)
 
 
 async def test_a_store_that_the_flow_reads_goes_with_a_rollback_and_files_come_over_mcp(
@@ -124,3 +126,45 @@ async def test_a_store_that_the_flow_reads_goes_with_a_rollback_and_files_come_o
         done = await answer(http, tested, action="rollback")
         assert done["outcome"] == "rolled_back"
         assert made["id"] not in (await http.get("/document-stores")).text
+
+
+async def test_a_file_that_a_session_adds_to_a_store_goes_with_its_rollback_and_the_store_stays(
+    shared_service: SharedService,
+    flowise_client: FlowiseClient,
+    vectors: VectorSpec,
+    schemas: Schemas,
+    stores_of_the_test: None,
+) -> None:
+    name = f"Travel {uuid4().hex[:6]}"
+    store = await flowise_client.create_document_store(name, "of a test")
+    await flowise_client.insert_vectors(store.id, vectors, timeout=30)
+    config = {"selectedStore": store.id}
+    add = AddNode(node_name="documentStoreVS", node_id="documentStoreVS_0", params=config)
+    graph = compile_ops(GraphIR.empty(), [add], schemas)
+    other = await flowise_client.create_chatflow(ChatflowCreate(name="Travel bot", flow_data=graph.flow_data))
+    service = await shared_service()
+    async with http_of(service) as http:
+        files = {"file": ("Our handbook.pdf", handbook())}
+        stored = (await http.post("/attachments", files=files)).json()
+        body = {
+            "requirement": f"A bot with GPT-4o that answers from the document store {name}; add our handbook to it",
+            "attachments": [stored["id"]],
+            "test_questions": ["How many days of vacation does Zurich have?"],
+        }
+        planned = await ok(await http.post("/sessions?wait=60", json=body))
+        (grown,) = planned["interrupt"]["data"]["contract"]["document_stores"]
+        assert (grown["id"], grown["chunks"], grown["used_by"]) == (store.id, 1, ["Travel bot"])
+        assert "a rollback leaves them in the vector store" in planned["interrupt"]["data"]["plan"]
+        tested = await answer(http, planned, action="approve")
+        assert tested["interrupt"]["type"] == "result_review", tested["interrupt"]["message"]
+        assert tested["interrupt"]["data"]["tests"][0]["passed"] is True
+        (loader,) = (await flowise_client.get_document_store(store.id)).loaders
+        assert (loader.title, loader.total_chunks) == ("Our handbook.pdf", 1)
+
+        done = await answer(http, tested, action="rollback")
+        said = [one["summary"] for one in await events_of(http, done) if one["type"] == "write"]
+    assert done["outcome"] == "rolled_back"
+    assert any(one.startswith(f"Removed Our handbook.pdf from the document store '{name}'. Its") for one in said), said
+    after = await flowise_client.get_document_store(store.id)
+    assert (after.loaders, after.description) == ([], "of a test")
+    await flowise_client.delete_chatflow(other.id)

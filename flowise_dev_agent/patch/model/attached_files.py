@@ -7,6 +7,8 @@ same of document stores that are made of files.
 (('a.pdf',), ('a.pdf',), ())
 >>> store_mark("Handbook"), new_store("[NEW STORE: Handbook]"), new_store("Handbook")
 ('[NEW STORE: Handbook]', 'Handbook', None)
+>>> more_for("[ADD TO STORE: Handbook]"), more_for("[NEW STORE: Handbook]")
+('Handbook', None)
 """
 
 import base64
@@ -27,6 +29,7 @@ STORE_FIELD: Final = "selectedStore"
 #: Vector stores that a flow does not fill: one is filled elsewhere, one at each question.
 _NOT_FILLED: Final = frozenset({"documentStoreVS", "memoryVectorStore"})
 _NEW_STORE: Final = re.compile(r"\[NEW STORE: ([^\[\]\n]{1,120})\]")
+_MORE: Final = re.compile(r"\[ADD TO STORE: ([^\[\]\n]{1,120})\]")
 _STAND_INS: Final = uuid.UUID("0b1f5a8e-1d5a-5b67-9b0f-6f0c3f5d7e21")
 
 
@@ -85,6 +88,12 @@ def new_store(value: object) -> str | None:
     """The name of the new store that a value stands for."""
     found = _NEW_STORE.fullmatch(value) if isinstance(value, str) else None
     return found[1] if found else None
+
+
+def more_for(value: object) -> str | None:
+    """The name or id of the store that exists and gets the person's files, where a plan says so."""
+    found = _MORE.fullmatch(value) if isinstance(value, str) else None
+    return found[1].strip() if found else None
 
 
 def stand_in_id(name: str) -> str:

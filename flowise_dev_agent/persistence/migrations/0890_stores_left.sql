@@ -6,4 +6,4 @@ ALTER TABLE write_intents ADD CONSTRAINT write_intents_op_check CHECK (op IN (
     'store_create', 'store_fill', 'store_embed', 'store_take', 'store_remove', 'store_delete'));
 
 DROP INDEX write_intents_of_creates;
-CREATE INDEX write_intents_of_creates ON write_intents (session_id) WHERE op IN ('create', 'store_create');
+CREATE INDEX write_intents_of_creates ON write_intents (session_id) WHERE op IN ('create', 'store_create', 'store_fill');

@@ -5,11 +5,9 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from flowise_dev_agent.contracts.document_stores import DocumentStoreList
 from flowise_dev_agent.errors import FlowiseError, FlowiseTimeoutError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.knowledge.document_stores import read_stores
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.snapshot import fingerprint
 
@@ -85,12 +83,6 @@ def _drift(snapshot: NodeStore, live: NodeStore) -> Drift:
         changed=sorted(changed)[:20],
         differs=bool(added or removed or changed),
     )
-
-
-async def document_stores(instances: Instances, instance: str | None) -> DocumentStoreList:
-    """The document stores of a server. Raises FlowiseError, InvalidInputError for an unknown instance."""
-    name = instance or instances.default_id
-    return DocumentStoreList(instance=name, stores=await read_stores(instances.client(name)))
 
 
 class FlowiseHealth(BaseModel):

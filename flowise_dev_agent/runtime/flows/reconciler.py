@@ -16,7 +16,7 @@ from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.flow_tags import is_store
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Leftover, Leftovers
-from flowise_dev_agent.publish import find_tagged, find_tagged_stores, remove_unclaimed, remove_unclaimed_store
+from flowise_dev_agent.publish import find_tagged, remove_unclaimed, remove_unclaimed_stores
 
 logger = logging.getLogger(__name__)
 
@@ -77,10 +77,10 @@ class Reconciler:
 
     async def _remove_stores(self, client: FlowiseClient, leftovers: Sequence[Leftover]) -> int:
         count = 0
-        on_server = await find_tagged_stores(client, {item.tag for item in leftovers}) if leftovers else {}
-        for item in leftovers:
-            for store_id in on_server.get(item.tag, ()):
-                if said := await remove_unclaimed_store(client, store_id, tag=item.tag, names=item.names):
-                    await self._leftovers.removed(item, words=said)
+        if leftovers:
+            done = await remove_unclaimed_stores(client, {item.tag: item.names for item in leftovers})
+            for item in leftovers:
+                for words in done[item.tag]:
+                    await self._leftovers.removed(item, words=words)
                     count += 1
         return count

@@ -1,5 +1,6 @@
 """What Flowise 3.1.4 does with document stores, measured; vectors go to pgvector."""
 
+import json
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -9,12 +10,16 @@ import pytest
 
 from flowise_dev_agent.agent.store_writes import fed_vector_stores
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
-from flowise_dev_agent.errors import FlowiseNotFoundError, FlowiseServerError, WriteFailedError
+from flowise_dev_agent.errors import FlowiseNotFoundError, FlowiseServerError, InvalidInputError, WriteFailedError
 from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
 from flowise_dev_agent.flowise.document_stores import Component, LoaderSpec, VectorSpec
+from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp, Schemas, compile_ops
 from flowise_dev_agent.patch.model.placeholders import placeholder_file
-from flowise_dev_agent.publish import Publisher
+from flowise_dev_agent.persistence import AuditFilter, Database, Ledger
+from flowise_dev_agent.publish import Publisher, StoreSpec
+from flowise_dev_agent.runtime.admin.document_stores import refresh_store
+from flowise_dev_agent.settings import FlowiseSettings
 from tests.unit.publish.fakes import FakeIntents, FakeVersions
 
 SESSION = uuid.uuid4()
@@ -69,14 +74,14 @@ async def test_a_file_is_split_embedded_and_found_with_its_name(
     assert store in {option["name"] for option in options}
 
 
-async def test_a_refresh_without_a_record_manager_writes_every_piece_twice(
+async def test_an_insert_that_is_repeated_without_a_record_manager_writes_every_piece_twice(
     flowise_client: FlowiseClient, store: str, vectors: VectorSpec
 ) -> None:
     loader = pdf_loader()
     await flowise_client.save_loader(store, loader)
     await flowise_client.process_loader(store, loader, timeout=30)
-    await flowise_client.insert_vectors(store, vectors, timeout=30)
-    assert await flowise_client.refresh_document_store(store, timeout=30) == 1
+    for _ in range(2):
+        await flowise_client.insert_vectors(store, vectors, timeout=30)
     assert len(await flowise_client.query_document_store(store, "vacation")) == 2
 
 
@@ -201,3 +206,96 @@ async def test_a_vector_store_that_cannot_be_filled_is_said(
     flow = await flowise_client.create_chatflow(ChatflowCreate(name="Bot", flow_data=text))
     with pytest.raises(WriteFailedError, match=r"postgres_0 could not be filled: .*ENOENT"):
         await publisher_of(flowise_client, FakeIntents()).upsert(flow.id, "postgres_0", "x")
+
+
+def managed(vectors: VectorSpec, cleanup: str) -> VectorSpec:
+    """The vector store with a record manager beside it."""
+    config = {name: value for name, value in vectors.vector_store.config.items() if name != "tableName"}
+    own = {"tableName": f"r_{uuid.uuid4().hex[:8]}", "namespace": "n", "cleanup": cleanup, "sourceIdKey": "source"}
+    manager = Component(name="postgresRecordManager", config={**config, **own})
+    return vectors.model_copy(update={"record_manager": manager})
+
+
+@pytest.mark.parametrize("cleanup", ["full", "incremental", None])
+async def test_a_file_that_is_added_to_a_store_is_found_and_taken_out_alone(
+    flowise_client: FlowiseClient, store: str, vectors: VectorSpec, cleanup: str | None
+) -> None:
+    first = pdf_loader()
+    await flowise_client.save_loader(store, first)
+    await flowise_client.process_loader(store, first, timeout=30)
+    await flowise_client.insert_vectors(store, managed(vectors, cleanup) if cleanup else vectors, timeout=30)
+    name = (await flowise_client.get_document_store(store)).name
+    text = "The canteen opens at eleven."
+    # The source is that of every file.
+    config = {"text": text, "metadata": '{"source": "blob"}'}
+    plain = LoaderSpec(id=str(uuid.uuid4()), loader_id="plainText", loader_name="Plain Text", loader_config=config)
+    spec = StoreSpec(name=name, about="", loaders=[plain], id=store, like=store)
+    intents = FakeIntents()
+
+    for _ in range(2):
+        made = await publisher_of(flowise_client, intents).make_store(spec, lambda _: None)
+        assert (made.id, made.chunks) == (store, 1)
+    found = [one.page_content for one in await flowise_client.query_document_store(store, "canteen")]
+    assert sorted(found) == sorted([text, TEXT])
+
+    publisher = publisher_of(flowise_client, intents)
+    ((_, added),) = await publisher.own_files()
+    said = await publisher.remove_file(store, added)
+    assert said.startswith(f"Removed Plain Text from the document store '{name}'.")
+    assert ("stay in postgres" in said) is (cleanup is None)
+    assert await publisher.own_files() == []
+    after = await flowise_client.get_document_store(store)
+    assert ([one.id for one in after.loaders], after.status) == ([first.id], "UPSERTED")
+    left = [one.page_content for one in await flowise_client.query_document_store(store, "canteen")]
+    assert sorted(left) == (sorted([text, TEXT]) if cleanup is None else [TEXT])
+
+
+@pytest.mark.parametrize("cleanup", ["full", "incremental"])
+async def test_a_refresh_keeps_the_vectors_of_every_source_which_an_insert_of_one_source_does_not(
+    flowise_client: FlowiseClient,
+    flowise: FlowiseAccess,
+    database: Database,
+    store: str,
+    vectors: VectorSpec,
+    cleanup: str,
+) -> None:
+    spec = managed(vectors, cleanup)
+    other = f"{str(placeholder_file('.pdf', 'The canteen opens at eleven.')).rpartition(',')[0]},filename:Canteen.pdf"
+    loaders = [pdf_loader(), pdf_loader(other)]
+    for loader in loaders:
+        await flowise_client.save_loader(store, loader)
+        await flowise_client.process_loader(store, loader, timeout=30)
+    await flowise_client.insert_vectors(store, spec, timeout=30)
+    await flowise_client.insert_vectors(store, spec, loader_id=loaders[0].id, timeout=30)
+    assert len(await flowise_client.query_document_store(store, "canteen")) == 1
+
+    servers = [{"id": "main", "endpoint": flowise.endpoint, "api_key": flowise.api_key.get_secret_value()}]
+    instances = Instances(FlowiseSettings(FLOWISE_INSTANCES=json.dumps(servers)))
+    try:
+        for _ in range(2):
+            done = await refresh_store(instances, Ledger(database), uuid.UUID(store), None)
+            assert (done.written, done.store.chunks, done.store.status) == (2, 2, "UPSERTED")
+    finally:
+        await instances.aclose()
+    assert len(await flowise_client.query_document_store(store, "canteen")) == 2
+    rows, _ = await Ledger(database).page(AuditFilter(action="store.refresh"), limit=5)
+    assert [row.words for row in rows] == ["Handbook: 2 sources, 2 pieces in the vector store"] * 2
+
+
+async def test_a_refresh_that_would_write_every_piece_twice_is_refused_and_one_without_vectors_is_done(
+    flowise_client: FlowiseClient, flowise: FlowiseAccess, database: Database, store: str, vectors: VectorSpec
+) -> None:
+    loader = pdf_loader()
+    await flowise_client.save_loader(store, loader)
+    await flowise_client.process_loader(store, loader, timeout=30)
+    servers = [{"id": "main", "endpoint": flowise.endpoint, "api_key": flowise.api_key.get_secret_value()}]
+    instances = Instances(FlowiseSettings(FLOWISE_INSTANCES=json.dumps(servers)))
+    try:
+        done = await refresh_store(instances, Ledger(database), uuid.UUID(store), None)
+        assert (done.written, done.store.chunks, done.store.status) == (0, 1, "SYNC")
+        await flowise_client.insert_vectors(store, vectors, timeout=30)
+        with pytest.raises(InvalidInputError, match="has no record manager"):
+            await refresh_store(instances, Ledger(database), uuid.UUID(store), None)
+    finally:
+        await instances.aclose()
+    assert len(await flowise_client.query_document_store(store, "vacation")) == 1

@@ -101,6 +101,41 @@ def test_rules_ask_for_a_store_that_nobody_has_named() -> None:
     assert value_of(answered) == ["id-hr"]
 
 
+@pytest.mark.parametrize(
+    ("said", "chosen", "by_rules", "adds"),
+    [
+        ("Answer from HR policies, and add the handbook to it", None, True, True),
+        ("Nimm das Handbuch in HR policies auf", None, True, True),
+        ("A bot like HR policies for our handbook", None, True, False),
+        ("Add it to our HR store", "[ADD TO STORE: HR policies]", False, True),
+        ("Add it to our HR store", "[ADD TO STORE: id-hr]", False, True),
+        ("Answer from HR policies", "id-hr", False, False),
+    ],
+    ids=["English", "German", "another wish", "mark by name", "mark by id", "an id alone"],
+)
+def test_files_are_added_to_a_store_only_where_words_or_plan_say_so(
+    said: str, chosen: str | None, by_rules: bool, adds: bool
+) -> None:
+    given = [PlannedValue(node_id="documentStoreVS_0", param="selectedStore", value=chosen)] if chosen else []
+    made = stored(proposed("documentStoreVS", values=given), said, files=[HANDBOOK], stores=[HR], by_rules=by_rules)
+    assert [one.id for one in made.document_stores if one.id] == (["id-hr"] if adds else [])
+    assert (value_of(made) == ["id-hr"]) is (adds or chosen == "id-hr")
+
+
+def test_what_is_added_to_a_store_is_shown_with_the_flows_that_use_it_and_whether_it_can_be_undone() -> None:
+    given = [PlannedValue(node_id="documentStoreVS_0", param="selectedStore", value="[ADD TO STORE: HR policies]")]
+    store = HR.model_copy(update={"can_remove": False})
+    made = stored(proposed("documentStoreVS", values=given), files=[HANDBOOK], stores=[store])
+    grown = made.document_stores[0].model_copy(update={"chunks": 1, "used_by": ["Bot A", "Bot B"]})
+    made = made.model_copy(update={"document_stores": [grown]})
+    assert capability_of(made, [], SCHEMAS).effects == ["document_store"]
+    assert (
+        "- **HR policies**: pieces of handbook.pdf: 1, at most 1000 characters each; added to the store that exists; "
+        "embedded with openAIEmbeddings (small) in postgres; flows that use it: Bot A, Bot B; "
+        "a rollback leaves them in the vector store\n"
+    ) in plan_markdown(made)
+
+
 def test_an_approval_does_not_cover_other_files_or_another_vector_store() -> None:
     approved = stored(proposed("documentStoreVS"), files=[HANDBOOK], stores=[HR])
     approved = approved.model_copy(update={"capability": capability_of(approved, [], SCHEMAS)})
@@ -184,7 +219,7 @@ class Filled(BenchFlowise):
         self.added = added
         self.written: list[int] = []
 
-    async def upserts(self, owner_id: str) -> list[int]:
+    async def upserts(self, chatflow_id: str) -> list[int]:
         return self.written
 
     async def upsert_vectors(self, chatflow_id: str, node_id: str, *, timeout: float) -> int:  # noqa: ASYNC109

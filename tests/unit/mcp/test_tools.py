@@ -38,7 +38,7 @@ async def test_every_tool_has_schemas_a_description_and_honest_hints(engine: Eng
     async with client_of(server_of(engine), mode=mode) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     destroys = {"answer_question", "cancel_session", "test_flow", "rollback"}
-    assert set(tools) == READS | destroys | {"start_session", "attach_file"}
+    assert set(tools) == READS | destroys | {"start_session", "attach_file", "refresh_document_store"}
     for name, tool in tools.items():
         assert tool.description
         assert tool.output_schema is not None

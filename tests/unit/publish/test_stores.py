@@ -21,7 +21,7 @@ from flowise_dev_agent.flowise.document_stores import (
     VectorSpec,
 )
 from flowise_dev_agent.flowise.flow_tags import store_tag
-from flowise_dev_agent.publish import MadeStore, Publisher, StoreSpec, stores
+from flowise_dev_agent.publish import MadeStore, Publisher, StoreSpec, store_files
 from tests.unit.publish.fakes import FakeIntents, FakeVersions
 
 SESSION = UUID("11111111-1111-4111-8111-111111111111")
@@ -178,7 +178,7 @@ async def test_a_failed_insert_is_followed_by_one_into_a_collection_of_its_own()
 async def test_an_insert_that_may_still_go_on_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     desk = Desk(Stores(lost="insert"))
     desk.server.failing = ""
-    monkeypatch.setattr(stores, "_LOOK_SECS", 0.0)
+    monkeypatch.setattr(store_files, "LOOK_SECS", 0.0)
     looks = iter(["UPSERTING", "UPSERTING", "UPSERTED"])
     plain = desk.server.get_document_store
 
@@ -196,7 +196,7 @@ async def test_an_insert_that_may_still_go_on_is_waited_for(monkeypatch: pytest.
 
 async def test_a_file_that_may_still_be_read_is_waited_for_and_not_read_beside(monkeypatch: pytest.MonkeyPatch) -> None:
     desk = Desk(Stores(lost="process"))
-    monkeypatch.setattr(stores, "_LOOK_SECS", 0.0)
+    monkeypatch.setattr(store_files, "LOOK_SECS", 0.0)
     with pytest.raises(FlowiseConnectionLostError):
         await desk.make()
     looks = iter(["SYNCING", "SYNCING"])

@@ -320,6 +320,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/document-stores/{store_id}/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refresh Document Store
+         * @description Read every source of a document store again and write to its vector store what changed. A store whose vector
+         *     store would hold every piece twice is refused.
+         */
+        post: operations["refresh_document_store"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/flowcharts/{flowchart_id}/nodes/{flowchart_node_id}/decision-artifacts": {
         parameters: {
             query?: never;
@@ -3951,6 +3972,12 @@ export interface components {
              */
             can_be_copied: boolean;
             /**
+             * Can Remove
+             * @description Whether pieces can be taken out again: there is a record manager, or no vector store. Without that a refresh writes every piece once more.
+             * @default true
+             */
+            can_remove: boolean;
+            /**
              * Chunks
              * @description Pieces that its texts were split into.
              * @default 0
@@ -7321,9 +7348,15 @@ export interface components {
         };
         /**
          * PlannedStore
-         * @description A document store that is made of files of the person before the flow is written.
+         * @description A document store that is made of files of the person before the flow is written, or that gets them.
          */
         PlannedStore: {
+            /**
+             * Can Remove
+             * @description Whether a rollback takes the pieces out of the vector store.
+             * @default true
+             */
+            can_remove: boolean;
             /**
              * Chunk Overlap
              * @default 200
@@ -7349,6 +7382,11 @@ export interface components {
             /** Files */
             files: string[];
             /**
+             * Id
+             * @description Of the store that exists and gets the files.
+             */
+            id: string | null;
+            /**
              * Like
              * @description Id of the store whose embeddings, vector store and credentials are used.
              */
@@ -7360,6 +7398,11 @@ export interface components {
             like_name: string;
             /** Name */
             name: string;
+            /**
+             * Used By
+             * @description Flows that answer from a store that exists.
+             */
+            used_by: string[];
             /**
              * Vector Store
              * @description Node type; empty: the flow keeps the vectors in memory.
@@ -7770,6 +7813,18 @@ export interface components {
              * Format: date-time
              */
             updated_at: string;
+        };
+        /**
+         * RefreshedStore
+         * @description A document store whose sources were read again.
+         */
+        RefreshedStore: {
+            store: components["schemas"]["DocumentStoreView"];
+            /**
+             * Written
+             * @description Pieces that its vector store holds of it, those that were there included.
+             */
+            written: number;
         };
         /**
          * Regression
@@ -10974,6 +11029,52 @@ export interface operations {
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Bad Gateway */
+            502: components["responses"]["Problem502"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+            /** @description Gateway Timeout */
+            504: components["responses"]["Problem504"];
+        };
+    };
+    refresh_document_store: {
+        parameters: {
+            query?: {
+                /** @description Flowise instance; the default one. */
+                instance?: string | null;
+            };
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+            };
+            path: {
+                store_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefreshedStore"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */

@@ -1,0 +1,58 @@
+"""The document stores of a server: listed, and read again from their sources."""
+
+import asyncio
+from typing import Final
+from uuid import UUID
+
+from flowise_dev_agent.contracts.document_stores import DocumentStoreList, RefreshedStore, pieces
+from flowise_dev_agent.errors import FlowiseTimeoutError, InvalidInputError
+from flowise_dev_agent.flowise.document_stores import vectors_of
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.knowledge.document_stores import read_stores, view_of
+from flowise_dev_agent.persistence import Fact, Ledger
+from flowise_dev_agent.redaction import masked
+
+#: For one call, and for a whole refresh.
+_CALL_SECS: Final = 300.0
+_ALL_SECS: Final = 900.0
+
+
+async def document_stores(instances: Instances, instance: str | None) -> DocumentStoreList:
+    """The document stores of a server. Raises FlowiseError, InvalidInputError for an unknown instance."""
+    name = instance or instances.default_id
+    return DocumentStoreList(instance=name, stores=await read_stores(instances.client(name)))
+
+
+async def refresh_store(instances: Instances, ledger: Ledger, store_id: UUID, instance: str | None) -> RefreshedStore:
+    """Read every source of a store again and write to its vector store what changed. Safe to repeat.
+
+    Flowise's own refresh is not used: it removes the vectors of all sources but one, or writes each twice.
+
+    Raises:
+        InvalidInputError: the vector store would hold every piece twice, since there is no record manager.
+        FlowiseError: a source could not be read, or the rest could not be written; what was read stays read.
+    """
+    name = instance or instances.default_id
+    client = instances.client(name)
+    store = await client.get_document_store(str(store_id))
+    if not view_of(store).can_remove:
+        raise InvalidInputError(
+            f"The document store '{masked(store.name)}' has no record manager: a refresh would write every piece to "
+            "its vector store once more.",
+            hint="Give it a record manager in Flowise first.",
+        )
+    added = 0
+    try:
+        async with asyncio.timeout(_ALL_SECS):
+            for loader in store.loaders:
+                await client.save_loader(store.id, loader.spec)
+                await client.process_loader(store.id, loader.spec, timeout=_CALL_SECS)
+            if (vectors := vectors_of(store)) is not None and store.loaders:
+                added = await client.insert_vectors(store.id, vectors, timeout=_CALL_SECS)
+    except TimeoutError:
+        raise FlowiseTimeoutError(
+            f"The document store was not read within {_ALL_SECS:g} s.", hint="Refresh it again; this is safe to repeat."
+        ) from None
+    words = f"{store.name}: {len(store.loaders)} sources, {pieces(added)} in the vector store"
+    await ledger.add(Fact("store.refresh", instance_id=name, words=words))
+    return RefreshedStore(store=view_of(await client.get_document_store(store.id)), written=added)
