@@ -6,11 +6,14 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeVar
+from uuid import UUID
 
 from flowise_dev_agent.errors import ScopeMissingError
 
 T = TypeVar("T")
 Scope = Literal["read", "build", "approve", "admin"]
+#: What a route may need: a scope of a key, or a share link, which no key is.
+Right = Literal[Scope, "share"]
 #: Where a request came in; `service` for what the service does by itself.
 Door = Literal["rest", "page", "cli", "mcp", "webhook", "service"]
 
@@ -33,7 +36,8 @@ class Caller:
     """A person or program, under the name of its key. `key_id` is None for AGENT_API_KEY and without a key; of a person
     who has signed in it is PERSON and the provider's id.
 
-    `owner` is the team or person that it acts for: whose sessions it sees, and whose those are that it starts.
+    `owner` is the team or person that it acts for: whose sessions it sees, and whose those are that it starts. `share`
+    is the id of the link of somebody without a key.
     """
 
     name: str
@@ -41,16 +45,17 @@ class Caller:
     key_id: str | None = None
     door: Door = "service"
     owner: str = DEFAULT_OWNER
+    share: UUID | None = None
 
     @property
     def signed_in(self) -> bool:
         """Whether it is a person of the OpenID Connect provider."""
         return self.key_id is not None and self.key_id.startswith(PERSON)
 
-    def may(self, any_of: Iterable[Scope]) -> bool:
-        """True when it has one of the scopes, or none is needed."""
+    def may(self, any_of: Iterable[Right]) -> bool:
+        """True when it has one of the rights, or none is needed."""
         needed = frozenset(any_of)
-        return not needed or bool(self.scopes & needed)
+        return not needed or bool(self.scopes & needed) or ("share" in needed and self.share is not None)
 
 
 @dataclass(frozen=True)
@@ -132,10 +137,14 @@ def from_stored(row: Mapping[str, Any] | None) -> tuple[Caller, RequestIds]:
     return caller, RequestIds(row.get("request_id"), row.get("traceparent"))
 
 
-def require(*any_of: Scope) -> None:
+def require(*any_of: Right) -> None:
     """Raises ScopeMissingError unless the caller has one of the scopes."""
     caller = current_caller()
     if not caller.may(any_of):
+        if "share" in any_of:
+            raise ScopeMissingError(
+                "Only a share link opens this.", hint="Send it: `Authorization: Share <the link's last part>`."
+            )
         needed = " or ".join(f"'{scope}'" for scope in any_of)
         raise ScopeMissingError(
             f"The key '{caller.name}' may not do this: it needs the scope {needed}.",

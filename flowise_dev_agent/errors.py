@@ -286,6 +286,24 @@ class ConnectionNotStorableError(AgentError):
     code = "connection_not_storable"
 
 
+class ShareNotFoundError(AgentError):
+    """No link of this owner has this id."""
+
+    code = "share_not_found"
+
+
+class ShareEndedError(AgentError):
+    """A link that this service made, and that opens nothing any more."""
+
+    code = "share_ended"
+
+
+class ShareNotSignableError(AgentError):
+    """A service without a key to sign links with; nothing was made."""
+
+    code = "share_not_signable"
+
+
 class DeliveryNotFoundError(AgentError):
     """The session has no webhook delivery with this id."""
 

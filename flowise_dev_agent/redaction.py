@@ -9,16 +9,17 @@ All expressions have bounded repetitions or exclusive character classes, so that
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
 MASK: Final = "[secret]"
+CONTACT_MASK: Final = "[contact]"
 
 _KNOWN: Final = re.compile(
     r"\bsk-[A-Za-z0-9_-]{20,}"  # OpenAI, Anthropic, OpenRouter, LangFuse
-    r"|\bfda_[A-Za-z0-9_-]{43}"  # keys of this service
+    r"|\bfda_[A-Za-z0-9_-]{43}|\bfds_[A-Za-z0-9_-]{75}"  # keys and share links of this service
     r"|\bgsk_[A-Za-z0-9]{20,}|\bhf_[A-Za-z0-9]{20,}|\bxai-[A-Za-z0-9]{20,}|\bpcsk_[A-Za-z0-9_]{20,}"
     r"|\br8_[A-Za-z0-9]{30,}|\btvly-[A-Za-z0-9-]{20,}|\blsv2_[A-Za-z0-9_]{30,}|\bntn_[A-Za-z0-9]{40,}"
     r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{35}|\bya29\.[0-9A-Za-z_-]{20,}"  # AWS, Google
@@ -38,7 +39,23 @@ _KNOWN: Final = re.compile(
 )
 #: Every known form holds one of these: looking for them is many times faster than for the forms.
 _CLUES: Final = (
-    *("sk-", "gsk_", "hf_", "xai-", "pcsk_", "r8_", "tvly-", "lsv2_", "ntn_", "AKIA", "ASIA", "AIza", "ya29."),
+    *(
+        "sk-",
+        "fda_",
+        "fds_",
+        "gsk_",
+        "hf_",
+        "xai-",
+        "pcsk_",
+        "r8_",
+        "tvly-",
+        "lsv2_",
+        "ntn_",
+        "AKIA",
+        "ASIA",
+        "AIza",
+        "ya29.",
+    ),
     *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "npm_", "xox", "xapp-", "hooks.slack.com/"),
     *("/api/webhooks/", "k_live_", "k_test_", "whsec_", "SG.", ":AA", "eyJ", "Key=", "sig=", "Bearer", "Basic"),
     *("-----BEGIN ", "://"),
@@ -59,6 +76,10 @@ _ASSIGNED: Final = re.compile(
     r"\b((?:[a-z]{1,20}[-_]){0,3}(?:api[-_]?key|secret|token|password|passwd|authorization|access[-_]?key)"
     r"[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?(?:[a-z]{3,10}[ \t])?)((?=[^\s\"',;&<>{}]{0,40}[0-9])[^\s\"',;&<>{}]{8,200})",
     re.IGNORECASE,
+)
+#: An e-mail address, or a telephone number with the code of its country.
+_CONTACT: Final = re.compile(
+    r"(?<![\w.+-])[\w.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,6}|(?<!\w)\+[1-9][0-9 ()/.-]{6,18}[0-9]"
 )
 #: Addresses are full of ids that are no secrets.
 _WORD: Final = re.compile(r"\S{24,}")
@@ -109,11 +130,20 @@ def guarded(text: str) -> str:
 
 def guarded_json(value: Any) -> Any:
     """A copy of JSON in which every text is `guarded`; names are not looked at."""
+    return _in_texts(value, guarded)
+
+
+def without_contacts(value: Any) -> Any:
+    """A copy of JSON with e-mail addresses, and telephone numbers that begin with `+`, masked in every text."""
+    return _in_texts(value, lambda text: _CONTACT.sub(CONTACT_MASK, text) if "@" in text or "+" in text else text)
+
+
+def _in_texts(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
-        return guarded(value)
+        return change(value)
     if isinstance(value, Mapping):
-        return {key: guarded_json(item) for key, item in value.items()}
-    return [guarded_json(item) for item in value] if isinstance(value, list) else value
+        return {key: _in_texts(item, change) for key, item in value.items()}
+    return [_in_texts(item, change) for item in value] if isinstance(value, list) else value
 
 
 def named_items(value: Mapping[Any, Any]) -> Iterator[tuple[str, str, Any]]:

@@ -8,7 +8,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
-from flowise_dev_agent.caller import Door, Scope, require
+from flowise_dev_agent.caller import Door, Right, Scope, require
 
 READ: Final[tuple[Scope, ...]] = ("read",)
 BUILD: Final[tuple[Scope, ...]] = ("build",)
@@ -17,8 +17,11 @@ ADMIN: Final[tuple[Scope, ...]] = ("admin",)
 #: Whoever takes part. An answer that lets something be written needs `approve`, which the session service checks.
 TAKE_PART: Final[tuple[Scope, ...]] = ("build", "approve")
 
-#: One of the scopes opens the route; without any it is open to all. What is missing here is for `admin` alone.
-ROUTES: Final[Mapping[str, tuple[Scope, ...]]] = {
+#: Whoever holds a share link, and nobody else: what it shows follows from the link.
+SHARED: Final[tuple[Right, ...]] = ("share",)
+
+#: One of the rights opens the route; without any it is open to all. What is missing here is for `admin` alone.
+ROUTES: Final[Mapping[str, tuple[Right, ...]]] = {
     "POST /sessions": BUILD,
     "POST /sessions/stream": BUILD,
     # A message that starts a session needs `build`, an answer that decides `approve`.
@@ -86,6 +89,11 @@ ROUTES: Final[Mapping[str, tuple[Scope, ...]]] = {
     "GET /tests/{test_id}/traces/{sha256}": READ,
     "POST /flows/{chatflow_id}/chat": BUILD,
     "DELETE /flows/{chatflow_id}/chat/{chat_id}": BUILD,
+    "GET /shares": READ,
+    "POST /shares": BUILD,
+    "DELETE /shares/{share_id}": BUILD,
+    "GET /shared": SHARED,
+    "GET /shared/versions/{version}": SHARED,
     "GET /instances": READ,
     "GET /connections": READ,
     "PUT /connections/flowise": ADMIN,

@@ -38,6 +38,7 @@ from flowise_dev_agent.api.routes import (
     patterns,
     process_conversation,
     sessions,
+    shares,
     sign_in,
     versions,
 )
@@ -102,6 +103,8 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     app.include_router(flows.router)
     app.include_router(keys.router)
     app.include_router(keys.owners_router)
+    app.include_router(shares.router)
+    app.include_router(shares.shared_router)
     app.include_router(sign_in.router)
     app.include_router(audit.router)
     app.include_router(instances.router)

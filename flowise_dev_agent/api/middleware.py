@@ -46,6 +46,8 @@ PUBLIC_PATHS = frozenset(
     }
 )
 PUBLIC_PREFIX = "/assets/"
+#: What share links open.
+SHARED_PATH = "/shared"
 
 logger = logging.getLogger(__name__)
 
@@ -154,6 +156,7 @@ class SecurityHeadersMiddleware:
                 headers["Content-Security-Policy"] = _CSP
                 headers["X-Content-Type-Options"] = "nosniff"
                 headers["Referrer-Policy"] = "no-referrer"
+                headers["X-Robots-Tag"] = "noindex, nofollow"
                 headers.setdefault("Cache-Control", cache)
             await send(message)
 
@@ -187,7 +190,8 @@ class ApiKeyMiddleware:
     known to all behind it whose key it is.
 
     Without `api_key` everybody may do everything, and a key only says who it is. With `sign_in` the cookie of a person
-    and an access token of the provider open too.
+    and an access token of the provider open too. `Authorization: Share <token>` opens what is under SHARED_PATH, and
+    nothing else.
     """
 
     def __init__(self, app: ASGIApp, api_key: SecretStr | None, sign_in: "SignIn | None" = None) -> None:
@@ -234,6 +238,8 @@ class ApiKeyMiddleware:
     async def _holder(self, scope: Scope, headers: Headers) -> Caller | None:
         door = door_of(headers)
         scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "share":
+            return await self._by_link(scope, token.strip(), door)
         key = token.strip() if scheme.lower() == "bearer" else ""
         if self._key is not None and secrets.compare_digest(key.encode(), self._key):
             return Caller("AGENT_API_KEY", ALL_SCOPES, door=door)
@@ -243,6 +249,12 @@ class ApiKeyMiddleware:
         if self._sign_in is not None:
             return await self._person(self._sign_in, scope["method"], headers, key, door)
         return Caller("local", ALL_SCOPES, door=door) if self._key is None else None
+
+    async def _by_link(self, scope: Scope, token: str, door: Door) -> Caller | None:
+        if scope["path"] != SHARED_PATH and not scope["path"].startswith(f"{SHARED_PATH}/"):
+            return None
+        runtime: Runtime = scope["app"].state.engine
+        return await runtime.shares.caller(token, door)
 
     async def _person(self, sign_in: "SignIn", method: str, headers: Headers, key: str, door: Door) -> Caller | None:
         if key:

@@ -1,5 +1,6 @@
-"""`keys`, `audit`, `refresh` and `domains`, for whoever runs the service."""
+"""`keys`, `shares`, `audit`, `refresh` and `domains`, for whoever runs the service."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
@@ -78,6 +79,58 @@ def keys_revoke_command(key: KeyRef, as_json: AsJson = False, url: Url = None) -
     from flowise_dev_agent.cli import keys as keys_command
 
     with_client(url, lambda client: keys_command.revoke_key(client, key, as_json=as_json))
+
+
+shares_app = typer.Typer(
+    help="Links that show a session, or the history of a flow, to people without a key.", no_args_is_help=True
+)
+commands.add_typer(shares_app, name="shares")
+
+
+class _Subject(StrEnum):
+    SESSION = "session"
+    FLOW = "flow"
+
+
+@shares_app.command("list")
+def shares_list_command(
+    every: Annotated[bool, typer.Option("--all", help="Also revoked and ended ones.")] = False,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """List the links with their end and the last day on which they were opened."""
+    from flowise_dev_agent.cli import shares as shares_command
+
+    with_client(url, lambda client: shares_command.list_shares(client, every=every, as_json=as_json))
+
+
+@shares_app.command("create")
+def shares_create_command(
+    subject: Annotated[_Subject, typer.Argument(help="What it shows: session or flow.")],
+    subject_id: Annotated[UUID, typer.Argument(metavar="ID", help="Id of the session, or of the chatflow.")],
+    days: Annotated[int, typer.Option(min=1, max=90, help="Days until it ends.")] = 7,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Make a link: read-only, without names, keys and credentials. It is printed once, and kept nowhere."""
+    from flowise_dev_agent.cli import shares as shares_command
+
+    with_client(
+        url,
+        lambda client: shares_command.create_share(client, subject.value, subject_id, days=days, as_json=as_json),
+    )
+
+
+@shares_app.command("revoke")
+def shares_revoke_command(
+    share_id: Annotated[UUID, typer.Argument(metavar="ID", help="Id of the link.")],
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """End a link at once."""
+    from flowise_dev_agent.cli import shares as shares_command
+
+    with_client(url, lambda client: shares_command.revoke_share(client, share_id, as_json=as_json))
 
 
 audit_app = typer.Typer(help="Who answered what, and what was written.", no_args_is_help=True)

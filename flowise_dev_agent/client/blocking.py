@@ -128,6 +128,13 @@ class SyncAgentClient:
     all_deliveries = _Call(AgentClient.all_deliveries)
     replay = _Call(AgentClient.replay)
 
+    # --- share links --------------------------------------------------------------------------------------------------
+    shares = _Call(AgentClient.shares)
+    create_share = _Call(AgentClient.create_share)
+    revoke_share = _Call(AgentClient.revoke_share)
+    shared = _Call(AgentClient.shared)
+    shared_version = _Call(AgentClient.shared_version)
+
     # --- flows --------------------------------------------------------------------------------------------------------
     find_flows = _Call(AgentClient.find_flows)
     flow_summary = _Call(AgentClient.flow_summary)

@@ -6,10 +6,13 @@ from flowise_dev_agent.client.events import EventCalls
 from flowise_dev_agent.client.flows import FlowCalls
 from flowise_dev_agent.client.knowledge import KnowledgeCalls
 from flowise_dev_agent.client.sessions import SessionCalls
+from flowise_dev_agent.client.shares import ShareCalls
 from flowise_dev_agent.client.versions import VersionCalls
 
 
-class AgentClient(EventCalls, SessionCalls, FlowCalls, VersionCalls, KnowledgeCalls, ArtifactCalls, AdminCalls):
+class AgentClient(
+    EventCalls, SessionCalls, FlowCalls, VersionCalls, KnowledgeCalls, ArtifactCalls, ShareCalls, AdminCalls
+):
     """Use it as an async context manager; `SyncAgentClient` is the same without async.
 
     Every call raises `ServiceError` with the service's own words when it answers with a problem, and

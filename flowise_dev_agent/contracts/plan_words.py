@@ -144,3 +144,16 @@ def in_language(words: str, language: str, *values: str) -> str:
     """The words in a language (ISO 639-1), in English where they are not known in it, with values for `{}`."""
     known = WORDS.get(language, {}).get(words, words)
     return known.format(*values) if values else known
+
+
+def without_section(text: str, heading: str) -> str:
+    """The Markdown of a plan without a section, in whichever language it is written."""
+    headings = {f"## {in_language(heading, language)}" for language in ("en", *WORDS)}
+    kept: list[str] = []
+    leaves = False
+    for line in text.splitlines():
+        if line.startswith("#"):
+            leaves = line in headings
+        if not leaves:
+            kept.append(line)
+    return "\n".join(kept)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from flowise_dev_agent.persistence.saver import FencedSaver
     from flowise_dev_agent.persistence.schema import migrate
     from flowise_dev_agent.persistence.sessions import Sessions
+    from flowise_dev_agent.persistence.shares import ShareRow, Shares
     from flowise_dev_agent.persistence.sign_ins import SignIns
     from flowise_dev_agent.persistence.templates import InstanceTemplates
     from flowise_dev_agent.persistence.turns import Turns
@@ -79,6 +80,8 @@ _HOMES = {
     "SessionFilter": "read_model",
     "SessionRow": "read_model",
     "Sessions": "sessions",
+    "ShareRow": "shares",
+    "Shares": "shares",
     "SignIns": "sign_ins",
     "StoredEvent": "events",
     "StoredPattern": "pattern_rows",
@@ -130,6 +133,8 @@ __all__ = [
     "SessionFilter",
     "SessionRow",
     "Sessions",
+    "ShareRow",
+    "Shares",
     "SignIns",
     "StoredConnections",
     "StoredEvent",

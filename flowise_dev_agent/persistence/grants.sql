@@ -24,6 +24,7 @@ GRANT SELECT ON schema_migrations TO fda_system;
 GRANT SELECT, INSERT, UPDATE ON api_keys, owners, probe TO fda_system;
 GRANT SELECT, INSERT, DELETE ON sign_ins TO fda_system;
 GRANT SELECT, INSERT, UPDATE, DELETE ON connections TO fda_system;
+GRANT SELECT ON shares TO fda_system;
 -- Finding and claiming work; UPDATE of one column of a session is what locking its row takes.
 GRANT SELECT, UPDATE ON runs, webhook_deliveries, knowledge_refreshes, flow_tests, write_intents TO fda_system;
 GRANT SELECT, UPDATE (updated_at) ON sessions TO fda_system;

@@ -37,6 +37,7 @@ from flowise_dev_agent.runtime.admin.health import HealthReporter, ProcessHealth
 from flowise_dev_agent.runtime.admin.keys import KeyService
 from flowise_dev_agent.runtime.admin.knowledge import KnowledgeService, Refresher
 from flowise_dev_agent.runtime.admin.node_types import NodeTypes
+from flowise_dev_agent.runtime.admin.shares import ShareService, ShareSigner
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.attachments import AttachmentService
 from flowise_dev_agent.runtime.connections import Connections
@@ -92,6 +93,7 @@ class Runtime:
         attachments: AttachmentService,
         expected_costs: ExpectedCosts,
         artifacts: ArtifactService,
+        shares: ShareService,
         feed: Feed,
         health: HealthReporter,
     ) -> None:
@@ -116,6 +118,7 @@ class Runtime:
         self.attachments = attachments
         self.expected_costs = expected_costs
         self.artifacts = artifacts
+        self.shares = shares
         self._feed = feed
         self._health = health
 
@@ -158,6 +161,7 @@ class Runtime:
                     retention=settings.retention,
                     webhooks=WebhookConfig.from_settings(settings.server),
                     approvals=ApprovalRules.from_settings(settings.server),
+                    signer=ShareSigner.from_settings(settings),
                 )
             )
 
@@ -176,6 +180,7 @@ class Runtime:
         retention: RetentionSettings | None = None,
         webhooks: WebhookConfig | None = None,
         approvals: ApprovalRules | None = None,
+        signer: ShareSigner | None = None,
         timings: Timings | None = None,
     ) -> AsyncGenerator["Runtime"]:
         """A runtime around `agent` on a database that is not open yet; `direct_dsn` is for LISTEN and migrations."""
@@ -258,6 +263,8 @@ class Runtime:
                 link=agent.chatflow_link,
                 ledger=Ledger(database),
             )
+            conversations = Conversations(sessions, Turns(database))
+            previews = Previews(sessions=sessions, events=events, blobs=blobs, agent=agent)
             yield cls(
                 db=database,
                 connections=connections,
@@ -267,8 +274,8 @@ class Runtime:
                 flow_writer=flow_writer,
                 flows=flows,
                 flow_tests=FlowTestService(flow_tests, agent, proposals),
-                conversations=Conversations(sessions, Turns(database)),
-                previews=Previews(sessions=sessions, events=events, blobs=blobs, agent=agent),
+                conversations=conversations,
+                previews=previews,
                 summaries=Summaries(
                     sessions=sessions, events=events, ledger=Ledger(database), flows=flows, link=agent.chatflow_link
                 ),
@@ -278,6 +285,16 @@ class Runtime:
                 attachments=AttachmentService(Attachments(database)),
                 expected_costs=ExpectedCosts(database, agent),
                 artifacts=ArtifactService(NodeArtifacts(database), sessions),
+                shares=ShareService(
+                    database,
+                    signer or ShareSigner(),
+                    sessions=sessions,
+                    versions=kept,
+                    history=versions,
+                    flows=flows,
+                    conversations=conversations,
+                    previews=previews,
+                ),
                 feed=feed,
                 health=HealthReporter(database, agent.instances, feed, consumer, silent=timings.stalled),
             )

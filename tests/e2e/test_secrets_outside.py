@@ -242,6 +242,8 @@ async def _read(http: httpx2.AsyncClient, session_id: str, chatflow_id: str) -> 
     for path, operations in document.items():
         if "get" not in operations or (path.endswith(("/export", "/ops", "/stream")) and "patterns" not in path):
             continue
+        if path.startswith("/shared"):
+            continue  # opened by links alone: see `_shown_by_links`
         needed = {one["name"] for one in operations["get"].get("parameters", []) if one["in"] == "query"}
         response = await http.get(path.format(**values), params={key: query[key] for key in needed & query.keys()})
         assert response.status_code in {200, 404, 422}, (path, response.text)
@@ -255,7 +257,27 @@ async def _read(http: httpx2.AsyncClient, session_id: str, chatflow_id: str) -> 
                 if seq == view["last_event_seq"]:
                     break
     told["stream"] = "\n".join(lines)
+    told |= await _shown_by_links(http, session_id, chatflow_id)
     assert sum(len(text) for text in told.values()) > 20_000
+    return told
+
+
+async def _shown_by_links(http: httpx2.AsyncClient, session_id: str, chatflow_id: str) -> dict[str, str]:
+    """What links of the session and of the flow show to people without a key."""
+    told: dict[str, str] = {}
+    for subject, id_ in (("session", session_id), ("flow", chatflow_id)):
+        made = await http.post("/shares", json={"subject": subject, "id": id_})
+        assert made.status_code == 201, made.text
+        headers = {"Authorization": f"Share {made.json()['link'].rpartition('/')[2]}"}
+        shown = await http.get("/shared", headers=headers)
+        versions = (await ok(shown))["versions"]
+        told[f"link of a {subject}"] = shown.text
+        for one in versions:
+            drawn = await http.get(f"/shared/versions/{one['name']}", headers=headers)
+            told[f"link of a {subject} {one['name']}"] = drawn.text
+            assert drawn.status_code == 200, drawn.text
+            assert "chatOpenAI" in drawn.text
+        assert versions
     return told
 
 

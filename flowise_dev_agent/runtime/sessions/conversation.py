@@ -76,26 +76,30 @@ class Conversations:
         which = SessionFilter(chatflow_id=chatflow_id, instance_id=instance_id)
         rows = await self._sessions.page(which, limit=limit + 1, before=decode_cursor(cursor) if cursor else None)
         shown = rows[:limit]
-        ids = [row.id for row in shown]
-        turns, starts = await self._turns.of(ids), await self._turns.starts(ids)
         return Conversation(
-            sessions=[
-                ConversationSession(
-                    thread_id=row.id,
-                    session_name=row.name,
-                    status=public_status(row.status),
-                    outcome=row.outcome,  # pyright: ignore[reportArgumentType] - checked by the model
-                    operation_mode=row.operation_mode,
-                    created_at=row.created_at,
-                    updated_at=row.updated_at,
-                    answer=row.answer,
-                    interrupt=read(ListedInterrupt, row.interrupt) if row.interrupt else None,
-                    turns=_said(row, starts, [turn for turn in turns if turn.session_id == row.id]),
-                )
-                for row in reversed(shown)
-            ],
+            sessions=await self.of(shown[::-1]),
             next_cursor=encode_cursor(shown[-1]) if len(rows) > limit else None,
         )
+
+    async def of(self, rows: Sequence[SessionRow]) -> list[ConversationSession]:
+        """Sessions as parts of a conversation."""
+        ids = [row.id for row in rows]
+        turns, starts = await self._turns.of(ids), await self._turns.starts(ids)
+        return [
+            ConversationSession(
+                thread_id=row.id,
+                session_name=row.name,
+                status=public_status(row.status),
+                outcome=row.outcome,  # pyright: ignore[reportArgumentType] - checked by the model
+                operation_mode=row.operation_mode,
+                created_at=row.created_at,
+                updated_at=row.updated_at,
+                answer=row.answer,
+                interrupt=read(ListedInterrupt, row.interrupt) if row.interrupt else None,
+                turns=_said(row, starts, [turn for turn in turns if turn.session_id == row.id]),
+            )
+            for row in rows
+        ]
 
 
 def _said(row: SessionRow, starts: Mapping[UUID, tuple[str, str | None]], turns: Sequence[TurnRow]) -> list[Turn]:

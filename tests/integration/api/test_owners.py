@@ -32,6 +32,7 @@ from flowise_dev_agent.persistence import (
     WriteIntents,
 )
 from flowise_dev_agent.persistence.sessions import NewSession
+from flowise_dev_agent.runtime.admin.shares import ShareSigner
 from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
 from flowise_dev_agent.settings import ServerSettings, load_settings
 from tests.fixtures.database import superuser
@@ -262,7 +263,8 @@ async def doors(database_dsn: str) -> AsyncIterator[Doors]:
             "AGENT_API_KEY": SecretStr(SHARED_KEY),
         }
     )
-    async with running_engine(database_dsn, webhooks=WebhookConfig.from_settings(server)) as engine:
+    signer = ShareSigner((bytes(32),))
+    async with running_engine(database_dsn, webhooks=WebhookConfig.from_settings(server), signer=signer) as engine:
         app = create_app(load_settings(server=server), engine)
         async with app.router.lifespan_context(app):
             found = Doors(app)
@@ -303,12 +305,14 @@ async def ours_in(http: httpx2.AsyncClient, database: Database) -> dict[str, str
         sha256 = (await database.fetch_all("SELECT sha256 FROM flow_versions"))[0]["sha256"]
         (delivery,) = await database.fetch_all("SELECT id FROM webhook_deliveries LIMIT 1")
     assert (await http.put(f"/flows/{FLOW}/versions/v1/bookmark", json={"note": MARK})).status_code < 300
+    share = (await http.post("/shares", json={"subject": "session", "id": str(session_id)})).json()
     known = {
         "session_id": str(session_id),
         "interrupt_id": view["interrupt"]["id"],
         "attachment_id": unused["id"],
         "pattern_id": str(pattern_id),
         "delivery_id": str(delivery["id"]),
+        "share_id": share["id"],
         "chatflow_id": FLOW,
         "sha256": sha256,
         "label": "v1.0",
@@ -344,6 +348,7 @@ def bodies(ids: dict[str, str]) -> dict[str, Any]:
         "PATCH /sessions/{session_id}/name": {"session_name": "taken over"},
         "PUT /flows/{chatflow_id}/versions/{version}/bookmark": {"note": "taken over"},
         "POST /flows/validate": {"flow_data": flow},
+        "POST /shares": {"subject": "session", "id": ids["session_id"]},
         "POST /process-conversation": {"session_id": ids["session_id"], "message": "approve"},
     }
 
@@ -353,7 +358,7 @@ async def test_no_route_shows_or_changes_what_is_another_owners(doors: Doors, da
         ids = await ours_in(http, database)
         # What we see ourselves, so that the search below could find it; and so that caches have it.
         ours = f"/sessions/{ids['session_id']}"
-        for path in (ours, "/sessions", "/patterns", "/audit", "/deliveries"):
+        for path in (ours, "/sessions", "/patterns", "/audit", "/deliveries", "/shares"):
             shown = await http.get(path)
             assert shown.status_code == 200, path
             assert MARK in shown.text or ids["session_id"] in shown.text, path
@@ -382,7 +387,7 @@ async def test_no_route_shows_or_changes_what_is_another_owners(doors: Doors, da
                     asked += 1
                     assert '"internal_error"' not in response.text, (route, response.text)
                     assert MARK not in response.text, (route, chosen, response.text)
-                    if "{session_id}" in path:
+                    if "{session_id}" in path or route == "POST /shares":
                         assert response.status_code == 404, (route, response.text)
         # The same key for a request of another is a request of its own.
         body = {"requirement": "end:accepted"}

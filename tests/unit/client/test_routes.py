@@ -23,6 +23,7 @@ from flowise_dev_agent.contracts import (
     patterns,
     process_conversation,
     requests,
+    shares,
 )
 from flowise_dev_agent.patch import SetLabel
 from flowise_dev_agent.runtime.admin.credentials import NewCredential
@@ -45,6 +46,7 @@ BODIES: dict[str, Any] = {
         flow_tests.TestFlow(),
         chat.ChatQuestion(question="q"),
         keys.NewKey(name="ci", scopes=["read"]),
+        shares.NewShare(subject="flow", id=UUID(int=7)),
         patterns.PatternFile(patterns=[]),
         connections.ConnectFlowise(endpoint=HttpUrl("http://flowise")),
         connections.ConnectModel(engine="openai"),

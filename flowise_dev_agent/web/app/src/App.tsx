@@ -7,15 +7,42 @@ import { LanguageMenu } from "./ui/LanguageMenu";
 import { useNotices } from "./ui/notices";
 import { Person } from "./ui/Person";
 import { ThemeToggle } from "./ui/ThemeToggle";
-import { loaded, PLACES, type Place } from "./views";
+import { loaded, PLACES, type Place, placeOf } from "./views";
 
 const Palette = lazy(() => import("./ui/Palette").then((module) => ({ default: module.Palette })));
 
 /** Not a link to `#main`, because what follows the `#` is a path. */
 const focusContent = () => document.getElementById("main")?.focus();
 
-/** The frame around every view: name, navigation, theme, and the dialog for the key. */
 export function App() {
+  const [path] = useHashLocation();
+  const found = placeOf(path);
+  return found?.place.alone ? <Alone place={found.place} params={found.params} /> : <Frame />;
+}
+
+/** A view for people without a key: nothing else can be reached from it. */
+function Alone({ place, params }: { place: Place; params: Record<string, string> }) {
+  return (
+    <>
+      <button type="button" className="button skip" onClick={focusContent}>
+        {t("Skip to content")}
+      </button>
+      <header className="page-top">
+        <span className="brand">{t("Flowise Dev Agent")}</span>
+        <LanguageMenu />
+        <ThemeToggle />
+      </header>
+      <main id="main" tabIndex={-1}>
+        <Suspense fallback={<p className="quiet">{t("Loading…")}</p>}>
+          <Shown place={place} params={params} />
+        </Suspense>
+      </main>
+    </>
+  );
+}
+
+/** The frame around every view: name, navigation, theme, and the dialog for the key. */
+function Frame() {
   useNotices();
   return (
     <Router hook={useHashLocation}>

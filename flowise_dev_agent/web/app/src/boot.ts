@@ -14,7 +14,8 @@ const language = preferredLanguage();
 const found = placeOf(location.hash);
 Object.assign(document.documentElement, { lang: language });
 Object.assign(document.documentElement.dataset, { theme: preferredTheme(), place: found?.place.path ?? "" });
-for (const path of ["/keys/current", ...(found?.place.asks?.(found.params) ?? [])]) begin(path);
+if (!found?.place.alone)
+  for (const path of ["/keys/current", ...(found?.place.asks?.(found.params) ?? [])]) begin(path);
 
 const program = import("./main");
 void Promise.all([found && loaded(found.place), wordsOf(language)]).then(async () => (await program).draw(language));

@@ -11,6 +11,8 @@ export interface Place {
   load: () => Promise<View>;
   /** What it asks the service for at once, by the parts of its path. */
   asks?: (params: Record<string, string>) => string[];
+  /** For people without a key: without the frame, and nothing is asked with one. */
+  alone?: boolean;
   /** Its component, once it has been loaded. */
   view?: View;
 }
@@ -73,6 +75,11 @@ export const PLACES: Place[] = [
     path: "/settings",
     title: "Settings",
     load: () => import("./admin/SettingsView").then((module) => module.SettingsView),
+  },
+  {
+    path: "/shared/:token",
+    load: () => import("./share/SharedPage").then((module) => module.SharedPage),
+    alone: true,
   },
   { path: "/api", title: "API", load: () => import("./admin/ReferenceView").then((module) => module.ReferenceView) },
 ];

@@ -49,17 +49,32 @@ export async function send(request: Request): Promise<Response> {
     // A request can be sent once only, and this one may have to be repeated.
     const attempt = request.clone();
     if (key) attempt.headers.set("Authorization", `Bearer ${key}`);
-    let response: Response;
-    try {
-      response = (await taken(request)) ?? (await fetch(attempt));
-    } catch (error) {
-      if (request.signal.aborted) throw error;
-      throw new Unreachable();
-    }
+    const response = (await taken(request)) ?? (await fetched(attempt));
     if (response.ok) return response;
     if (response.status !== 401) throw await problemOf(response);
     // Another call may have received a new key meanwhile; then only repeat.
     if (keptKey() === key) await askForKey(key !== null, await signInPath(response));
+  }
+}
+
+/** The routes for somebody who has a share link and no key: the link's last part opens them. */
+export const sharedApi = (token: string) =>
+  createClient<paths>({
+    baseUrl: location.origin,
+    fetch: async (request: Request) => {
+      request.headers.set("Authorization", `Share ${token}`);
+      const response = await fetched(request);
+      if (response.ok) return response;
+      throw await problemOf(response);
+    },
+  });
+
+async function fetched(request: Request): Promise<Response> {
+  try {
+    return await fetch(request);
+  } catch (error) {
+    if (request.signal.aborted) throw error;
+    throw new Unreachable();
   }
 }
 

@@ -1868,6 +1868,91 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/shared": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Shared
+         * @description What a share link shows. It is sent as `Authorization: Share <the link's last part>`; no key opens this.
+         */
+        get: operations["get_shared"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/shared/versions/{version}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Shared Version
+         * @description A version of the flow that a share link shows, to be drawn.
+         */
+        get: operations["get_shared_version"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/shares": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Shares
+         * @description The newest 500 links with their end and the last day on which they were opened.
+         */
+        get: operations["list_shares"];
+        put?: never;
+        /**
+         * Create Share
+         * @description Make a link that shows a session, or the history of a flow, to people without a key: read-only, until its end or
+         *     until it is revoked. The link is in this answer and in no later one.
+         */
+        post: operations["create_share"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/shares/{share_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke Share
+         * @description End a link at once. It stays in the list.
+         */
+        delete: operations["revoke_share"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/tests/{test_id}": {
         parameters: {
             query?: never;
@@ -5687,6 +5772,58 @@ export interface components {
             scopes: ("read" | "build" | "approve" | "admin")[];
         };
         /**
+         * MadeShare
+         * @description A new link.
+         */
+        MadeShare: {
+            /**
+             * Active
+             * @description It opens now.
+             */
+            active: boolean;
+            /**
+             * Ends At
+             * Format: date-time
+             */
+            ends_at: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Link
+             * @description The link itself, shown only here. Without PUBLIC_BASE_URL it begins with `/`: put the address before it at which people reach the service.
+             */
+            link: string;
+            /**
+             * Made At
+             * Format: date-time
+             */
+            made_at: string;
+            /** Made By */
+            made_by: string;
+            /**
+             * Opened On
+             * @description The last day on which somebody opened it.
+             */
+            opened_on: string | null;
+            /** Revoked At */
+            revoked_at: string | null;
+            /**
+             * Subject
+             * @enum {string}
+             */
+            subject: "session" | "flow";
+            /** Subject Id */
+            subject_id: string;
+            /**
+             * Title
+             * @description Of the session or flow when the link was made.
+             */
+            title: string;
+        };
+        /**
          * MappedCredential
          * @description A credential and the one of the other instance that replaces it.
          */
@@ -6007,6 +6144,29 @@ export interface components {
              * @description `read`: see everything but the keys. `build`: also start sessions, test, ask for changes. `approve`: also decide what is written to Flowise. `admin`: everything, keys included.
              */
             scopes: ("read" | "build" | "approve" | "admin")[];
+        };
+        /**
+         * NewShare
+         * @description The body of `POST /shares`.
+         */
+        NewShare: {
+            /**
+             * Days
+             * @description How long the link opens.
+             * @default 7
+             */
+            days: number;
+            /**
+             * Id
+             * Format: uuid
+             * @description Of the session (`thread_id`), or of the chatflow.
+             */
+            id: string;
+            /**
+             * Subject
+             * @enum {string}
+             */
+            subject: "session" | "flow";
         };
         /**
          * NodeArtifactData
@@ -8571,6 +8731,123 @@ export interface components {
             y: number;
         };
         /**
+         * ShareList
+         * @description Links, newest first, those that have ended included.
+         */
+        ShareList: {
+            /** Shares */
+            shares: components["schemas"]["ShareView"][];
+        };
+        /**
+         * ShareView
+         * @description A link, without the link itself.
+         */
+        ShareView: {
+            /**
+             * Active
+             * @description It opens now.
+             */
+            active: boolean;
+            /**
+             * Ends At
+             * Format: date-time
+             */
+            ends_at: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Made At
+             * Format: date-time
+             */
+            made_at: string;
+            /** Made By */
+            made_by: string;
+            /**
+             * Opened On
+             * @description The last day on which somebody opened it.
+             */
+            opened_on: string | null;
+            /** Revoked At */
+            revoked_at: string | null;
+            /**
+             * Subject
+             * @enum {string}
+             */
+            subject: "session" | "flow";
+            /** Subject Id */
+            subject_id: string;
+            /**
+             * Title
+             * @description Of the session or flow when the link was made.
+             */
+            title: string;
+        };
+        /**
+         * SharedVersion
+         * @description A version of the flow that a link shows.
+         */
+        SharedVersion: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Current */
+            current: boolean;
+            /**
+             * Name
+             * @description `v1`, `v2`, ... over all sessions of the flow.
+             */
+            name: string;
+            /**
+             * Restores
+             * @description The earlier version with the same text.
+             */
+            restores: string | null;
+            /** Title */
+            title: string;
+        };
+        /**
+         * SharedView
+         * @description What a link shows: what was said without names, the plan, the picture, the versions. Secrets, e-mail addresses
+         *     and telephone numbers are masked.
+         */
+        SharedView: {
+            /**
+             * Ends At
+             * Format: date-time
+             */
+            ends_at: string;
+            /**
+             * Plan
+             * @description Markdown; of a session.
+             * @default
+             */
+            plan: string;
+            /** @description The picture; of a session. */
+            preview: components["schemas"]["Preview"] | null;
+            /**
+             * Sessions
+             * @description Newest last; of a flow the newest 50.
+             */
+            sessions: components["schemas"]["ConversationSession"][];
+            /**
+             * Subject
+             * @enum {string}
+             */
+            subject: "session" | "flow";
+            /** Title */
+            title: string;
+            /**
+             * Versions
+             * @description Newest first, 100 at most.
+             */
+            versions: components["schemas"]["SharedVersion"][];
+        };
+        /**
          * ShownValue
          * @description A field that the plan sets. `old` is what the flow holds now, null for nothing; `new` is the whole new value.
          */
@@ -10215,6 +10492,15 @@ export interface components {
         };
         /** @description Conflict */
         Problem409: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Gone */
+        Problem410: {
             headers: {
                 [name: string]: unknown;
             };
@@ -14381,6 +14667,186 @@ export interface operations {
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_shared: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharedView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Gone */
+            410: components["responses"]["Problem410"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_shared_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Such as `v4`. */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CanvasView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Gone */
+            410: components["responses"]["Problem410"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_shares: {
+        parameters: {
+            query?: {
+                /** @description Only links of this session. */
+                session?: string | null;
+                /** @description Only links of this chatflow. */
+                flow?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShareList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    create_share: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewShare"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MadeShare"];
+                };
+            };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409"];
+            /** @description Request Entity Too Large */
+            413: components["responses"]["Problem413"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    revoke_share: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The link's id. */
+                share_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */

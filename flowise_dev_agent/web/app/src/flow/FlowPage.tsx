@@ -7,6 +7,7 @@ import { t } from "../i18n";
 import { Bench, isNarrow, type View } from "../session/Bench";
 import { NextSteps } from "../session/NextSteps";
 import { Earlier } from "../session/Turns";
+import { ShareButton } from "../share/ShareButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { FlowCanvas } from "./FlowCanvas";
 import { inWords } from "./layout";
@@ -68,6 +69,7 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
               <Link href={`/history/${id}`} className="button plain">
                 {t("History")}
               </Link>
+              <ShareButton subject="flow" id={id} />
               <button type="button" className="button wide" onClick={() => setView("try")}>
                 {t("Try it")}
               </button>

@@ -6,6 +6,7 @@ import { api, dataOf } from "../api/client";
 import { caller, comparison, flowVersions } from "../api/queries";
 import type { NumberedVersion } from "../api/types";
 import { t } from "../i18n";
+import { ShareButton } from "../share/ShareButton";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, moment } from "../ui/format";
@@ -37,7 +38,10 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
           </Link>
           <h1>{t("History of the flow")}</h1>
         </div>
-        <CopyLink />
+        <div className="row">
+          <CopyLink />
+          <ShareButton subject="flow" id={id} />
+        </div>
       </div>
       <ErrorNote error={pages.error} />
       {pages.isPending && <p className="quiet">{t("Loading the versions…")}</p>}

@@ -13,15 +13,17 @@ interface Props {
   by?: Turn["by"];
   /** The questions of a clarification with their answers. */
   answered?: Turn["answered"];
+  /** What the person is called where nobody is named. */
+  speaker?: string;
 }
 
 /** What a person said, in their own words. */
-export function Said({ at, words, by, answered = [] }: Props) {
+export function Said({ at, words, by, answered = [], speaker }: Props) {
   const other = useOther(by);
   return (
     <article className="turn mine">
       <header>
-        <strong>{other || t("You")}</strong>
+        <strong>{speaker ?? (other || t("You"))}</strong>
         <small>
           <time dateTime={at}>{moment(at)}</time>
         </small>

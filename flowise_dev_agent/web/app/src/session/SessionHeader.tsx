@@ -5,6 +5,7 @@ import { cancelSession, deleteSession, retrySession } from "../api/sessions";
 import type { SessionView } from "../api/types";
 import { t } from "../i18n";
 import { NameForm } from "../sessions/NameForm";
+import { ShareButton } from "../share/ShareButton";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { StatusBadge } from "../ui/StatusBadge";
@@ -62,6 +63,7 @@ export function SessionHeader({ session, onTry }: Props) {
             {t("History")}
           </Link>
         )}
+        <ShareButton subject="session" id={id} className="wide" />
         {onTry && (
           <button type="button" className="button wide" onClick={onTry}>
             {t("Try it")}

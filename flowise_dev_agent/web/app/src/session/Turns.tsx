@@ -1,5 +1,6 @@
 /** What was said: the person's own words and the questions of the session, in order. */
 import { useInfiniteQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { flowConversation } from "../api/queries";
 import type { ConversationSession, Turn } from "../api/types";
@@ -12,13 +13,13 @@ import { questionTitle } from "./questionTitles";
 import { Said } from "./Said";
 
 /** The turns, without the question that is still open, which has a card of its own. */
-export function Turns({ turns, open }: { turns: Turn[]; open: string | null }) {
+export function Turns({ turns, open, speaker }: { turns: Turn[]; open: string | null; speaker?: string }) {
   return turns
     .filter((turn) => turn.who === "person" || turn.interrupt?.id !== open)
     .map((turn, index) =>
       turn.who === "person" ? (
         // biome-ignore lint/suspicious/noArrayIndexKey: turns are only appended
-        <Said key={index} at={turn.at} by={turn.by} words={wordsOf(turn)} answered={turn.answered} />
+        <Said key={index} at={turn.at} by={turn.by} words={wordsOf(turn)} answered={turn.answered} speaker={speaker} />
       ) : (
         // biome-ignore lint/suspicious/noArrayIndexKey: turns are only appended
         <p key={index} className="turn theirs">
@@ -63,13 +64,25 @@ export function Earlier({ chatflowId, instance, without }: Props) {
       )}
       <ErrorNote error={pages.error} />
       {sessions.map((one) => (
-        <EarlierSession key={one.thread_id} session={one} />
+        <ConversationCard key={one.thread_id} session={one}>
+          <Link href={`/s/${one.thread_id}`} className="button">
+            {one.interrupt ? t("Answer the open question") : t("Open this conversation")}
+          </Link>
+        </ConversationCard>
       ))}
     </>
   );
 }
 
-function EarlierSession({ session }: { session: ConversationSession }) {
+interface CardProps {
+  session: ConversationSession;
+  speaker?: string;
+  /** The way on from it. */
+  children?: ReactNode;
+}
+
+/** A session, folded to its wish. */
+export function ConversationCard({ session, speaker, children }: CardProps) {
   const wish = session.turns.find((turn) => turn.kind === "requirement")?.words ?? session.session_name ?? "";
   return (
     <details className="turn-card">
@@ -79,11 +92,9 @@ function EarlierSession({ session }: { session: ConversationSession }) {
         <small>{ago(session.updated_at)}</small>
       </summary>
       <div className="earlier">
-        <Turns turns={session.turns} open={null} />
+        <Turns turns={session.turns} open={null} speaker={speaker} />
         {session.answer && <Markdown text={session.answer} />}
-        <Link href={`/s/${session.thread_id}`} className="button">
-          {session.interrupt ? t("Answer the open question") : t("Open this conversation")}
-        </Link>
+        {children}
       </div>
     </details>
   );

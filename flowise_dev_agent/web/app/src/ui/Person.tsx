@@ -26,6 +26,6 @@ export function Person() {
 
 /** The name of somebody else than who uses this page; "" for themselves and where nobody is known. */
 export function useOther(name: string | null | undefined): string {
-  const { data: person } = useQuery(caller());
+  const { data: person } = useQuery({ ...caller(), enabled: Boolean(name) });
   return !name || !person || name === person.name ? "" : name;
 }

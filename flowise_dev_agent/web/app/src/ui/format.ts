@@ -24,6 +24,10 @@ export const moment = (iso: string): string =>
     timeStyle: "short",
   });
 
+/** The date alone. */
+export const day = (iso: string): string =>
+  new Date(iso).toLocaleDateString(language() === "en" ? undefined : language(), { dateStyle: "medium" });
+
 /** "820 ms", "4.2 s", "3 min 5 s". */
 export function duration(milliseconds: number): string {
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;

@@ -1,0 +1,271 @@
+"""Share links: made, listed, revoked, and what they show to people without a key.
+
+A link has an id and an end, signed with a key that is derived from SECRETS_KEY: what was not made here costs no query,
+and a link opens as long as the key that signed it is one of SECRETS_KEY.
+"""
+
+import base64
+import hmac
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Self, TypeVar
+from uuid import UUID, uuid4
+
+from pydantic import TypeAdapter
+
+from flowise_dev_agent.caller import Caller, Door, current_caller
+from flowise_dev_agent.contracts.interrupts import PlanApprovalInterrupt
+from flowise_dev_agent.contracts.plan_words import without_section
+from flowise_dev_agent.contracts.preview import Preview
+from flowise_dev_agent.contracts.shares import MadeShare, NewShare, SharedVersion, SharedView, ShareList, ShareView
+from flowise_dev_agent.contracts.turns import ConversationSession, Turn
+from flowise_dev_agent.errors import (
+    DesignNotFoundError,
+    FlowiseError,
+    InvalidInputError,
+    ShareEndedError,
+    ShareNotSignableError,
+)
+from flowise_dev_agent.patch import CanvasView
+from flowise_dev_agent.persistence import Database, SessionFilter, SessionRow, Sessions, ShareRow, Shares, Versions
+from flowise_dev_agent.redaction import masked, without_contacts
+from flowise_dev_agent.runtime.flows.preview import Previews
+from flowise_dev_agent.runtime.flows.service import FlowService
+from flowise_dev_agent.runtime.flows.version_history import FlowVersions
+from flowise_dev_agent.runtime.sessions.conversation import Conversations
+from flowise_dev_agent.runtime.sessions.views import open_interrupt
+from flowise_dev_agent.settings import Settings
+
+T = TypeVar("T")
+_PREFIX: Final = "fds_"
+#: Id, end and signature: 16, 8 and 32 bytes.
+_FORM: Final = re.compile(r"fds_[A-Za-z0-9_-]{75}")
+_SIGNED_BYTES: Final = 24
+_PURPOSE: Final = b"flowise-dev-agent share links"
+_MOST_LISTED: Final = 500
+_MOST_SESSIONS: Final = 50
+_MOST_VERSIONS: Final = 100
+
+
+@dataclass(frozen=True)
+class ShareSigner:
+    """Signs and reads links. `keys` are those of SECRETS_KEY: the first one signs. `base_url` has no trailing slash."""
+
+    keys: Sequence[bytes] = field(default=(), repr=False)
+    base_url: str = ""
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Self:
+        """That of a service."""
+        return cls(settings.database.secrets_keys, str(settings.server.public_base_url or "").rstrip("/"))
+
+    def link(self, share_id: UUID, ends_at: datetime) -> str:
+        """The address of a shared view. Raises ShareNotSignableError without a key."""
+        if not self.keys:
+            raise ShareNotSignableError(
+                "The service cannot sign links: SECRETS_KEY is not set.",
+                hint="Set SECRETS_KEY to what `openssl rand -base64 32` prints, and start the service again.",
+            )
+        said = share_id.bytes + int(ends_at.timestamp()).to_bytes(8)
+        token = base64.urlsafe_b64encode(said + _signature(self.keys[0], said)).decode().rstrip("=")
+        # Behind the `#`: a browser sends it to nobody, so that it is in no log of a server on the way.
+        return f"{self.base_url}/#/shared/{_PREFIX}{token}"
+
+    def read(self, token: str) -> tuple[UUID, datetime] | None:
+        """Id and end of a link that was signed with one of the keys; None for any other text."""
+        if not _FORM.fullmatch(token):
+            return None
+        found = base64.urlsafe_b64decode(token.removeprefix(_PREFIX) + "=")
+        said, signature = found[:_SIGNED_BYTES], found[_SIGNED_BYTES:]
+        if not any(hmac.compare_digest(_signature(key, said), signature) for key in self.keys):
+            return None
+        try:
+            return UUID(bytes=said[:16]), datetime.fromtimestamp(int.from_bytes(said[16:]), UTC)
+        except (ValueError, OverflowError, OSError):
+            return None
+
+
+def _signature(key: bytes, said: bytes) -> bytes:
+    return hmac.digest(hmac.digest(key, _PURPOSE, "sha256"), said, "sha256")
+
+
+class ShareService:
+    """The links of an owner, and what they show. Raises what `Shares`, `Sessions` and `FlowService` raise."""
+
+    def __init__(
+        self,
+        database: Database,
+        signer: ShareSigner,
+        *,
+        sessions: Sessions,
+        versions: Versions,
+        history: FlowVersions,
+        flows: FlowService,
+        conversations: Conversations,
+        previews: Previews,
+    ) -> None:
+        self._rows = Shares(database)
+        self._signer = signer
+        self._sessions = sessions
+        self._versions = versions
+        self._history = history
+        self._flows = flows
+        self._conversations = conversations
+        self._previews = previews
+
+    # --- for whoever has a key ---------------------------------------------------------------------------------------
+
+    async def make(self, wanted: NewShare) -> MadeShare:
+        """A new link. Raises SessionNotFoundError, InvalidInputError for a flow without history here, and
+        ShareNotSignableError."""
+        share_id, ends_at = uuid4(), (datetime.now(UTC) + timedelta(days=wanted.days)).replace(microsecond=0)
+        link = self._signer.link(share_id, ends_at)
+        of_session = wanted.subject == "session"
+        row = await self._rows.add(
+            share_id,
+            session_id=wanted.id if of_session else None,
+            chatflow_id=None if of_session else str(wanted.id),
+            title=await self._title(wanted),
+            ends_at=ends_at,
+        )
+        return MadeShare(**_view(row).model_dump(), link=link)
+
+    async def all(self, *, session_id: UUID | None, chatflow_id: UUID | None) -> ShareList:
+        """The newest links: of a session, of a flow, or all."""
+        flow = None if chatflow_id is None else str(chatflow_id)
+        rows = await self._rows.page(session_id=session_id, chatflow_id=flow, limit=_MOST_LISTED)
+        return ShareList(shares=[_view(row) for row in rows])
+
+    async def revoke(self, share_id: UUID) -> None:
+        """End a link at once."""
+        await self._rows.revoke(share_id)
+
+    async def _title(self, wanted: NewShare) -> str:
+        if wanted.subject == "session":
+            row = await self._sessions.get(wanted.id)
+            return row.name or masked(row.requirement)[:200]
+        if kept := await self._versions.of_chatflow(str(wanted.id), limit=1):
+            return masked(kept[0].name)
+        rows = await self._sessions.page(SessionFilter(chatflow_id=str(wanted.id)), limit=1)
+        if not rows:
+            raise InvalidInputError("This flow has no history here.", hint="Share it after the first session on it.")
+        return rows[0].name or masked(rows[0].requirement)[:200]
+
+    # --- for whoever has the link ------------------------------------------------------------------------------------
+
+    async def caller(self, token: str, door: Door) -> Caller | None:
+        """Whom a link opens for; None for a text that is not one. Raises ShareEndedError."""
+        said = self._signer.read(token)
+        if said is None:
+            return None
+        share_id, ends_at = said
+        row = await self._rows.of_anybody(share_id) if ends_at > datetime.now(UTC) else None
+        if row is None or not row.active:
+            raise ShareEndedError(
+                "This link has ended or was revoked.", hint="Ask whoever sent it to you for another one."
+            )
+        return Caller("share link", frozenset(), f"share:{share_id}", door, row.owner, share=share_id)
+
+    async def shown(self) -> SharedView:
+        """What the caller's link shows, and a note that it was opened."""
+        row = await self._shared()
+        await self._rows.note_opened(row.id)
+        session = None if row.session_id is None else await self._sessions.get(row.session_id)
+        chatflow_id = session.chatflow_id if session else row.chatflow_id
+        numbered = await self._history.numbered(chatflow_id, limit=_MOST_VERSIONS) if chatflow_id else None
+        kept = numbered.versions if numbered else []
+        if session is None:
+            said = await self._conversations.of_flow(row.chatflow_id or "", None, limit=_MOST_SESSIONS)
+            sessions = said.sessions
+        else:
+            # Its open question is shown by nothing here, and a conversation takes one without its data.
+            sessions = await self._conversations.of([replace(session, interrupt=None)])
+            kept = [one for one in kept if one.session_id == session.id]
+        return _public(
+            SharedView(
+                subject="flow" if session is None else "session",
+                title=row.title,
+                ends_at=row.ends_at,
+                sessions=[_nameless(one) for one in sessions],
+                plan=_plan(session) if session else "",
+                preview=await self._preview(session) if session else None,
+                versions=[
+                    SharedVersion(
+                        name=one.name,
+                        title=one.title,
+                        restores=one.restores,
+                        created_at=one.created_at,
+                        current=one.current,
+                    )
+                    for one in kept
+                ],
+            ),
+            SharedView,
+        )
+
+    async def version(self, number: int) -> CanvasView:
+        """A version of what the caller's link shows. Raises InvalidInputError for one that it does not."""
+        row = await self._shared()
+        if row.session_id is not None:
+            kept = await self._versions.of_session(row.session_id)
+            found = next((one for one in kept if one.version == number), None)
+        else:
+            found = await self._versions.with_number(row.chatflow_id or "", number)
+        if found is None:
+            raise InvalidInputError(f"There is no version v{number} here.", hint="The view lists those that there are.")
+        return _public(await self._flows.version(found.session_id, found.label), CanvasView)
+
+    async def _shared(self) -> ShareRow:
+        share_id = current_caller().share
+        assert share_id is not None  # noqa: S101 - the route needs a link
+        return await self._rows.get(share_id)
+
+    async def _preview(self, row: SessionRow) -> Preview | None:
+        try:
+            return await self._previews.of(row.id)
+        except (DesignNotFoundError, InvalidInputError, FlowiseError):
+            return None  # there is no plan yet, its flow is not kept any more, or Flowise is away
+
+
+def _view(row: ShareRow) -> ShareView:
+    return ShareView(
+        id=row.id,
+        subject="flow" if row.session_id is None else "session",
+        subject_id=str(row.session_id or row.chatflow_id),
+        title=row.title,
+        made_by=row.made_by,
+        made_at=row.made_at,
+        ends_at=row.ends_at,
+        revoked_at=row.revoked_at,
+        opened_on=row.opened_on,
+        active=row.active,
+    )
+
+
+def _nameless(session: ConversationSession) -> ConversationSession:
+    """Without the names of people, and without what an open question offers: other flows, for instance."""
+    return session.model_copy(update={"interrupt": None, "turns": [_nameless_turn(turn) for turn in session.turns]})
+
+
+def _nameless_turn(turn: Turn) -> Turn:
+    asks_for_flow = turn.kind == "question" and turn.interrupt is not None and turn.interrupt.type == "select_target"
+    return turn.model_copy(update={"by": None, **({"words": ""} if asks_for_flow else {})})
+
+
+def _plan(row: SessionRow) -> str:
+    """The plan that waits for approval, else the approved one; without the fields that hold personal data."""
+    interrupt = open_interrupt(row)
+    if isinstance(interrupt, PlanApprovalInterrupt):
+        text = interrupt.data.plan
+    else:
+        text = str((row.plan or {}).get("text") or "")
+    return without_section(text, "Personal data")
+
+
+def _public(value: T, shape: type[T]) -> T:
+    """The same with e-mail addresses and telephone numbers masked, wherever they are."""
+    adapter: TypeAdapter[T] = TypeAdapter(shape)
+    shown: Any = without_contacts(adapter.dump_python(value, mode="json"))
+    return adapter.validate_python(shown)

@@ -1,0 +1,40 @@
+import { useQuery } from "@tanstack/react-query";
+import { lazy, Suspense, useRef, useState } from "react";
+import { caller } from "../api/queries";
+import type { NewShare } from "../api/types";
+import { t } from "../i18n";
+
+const ShareDialog = lazy(() => import("./ShareDialog").then((module) => ({ default: module.ShareDialog })));
+
+interface Props {
+  subject: NewShare["subject"];
+  id: string;
+  className?: string;
+}
+
+/** Opens the links that show this session, or the history of this flow; for those who may make them. */
+export function ShareButton({ subject, id, className = "" }: Props) {
+  const opener = useRef<HTMLButtonElement>(null);
+  const [open, setOpen] = useState(false);
+  const { data: person } = useQuery(caller());
+  if (!person?.scopes.includes("build")) return null;
+  return (
+    <>
+      <button ref={opener} type="button" className={`button plain ${className}`} onClick={() => setOpen(true)}>
+        {t("Share")}
+      </button>
+      {open && (
+        <Suspense>
+          <ShareDialog
+            subject={subject}
+            id={id}
+            onClosed={() => {
+              setOpen(false);
+              opener.current?.focus();
+            }}
+          />
+        </Suspense>
+      )}
+    </>
+  );
+}
