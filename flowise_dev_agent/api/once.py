@@ -4,34 +4,45 @@ one's answer, and nothing is done again.
 Requests that start or continue a session keep the key with the session (`persistence.sessions`).
 """
 
+import asyncio
 import hashlib
 import json
+import logging
 import re
+import secrets
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
+from uuid import UUID
 
 from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
 
 from flowise_dev_agent.api.access import authorize
 from flowise_dev_agent.api.deps import IDEMPOTENCY_KEY_PATTERN, IdempotencyKey, engine
-from flowise_dev_agent.errors import AnswerNotKeptError, RequestInProgressError
-from flowise_dev_agent.persistence import DoneRequest
+from flowise_dev_agent.errors import AnswerNotKeptError, DatabaseUnavailableError, RequestInProgressError
+from flowise_dev_agent.persistence import DoneRequest, DoneRequests
 from flowise_dev_agent.runtime.sessions.service import key_reused
 
+logger = logging.getLogger(__name__)
 _Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 #: In the answer to a repeated request.
 REPLAYED_HEADER: Final = "idempotent-replayed"
+#: How long the answer to a request that was carried out waits for a database that does not keep it.
+_KEEP_SECS: Final = 10.0
+_PAUSE_SECS: Final = 0.25
 _BOUNDARY: Final = re.compile(rb'boundary="?([^";,\s]+)')
 
 
 class _Once:
-    """Declares the header. `secret`: the answer shows a secret, which is not kept."""
+    """Declares the header. `secret`: the answer shows a secret, which is not kept. `sealed`: the request has one, which
+    nobody can find by trying values on what is kept of it."""
 
-    def __init__(self, *, secret: bool = False) -> None:
+    def __init__(self, *, secret: bool = False, sealed: bool = False) -> None:
         self.secret = secret
+        self.sealed = sealed
 
     async def __call__(self, idempotency_key: IdempotencyKey = None) -> None: ...
 
@@ -39,6 +50,7 @@ class _Once:
 #: For `dependencies` of a route of a router whose `route_class` is OnceRoute.
 ONCE: Final = Depends(_Once())
 ONCE_WITH_SECRET: Final = Depends(_Once(secret=True))
+ONCE_OF_SECRETS: Final = Depends(_Once(sealed=True))
 
 
 class OnceRoute(APIRoute):
@@ -65,29 +77,43 @@ class OnceRoute(APIRoute):
             if not re.fullmatch(IDEMPOTENCY_KEY_PATTERN, key):
                 return await handler(request)
             await authorize(request)
-            return await _once(request, key, handler, secret=once.secret)
+            return await _once(request, key, handler, once)
 
         return handle
 
 
-async def _once(request: Request, key: str, handler: _Handler, *, secret: bool) -> Response:
+async def _once(request: Request, key: str, handler: _Handler, once: _Once) -> Response:
     requests = engine(request).done_requests
-    fingerprint = await _fingerprint(request)
-    claim = await requests.claim(key, fingerprint)
+    fingerprint = partial(_sealed if once.sealed else _hashed, await _content(request))
+    claim = await requests.claim(key, await fingerprint())
     if isinstance(claim, DoneRequest):
-        return _replayed(claim, fingerprint)
+        return _replayed(claim, same=claim.fingerprint == await fingerprint(claim.fingerprint))
     try:
         response = await handler(request)
     except Exception:
-        await requests.release(claim)
+        # What went wrong is said, also when the database does not answer: the claim is free again after a while.
+        with suppress(DatabaseUnavailableError):
+            await requests.release(key, claim)
         raise
-    body = None if secret else bytes(response.body)
-    await requests.finish(claim, status=response.status_code, body=body, location=response.headers.get("location"))
+    await _keep(requests, key, claim, response, None if once.secret else bytes(response.body))
     return response
 
 
-def _replayed(earlier: DoneRequest, fingerprint: str) -> Response:
-    if earlier.fingerprint != fingerprint:
+async def _keep(requests: DoneRequests, key: str, claim: UUID, response: Response, body: bytes | None) -> None:
+    """Keep an answer. Without a database it is given all the same: the request was carried out."""
+    location = response.headers.get("location")
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_KEEP_SECS):
+            while True:
+                with suppress(DatabaseUnavailableError):
+                    return await requests.finish(key, claim, status=response.status_code, body=body, location=location)
+                await asyncio.sleep(_PAUSE_SECS)
+    logger.error("The answer to a request with an Idempotency-Key is not kept: the database does not answer.")
+    return None
+
+
+def _replayed(earlier: DoneRequest, *, same: bool) -> Response:
+    if not same:
         raise key_reused()
     if earlier.status is None:
         raise RequestInProgressError(
@@ -103,7 +129,8 @@ def _replayed(earlier: DoneRequest, fingerprint: str) -> Response:
     return Response(earlier.body, status_code=earlier.status, headers=headers, media_type=media_type)
 
 
-async def _fingerprint(request: Request) -> str:
+async def _content(request: Request) -> bytes:
+    """What tells the request from another one, the same for each way to send it."""
     body = await request.body()
     content_type = request.headers.get("content-type", "").encode()
     if found := _BOUNDARY.search(content_type):
@@ -112,5 +139,15 @@ async def _fingerprint(request: Request) -> str:
     else:
         with suppress(ValueError, RecursionError):
             body = json.dumps(json.loads(body), sort_keys=True).encode()
-    what = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
-    return hashlib.sha256(what + body).hexdigest()
+    return f"{request.method} {request.url.path}?{request.url.query}\n".encode() + body
+
+
+async def _hashed(content: bytes, _: str = "") -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+async def _sealed(content: bytes, earlier: str = "") -> str:
+    """As a password is kept: salted, and slow to compute. `earlier` has the salt of what it is compared with."""
+    salt = earlier.partition("$")[0] or secrets.token_hex(16)
+    made = await asyncio.to_thread(hashlib.scrypt, content, salt=salt.encode(), n=2**14, r=8, p=1)
+    return f"{salt}${made.hex()}"

@@ -20,6 +20,12 @@ _CLAIM: Final[LiteralString] = f"""
         WHERE earlier.created_at < now() - CASE WHEN earlier.status IS NULL THEN {_LOST} ELSE {KEPT} END
     RETURNING claim
 """
+#: By the key, with the owner the primary key: there may be many.
+FINISH: Final[LiteralString] = (
+    "UPDATE done_requests SET status = %(status)s, body = %(body)s, location = %(location)s"
+    " WHERE key = %(key)s AND claim = %(claim)s"
+)
+RELEASE: Final[LiteralString] = "DELETE FROM done_requests WHERE key = %(key)s AND claim = %(claim)s"
 
 
 @dataclass(frozen=True)
@@ -52,15 +58,13 @@ class DoneRequests:
                 return DoneRequest(**row)
         return DoneRequest(fingerprint, status=None, body=None, location=None)
 
-    async def finish(self, claim: UUID, *, status: int, body: bytes | None, location: str | None) -> None:
+    async def finish(self, key: str, claim: UUID, *, status: int, body: bytes | None, location: str | None) -> None:
         """Keep the answer of a request."""
+        values = {"status": status, "body": body, "location": location, "key": key, "claim": claim}
         async with self._database.connection() as connection:
-            await connection.execute(
-                "UPDATE done_requests SET status = %s, body = %s, location = %s WHERE claim = %s",
-                (status, body, location, claim),
-            )
+            await connection.execute(FINISH, values)
 
-    async def release(self, claim: UUID) -> None:
+    async def release(self, key: str, claim: UUID) -> None:
         """Forget a request that failed: it may be sent again."""
         async with self._database.connection() as connection:
-            await connection.execute("DELETE FROM done_requests WHERE claim = %s", (claim,))
+            await connection.execute(RELEASE, {"key": key, "claim": claim})

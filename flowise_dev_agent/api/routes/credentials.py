@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 
 from flowise_dev_agent.api.deps import engine
-from flowise_dev_agent.api.once import ONCE, OnceRoute
+from flowise_dev_agent.api.once import ONCE_OF_SECRETS, OnceRoute
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.runtime.admin.credentials import (
     CreatedCredential,
@@ -18,7 +18,7 @@ from flowise_dev_agent.runtime.admin.credentials import (
 router = APIRouter(tags=["instances"], route_class=OnceRoute)
 
 
-@router.post("/credentials", dependencies=[ONCE], status_code=201, responses=declared(409, 413, 502, 504))
+@router.post("/credentials", dependencies=[ONCE_OF_SECRETS], status_code=201, responses=declared(409, 413, 502, 504))
 async def post_credential(request: Request, body: NewCredential) -> CreatedCredential:
     """Create a credential on a Flowise server. It goes there and is stored nowhere here; sessions use it by its id."""
     return await create_credential(engine(request).instances, engine(request).ledger, body)

@@ -2,15 +2,20 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any, cast
+from typing import Any, LiteralString, cast
 from uuid import uuid4
 
 import httpx2
 import pytest
 
+from flowise_dev_agent.api import once
 from flowise_dev_agent.api.app import create_app
+from flowise_dev_agent.api.routes import credentials
 from flowise_dev_agent.caller import serving
+from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.persistence import Database, DoneRequest, DoneRequests, Queue, Retention, Sessions
+from flowise_dev_agent.persistence.done_requests import FINISH, RELEASE
+from flowise_dev_agent.runtime.admin.credentials import CreatedCredential
 from flowise_dev_agent.settings import RetentionSettings, Settings
 from tests.fixtures.database import stored_text, superuser
 from tests.integration.api.test_keys import SHARED, Keys, service
@@ -98,6 +103,75 @@ async def test_a_request_that_failed_may_be_sent_again(http: httpx2.AsyncClient)
     assert cancelled[1].headers["idempotent-replayed"] == "true"
 
 
+@pytest.mark.parametrize("comes_back", [True, False])
+async def test_what_was_done_is_answered_when_the_database_fails_just_then(
+    http: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch, comes_back: bool
+) -> None:
+    failures, finish = [DatabaseUnavailableError("The database does not answer.")] * 2, DoneRequests.finish
+
+    async def failing(self: DoneRequests, *place: Any, **answer: Any) -> None:
+        if failures:
+            raise failures.pop() if comes_back else failures[0]
+        await finish(self, *place, **answer)
+
+    monkeypatch.setattr(DoneRequests, "finish", failing)
+    monkeypatch.setattr(once, "_PAUSE_SECS", 0.01)
+    monkeypatch.setattr(once, "_KEEP_SECS", 10 if comes_back else 0.1)
+    first, second = [await http.post("/patterns/import", json=PATTERNS, headers=under("a")) for _ in range(2)]
+    assert (first.status_code, len(first.json()["imported"])) == (200, 1)
+    if comes_back:
+        assert second.json() == first.json()
+    else:
+        # It is not done again at once.
+        assert second.json()["code"] == "request_in_progress"
+
+
+async def test_a_failed_request_says_why_when_the_database_fails_just_then(
+    http: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def failing(*_: Any) -> None:
+        raise DatabaseUnavailableError("The database does not answer.")
+
+    monkeypatch.setattr(DoneRequests, "release", failing)
+    failed = await http.post(f"/sessions/{uuid4()}/retry", headers=under("a"))
+    assert failed.status_code == 404
+
+
+async def test_what_is_kept_of_a_secret_in_a_request_is_salted(
+    http: httpx2.AsyncClient, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def created(*_: Any) -> CreatedCredential:
+        return CreatedCredential(id="c1", name="n", type="openAIApi", instance="default")
+
+    monkeypatch.setattr(credentials, "create_credential", created)
+    body = {"name": "n", "type": "openAIApi", "fields": {"openAIApiKey": "hunter2"}}
+    replayed: list[str | None] = []
+    for key in ("a", "b", "a"):
+        made = await http.post("/credentials", json=body, headers=under(key))
+        assert made.status_code == 201, made.text
+        replayed.append(made.headers.get("idempotent-replayed"))
+    assert replayed == [None, None, "true"]
+    other = {**body, "fields": {"openAIApiKey": "hunter3"}}
+    refused = await http.post("/credentials", json=other, headers=under("a"))
+    assert refused.json()["code"] == "idempotency_key_reused"
+    async with superuser(database) as connection:
+        rows = await (await connection.execute("SELECT fingerprint FROM done_requests")).fetchall()
+    assert len({fingerprint for row in rows for fingerprint in row.values()}) == 2
+
+
+@pytest.mark.parametrize("statement", [FINISH, RELEASE], ids=["finish", "release"])
+async def test_an_answer_is_found_by_an_index(database: Database, statement: LiteralString) -> None:
+    with serving("default"):
+        async with database.connection() as connection:
+            await connection.execute(
+                "INSERT INTO done_requests (key, fingerprint, claim) SELECT 'k' || n, 'f', gen_random_uuid()"
+                " FROM generate_series(1, 1000) AS n"
+            )
+            values = {"key": "k1", "claim": uuid4(), "status": 200, "body": b"", "location": None}
+            rows = await (await connection.execute(f"EXPLAIN {statement}", values)).fetchall()
+    assert any("Index Scan using done_requests_pkey" in line for row in rows for line in row.values())
+
+
 async def test_a_file_sent_again_is_stored_once_whatever_its_boundary(http: httpx2.AsyncClient) -> None:
     file = {"file": ("faq.txt", b"Opening hours: 9 to 5", "text/plain")}
     first, second = [await http.post("/attachments", files=file, headers=under("a")) for _ in range(2)]
@@ -151,8 +225,8 @@ async def test_a_lost_request_is_taken_over_and_an_old_answer_is_forgotten(
         second = await claimed()
         assert second not in (None, first)
         # The lost one comes back: its answer is not that of the second.
-        await requests.finish(first, status=200, body=b"late", location=None)
-        await requests.finish(second, status=200, body=b"{}", location=f"/x/{uuid4()}")
+        await requests.finish("a", first, status=200, body=b"late", location=None)
+        await requests.finish("a", second, status=200, body=b"{}", location=f"/x/{uuid4()}")
         assert (await claimed()).body == b"{}"
         await age("16 min")
         assert (await claimed()).body == b"{}"
