@@ -54,8 +54,9 @@ class Knowledge(Protocol):
 class SessionBlobs(Protocol):
     """Content-addressed texts that belong to the session."""
 
-    async def put(self, text: str) -> str:
-        """Store and return the SHA-256 (hex) of the UTF-8 text."""
+    async def put(self, text: str, *, at_once: bool = False) -> str:
+        """The SHA-256 (hex) of the UTF-8 text, which is stored with the step that the session takes, or at once: where
+        others hear of it before."""
         ...
 
     async def get(self, sha256: str) -> str:

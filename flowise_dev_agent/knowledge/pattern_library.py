@@ -63,7 +63,7 @@ class PatternRows(Protocol):
     async def matching(
         self, owner: str, instance_id: str, terms: Sequence[str], *, limit: int = 50
     ) -> list[StoredPattern]: ...
-    async def record(self, owner: str, pattern_id: int, session_id: UUID, *, accepted: bool) -> None: ...
+    async def record(self, owner: str, pattern_ids: Sequence[int], session_id: UUID, *, accepted: bool) -> None: ...
     async def touch(self, owner: str, pattern_id: int) -> None: ...
 
 
@@ -112,8 +112,6 @@ class PatternLibrary:
 
         None when the requirement has no words to find it by.
         """
-        if used is not None:
-            await self._rows.record(self._owner, used, session_id, accepted=True)
         pattern = make_pattern(
             decompile(flow, nodes.schemas),
             requirement=requirement,
@@ -124,16 +122,14 @@ class PatternLibrary:
             owner=self._owner,
             instance_id=self._instance_id,
         )
-        if not pattern.terms:
-            return None
-        pattern_id = await self._rows.save(pattern)
-        if pattern_id is not None:
-            await self._rows.record(self._owner, pattern_id, session_id, accepted=True)
+        pattern_id = await self._rows.save(pattern) if pattern.terms else None
+        if counted := [one for one in (used, pattern_id) if one is not None]:
+            await self._rows.record(self._owner, counted, session_id, accepted=True)
         return pattern_id
 
     async def failed(self, session_id: UUID, pattern_id: int) -> None:
         """A flow that started from it failed."""
-        await self._rows.record(self._owner, pattern_id, session_id, accepted=False)
+        await self._rows.record(self._owner, [pattern_id], session_id, accepted=False)
 
     async def touch(self, pattern_id: int) -> None:
         """A session starts from it."""

@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final, Literal
 from uuid import UUID
 
+from psycopg import AsyncCursor
+
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.persistence.database import Connection, Database
 
@@ -39,7 +41,8 @@ class Notices:
             notices, self._waiting = list(self._waiting), {}
             with suppress(DatabaseUnavailableError):
                 async with self._database.connection() as connection:
-                    await connection.execute(_TELL, (EVENTS_CHANNEL, notices))
+                    # For whom does not matter.
+                    await AsyncCursor(connection).execute(_TELL, (EVENTS_CHANNEL, notices))
 
 
 @asynccontextmanager

@@ -55,6 +55,24 @@ class StoredPattern(NewPattern):
         return etag_of(self.id, self.version)
 
 
+# Beside the new one stay those that were used last.
+_SAVE: Final = """
+    WITH kept AS (
+        INSERT INTO patterns (owner, instance_id, name, requirement, terms, flow_kind, ops, node_types, category,
+            schema_fingerprint, success_count, failure_count)
+        VALUES (%(owner)s, %(instance)s, %(name)s, %(requirement)s, %(terms)s, %(flow_kind)s, %(ops)s, %(node_types)s,
+            %(category)s, %(fingerprint)s, %(successes)s, %(failures)s)
+        ON CONFLICT (owner, instance_id, md5(terms)) $on_conflict RETURNING id
+    ), gone AS (
+        DELETE FROM patterns WHERE id IN (
+            SELECT id FROM patterns
+            WHERE owner = %(owner)s AND instance_id = %(instance)s AND md5(terms) <> md5(%(terms)s)
+            ORDER BY COALESCE(last_used_at, created_at) DESC, id DESC OFFSET %(others)s)
+    )
+    SELECT id FROM kept
+"""
+
+
 class Patterns:
     """Repository of patterns. Every call names the owner; nobody reads or deletes another's."""
 
@@ -71,34 +89,28 @@ class Patterns:
             if replace
             else "DO NOTHING"
         )
+        statement = _SAVE.replace("$on_conflict", on_conflict)
+        params = {
+            "owner": pattern.owner,
+            "instance": pattern.instance_id,
+            "name": clean_text(pattern.name),
+            "requirement": clean_text(pattern.requirement),
+            "terms": clean_text(pattern.terms),
+            "flow_kind": pattern.flow_kind,
+            "ops": jsonb(pattern.ops),
+            "node_types": pattern.node_types,
+            "category": pattern.category,
+            "fingerprint": pattern.schema_fingerprint,
+            "successes": pattern.success_count,
+            "failures": pattern.failure_count,
+            "others": MAX_PATTERNS - 1,
+        }
+        if replace:
+            row = await self._database.fetch_one(statement, params)
+            return None if row is None else int(row["id"])
         async with self._database.transaction() as connection:
-            cursor = await connection.execute(
-                "INSERT INTO patterns (owner, instance_id, name, requirement, terms, flow_kind, ops, node_types,"
-                " category, schema_fingerprint, success_count, failure_count)"
-                " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-                f" ON CONFLICT (owner, instance_id, md5(terms)) {on_conflict} RETURNING id",
-                (
-                    pattern.owner,
-                    pattern.instance_id,
-                    clean_text(pattern.name),
-                    clean_text(pattern.requirement),
-                    clean_text(pattern.terms),
-                    pattern.flow_kind,
-                    jsonb(pattern.ops),
-                    pattern.node_types,
-                    pattern.category,
-                    pattern.schema_fingerprint,
-                    pattern.success_count,
-                    pattern.failure_count,
-                ),
-            )
-            row = await cursor.fetchone()
-            await connection.execute(
-                "DELETE FROM patterns WHERE id IN (SELECT id FROM patterns WHERE owner = %s AND instance_id = %s"
-                " ORDER BY COALESCE(last_used_at, created_at) DESC, id DESC OFFSET %s)",
-                (pattern.owner, pattern.instance_id, MAX_PATTERNS),
-            )
-            if row is not None and not replace:  # a person brings it in; the other kind follows from an acceptance
+            row = await (await connection.execute(statement, params)).fetchone()
+            if row is not None:  # a person brings it in; the other kind follows from an acceptance
                 fact = Fact("pattern.import", instance_id=pattern.instance_id, words=pattern.name)
                 await record(connection, fact)
         return None if row is None else int(row["id"])
@@ -146,16 +158,16 @@ class Patterns:
             },
         )
 
-    async def record(self, owner: str, pattern_id: int, session_id: UUID, *, accepted: bool) -> None:
-        """Count how a session did with it, once per session."""
+    async def record(self, owner: str, pattern_ids: Sequence[int], session_id: UUID, *, accepted: bool) -> None:
+        """Count how a session did with them, once per session and pattern."""
         async with self._database.connection() as connection:
             await connection.execute(
                 "WITH used AS (INSERT INTO pattern_uses (pattern_id, session_id, accepted)"
-                " SELECT id, %(session)s, %(accepted)s FROM patterns WHERE id = %(id)s AND owner = %(owner)s"
-                " ON CONFLICT DO NOTHING RETURNING accepted)"
+                " SELECT id, %(session)s, %(accepted)s FROM patterns WHERE id = ANY(%(ids)s) AND owner = %(owner)s"
+                " ON CONFLICT DO NOTHING RETURNING pattern_id, accepted)"
                 " UPDATE patterns SET last_used_at = now(), success_count = success_count + used.accepted::int,"
-                " failure_count = failure_count + (NOT used.accepted)::int FROM used WHERE id = %(id)s",
-                {"id": pattern_id, "owner": owner, "session": session_id, "accepted": accepted},
+                " failure_count = failure_count + (NOT used.accepted)::int FROM used WHERE id = used.pattern_id",
+                {"ids": list(pattern_ids), "owner": owner, "session": session_id, "accepted": accepted},
             )
 
     async def touch(self, owner: str, pattern_id: int) -> None:

@@ -3,18 +3,21 @@
 import asyncio
 import json
 import time
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
 from uuid import UUID
 
 from procrastinate import App, PsycopgConnector
 from procrastinate.exceptions import ConnectorException
-from procrastinate.jobs import Job, Status
-from procrastinate.manager import JobManager
+from procrastinate.jobs import Job, Notification, Status
+from procrastinate.manager import JobManager, NotificationCallback
 from psycopg import AsyncConnection
 from psycopg_pool import AsyncConnectionPool
 
+from flowise_dev_agent.caller import current_caller
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.persistence.database import KEEPALIVE, SYSTEM_ROLE, Connection, check_connection, server_options
 
@@ -34,18 +37,32 @@ _ISOLATED: Final = "isolated"
 _END_SECS: Final = 0.2
 #: procrastinate's own notice of a job, on the channel of a queue.
 _WAKE: Final = "SELECT pg_notify('procrastinate_queue_v1#' || %(queue)s, %(payload)s)"
+#: So long after it has found nothing a consumer believes that notices tell of all new jobs.
+_TRUSTED_SECS: Final = 5.0
 #: The heartbeats of several workers of the queue.
 _HEARTBEATS: Final = "SELECT procrastinate_update_heartbeat_v1(id) FROM unnest(%(ids)s::bigint[]) AS id"
 #: What `Queue.defer_run` does, as an expression of a larger statement with the parameter `run`: the id of the new job.
 DEFER_RUN: Final = f"""
     unnest(procrastinate_defer_jobs_v1(ARRAY[ROW(
-        '{RUN_QUEUE}', '{RUN_TASK}', 0, NULL, NULL, jsonb_build_object('run_id', %(run)s::text), NULL
+        '{RUN_QUEUE}', '{RUN_TASK}', 0, NULL, NULL,
+        jsonb_build_object('run_id', %(run)s::text, 'owner', current_setting('app.owner')), NULL
     )::procrastinate_job_to_defer_v1]))
 """
 
 
+@dataclass
+class _Expected:
+    """What a consumer knows of its queues: how many notices of jobs have come since it looked, when it last found
+    nothing, and whether that is so again after the job that it has just found."""
+
+    notices: int = 0
+    empty_at: float = float("-inf")
+    is_empty: bool = False
+
+
 class _Jobs(JobManager):
-    """Says of all consumers of this process in one statement that they live; each has to say so itself, too."""
+    """Says of all consumers of this process in one statement that they live; each has to say so itself, too. After a
+    job a consumer looks for another one only if it may be there."""
 
     def __init__(self, connector: PsycopgConnector, heartbeat_secs: float) -> None:
         super().__init__(connector)
@@ -53,6 +70,51 @@ class _Jobs(JobManager):
         #: When each consumer last called.
         self._called: dict[int, float] = {}
         self._told: tuple[float, frozenset[int]] = (float("-inf"), frozenset())
+        self._expected: dict[tuple[str, ...], _Expected] = {}
+
+    async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
+        expected = self._expected_of(queues)
+        if expected.is_empty:
+            expected.is_empty = False
+            return None
+        while True:
+            counted, now = expected.notices, time.monotonic()
+            job = await super().fetch_job(queues, worker_id)
+            if job is not None:
+                break
+            # Other workers have got notices of the same jobs.
+            expected.notices -= counted
+            expected.empty_at = now
+            # The consumer forgets notices that come while it looks.
+            if expected.notices == 0:
+                return None
+        if counted:
+            expected.notices -= 1
+            # Notices get lost when a connection breaks: it is looked now and then all the same.
+            expected.is_empty = expected.notices == 0 and now - expected.empty_at < _TRUSTED_SECS
+        return job
+
+    async def register_worker(self) -> int:
+        # Of a consumer that begins: it does not know what was missed.
+        for expected in self._expected.values():
+            expected.is_empty, expected.empty_at = False, float("-inf")
+        return await super().register_worker()
+
+    async def listen_for_jobs(
+        self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
+    ) -> None:
+        expected = self._expected_of(queues)
+
+        async def counted(*, channel: str, notification: Notification) -> None:
+            if notification["type"] == "job_inserted":
+                expected.notices += 1
+                expected.is_empty = False
+            await on_notification(channel=channel, notification=notification)
+
+        await super().listen_for_jobs(on_notification=counted, queues=queues)
+
+    def _expected_of(self, queues: Iterable[str] | None) -> _Expected:
+        return self._expected.setdefault(tuple(queues or ()), _Expected())
 
     async def update_heartbeat(self, worker_id: int) -> None:
         now = time.monotonic()
@@ -119,7 +181,8 @@ class Queue:
         Of the isolated ones the workers together execute one at a time.
         """
         lock = _ISOLATED if isolated else None
-        return await self._defer(connection, RUN_TASK, RUN_QUEUE, delay, lock=lock, run_id=str(run_id))
+        arguments = {"run_id": str(run_id), "owner": current_caller().owner}
+        return await self._defer(connection, RUN_TASK, RUN_QUEUE, delay, lock=lock, **arguments)
 
     async def defer_delivery(self, connection: Connection, delivery_id: UUID, *, delay: float = 0.0) -> int:
         """Queue one attempt at a webhook's delivery, as `defer_run` does."""

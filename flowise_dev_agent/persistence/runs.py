@@ -9,7 +9,7 @@ from uuid import UUID
 from procrastinate.jobs import Job
 from psycopg.types.json import Jsonb
 
-from flowise_dev_agent.caller import NO_REQUEST, SERVICE, Caller, RequestIds, from_stored
+from flowise_dev_agent.caller import NO_REQUEST, SERVICE, Caller, RequestIds, from_stored, serving
 from flowise_dev_agent.errors import LeaseLostError
 from flowise_dev_agent.persistence.database import Connection, Database, OnRest, across_owners, jsonb
 from flowise_dev_agent.persistence.events import (
@@ -192,9 +192,12 @@ class Runs:
         self._on_rest = on_rest
         self._notices = Notices(database)
 
-    async def claim(self, run_id: UUID, job_id: int) -> Claim | None:
-        """Become the owner of the run; None when the job is not the run's current one or the run is over."""
-        with across_owners():
+    async def claim(self, run_id: UUID, job_id: int, owner: str | None = None) -> Claim | None:
+        """Become the owner of the run; None when the job is not the run's current one or the run is over.
+
+        `owner` is whose session it is, as the job says; those of earlier versions do not.
+        """
+        with across_owners() if owner is None else serving(owner):
             row = await self._database.fetch_one(_CLAIM, {"run": run_id, "job": job_id})
         if row is None:
             return None

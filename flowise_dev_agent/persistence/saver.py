@@ -49,6 +49,15 @@ _STEP: Final = f"""
         ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO NOTHING
     )
 """
+# Texts of the session that its state refers to, if there are any new ones.
+_TEXTS: Final = """
+    , texts AS (
+        INSERT INTO blobs (session_id, sha256, content)
+        SELECT step.thread::uuid, text.sha256, text.content
+        FROM step, unnest(%(hashes)s::text[], %(contents)s::bytea[]) AS text (sha256, content)
+        ON CONFLICT DO NOTHING
+    )
+"""
 _PUT: Final = """
     INSERT INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
     SELECT thread, ns, id, parent, checkpoint, metadata FROM step
@@ -67,10 +76,10 @@ _INSERT_WRITES: Final = """
 # As the base class: what reports the end of a task replaces what was reported before, anything else is stored once.
 _REPLACING: Final = "DO UPDATE SET channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob"
 _KEEPING: Final = "DO NOTHING"
-_PUT_WITH_WRITES: Final = f"{_STEP}, written AS ({_INSERT_WRITES} {_KEEPING}) {_PUT}"
+_PUT_WITH_WRITES: Final = f", written AS ({_INSERT_WRITES} {_KEEPING}) {_PUT}"
 # What no session can go on from any more is removed, as by the base class's `aprune`.
 _PUT_LAST: Final = f"""
-    {_STEP}, of_writes AS (
+    , of_writes AS (
         DELETE FROM checkpoint_writes AS item USING step
         WHERE item.thread_id = step.thread AND item.checkpoint_ns = step.ns
     ), of_blobs AS (
@@ -171,6 +180,8 @@ class FencedSaver(AsyncPostgresSaver):
         self._database = database
         self._lease = lease
         self._held: list[_Writes] = []
+        #: Texts of the session by hash that the next step stores: until then nobody knows of them.
+        self.texts: dict[str, bytes] = {}
         self._can_wait = can_wait
         self._waiting: _Step | None = None
         self._known = fresh
@@ -217,7 +228,7 @@ class FencedSaver(AsyncPostgresSaver):
         if not ns and self._can_wait(step.ended, following):
             self._waiting = step
         else:
-            await self._store(step, _STEP + _PUT if ns or following else _PUT_LAST)
+            await self._store(step, _PUT if ns or following else _PUT_LAST)
         saved = _config(thread_id, ns, checkpoint["id"])
         if not ns:
             before = None if parent is None else _config(thread_id, ns, parent)
@@ -252,10 +263,16 @@ class FencedSaver(AsyncPostgresSaver):
             "metadata": get_serializable_checkpoint_metadata(step.config, step.metadata),
             "blobs": [self._blob(name, str(versions[name]), values[name]) for name in changed],
         }
-        await self._execute(statement, step=jsonb(row), **more)
+        texts = dict(self.texts)
+        params: dict[str, Any] = {**more, "step": jsonb(row)}
+        if texts:
+            params |= {"hashes": list(texts), "contents": list(texts.values())}
+        await self._execute(f"{_STEP} {_TEXTS if texts else ''} {statement}", **params)
+        for sha256 in texts:
+            self.texts.pop(sha256, None)
         self._upgraded = frozenset()
 
-    async def _execute(self, statement: LiteralString, **params: Jsonb) -> None:
+    async def _execute(self, statement: LiteralString, **params: Any) -> None:
         async with self._database.connection() as connection:
             await connection.execute(statement, {"run": self._lease.run_id, "epoch": self._lease.epoch, **params})
 

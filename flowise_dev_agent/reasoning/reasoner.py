@@ -41,6 +41,11 @@ class Reasoner(ABC):
         """The versions of the skill files that prompts are made of; None without any."""
         return None
 
+    @property
+    def reads_candidates(self) -> bool:
+        """Whether its plans follow from the candidates and templates of a request; the rules know the catalogue."""
+        return True
+
     def suggest_node_types(self, text: str, nodes: NodeStore, credential_types: Mapping[str, int]) -> list[str]:
         """Names of node types that fit `text`, best first: a hint for retrieval, made without a model.
 

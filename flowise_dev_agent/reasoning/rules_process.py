@@ -98,6 +98,10 @@ class RulesProcess(Reasoner):
     async def judge(self, request: contracts.JudgeRequest) -> contracts.Reasoned[contracts.Verdict]:
         return await self._ask("judge", request)
 
+    @property
+    def reads_candidates(self) -> bool:
+        return False
+
     def suggest_node_types(self, text: str, nodes: NodeStore, credential_types: Mapping[str, int]) -> list[str]:
         from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 

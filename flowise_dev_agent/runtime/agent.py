@@ -119,6 +119,7 @@ class Agent:
     approved_plan: Callable[[Interrupt, JsonMapping], PlanView | None] = lambda interrupt, answer: None
     upgrade_state: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda values: None
     can_wait: CanWait = never
+    waiting_texts: Callable[[Any], dict[str, bytes]] = lambda context: {}
     tools: ToolSource = no_tools
     hold_tests: TestHolder = no_tests
     schemas: SchemaSource = no_schemas

@@ -102,6 +102,7 @@ async def open_agent(settings: Settings, database: Database, connections: Connec
             result_of=result_of,
             approved_plan=approved_plan,
             can_wait=can_wait,
+            waiting_texts=waiting_texts,
             tools=contexts.tools,
             hold_tests=hold_tests,
             schemas=contexts.schemas,
@@ -135,11 +136,17 @@ class _Contexts:
     domains: Sequence[DomainCapability]
     files: Attachments
     flows: FlowIndex
+    #: By instance and address the catalogue, and until when it is taken without a look at what other workers have
+    #: found: runs ask a dozen times within a second.
+    fresh: dict[tuple[str, str], tuple[float, NodeStore]] = field(default_factory=dict)
+
+    def _knowledge(self, instance_id: str, client: FlowiseClient) -> "_InstanceKnowledge":
+        return _InstanceKnowledge(instance_id, client, self.nodes, self.credentials, self.templates, self.fresh)
 
     def tools(self, instance_id: str, chosen: Mapping[str, str], /) -> ToolRegistry:
         """What a client may look up on an instance."""
         client = self.connections.instances.client(instance_id)
-        knowledge = _InstanceKnowledge(instance_id, client, self.nodes, self.credentials, self.templates)
+        knowledge = self._knowledge(instance_id, client)
         scope = ToolScope(flowise=client, knowledge=knowledge, flows=self.flows.of(instance_id), chosen=chosen)
         return Domains(self.domains).registry(scope)
 
@@ -155,9 +162,9 @@ class _Contexts:
             instance_id=session.instance_id,
             endpoint=client.endpoint,
             flowise=client,
-            knowledge=_InstanceKnowledge(session.instance_id, client, self.nodes, self.credentials, self.templates),
+            knowledge=self._knowledge(session.instance_id, client),
             reasoner=self.connections.reasoner,
-            blobs=_SessionBlobs(session.id, self.blobs),
+            blobs=RunBlobs(session.id, self.blobs),
             publisher=Publisher(
                 session_id=session.id,
                 instance_id=session.instance_id,
@@ -185,16 +192,19 @@ class _InstanceKnowledge:
     node_knowledge: NodeKnowledge
     credential_knowledge: CredentialKnowledge
     template_knowledge: TemplateKnowledge
-    #: The catalogue and until when it is taken without a look at what other workers have found: a run asks a dozen
-    #: times within a second.
-    _fresh: dict[NodeKnowledge, tuple[float, NodeStore]] = field(default_factory=dict)
+    #: See `_Contexts`.
+    fresh: dict[tuple[str, str], tuple[float, NodeStore]]
+
+    @property
+    def _place(self) -> tuple[str, str]:
+        return self.instance_id, self.client.endpoint
 
     async def nodes(self, *, refresh: bool = False) -> NodeStore:
         now = time.monotonic()
-        until, store = self._fresh.get(self.node_knowledge, (0.0, None))
+        until, store = self.fresh.get(self._place, (0.0, None))
         if store is None or refresh or now >= until:
             store = await self.node_knowledge.store(self.instance_id, self.client, refresh=refresh)
-            self._fresh[self.node_knowledge] = (now + min(self.node_knowledge.ttl_secs, _FRESH_SECS), store)
+            self.fresh[self._place] = (now + min(self.node_knowledge.ttl_secs, _FRESH_SECS), store)
         return store
 
     async def changes_since(self, fingerprint: str, store: NodeStore) -> CatalogueChange:
@@ -210,27 +220,37 @@ class _InstanceKnowledge:
         return await self.template_knowledge.content(self.instance_id, self.client, template.name, template.type)
 
     async def repair(self, name: str) -> Repair:
-        self._fresh.clear()
+        self.fresh.pop(self._place, None)
         return await self.node_knowledge.repair(self.instance_id, self.client, name)
 
 
+def waiting_texts(context: AgentContext) -> dict[str, bytes]:
+    """What the next step stores, by hash; whoever stores it takes it out."""
+    return context.blobs.waiting if isinstance(context.blobs, RunBlobs) else {}
+
+
 @dataclass(frozen=True)
-class _SessionBlobs:
+class RunBlobs:
     """The blobs of one session. What a run has put or read once it has, since one step writes what the next one reads:
-    texts by their hashes never change."""
+    texts by their hashes never change. They are stored with the next step, which refers to them, or at once."""
 
     session_id: UUID
     blobs: Blobs
     known: dict[str, str] = field(default_factory=dict)
     #: Those that are surely among the session's own: others belong to a session that this one took them over from.
     stored: set[str] = field(default_factory=set)
+    #: Those that the next step stores.
+    waiting: dict[str, bytes] = field(default_factory=dict)
 
-    async def put(self, text: str) -> str:
-        _, sha256 = encoded(text)
-        if sha256 not in self.stored:
+    async def put(self, text: str, *, at_once: bool = False) -> str:
+        content, sha256 = encoded(text)
+        if at_once and (sha256 in self.waiting or sha256 not in self.stored):
             await self.blobs.put(self.session_id, text)
-            self.stored.add(sha256)
-            self.known[sha256] = text
+            self.waiting.pop(sha256, None)
+        elif sha256 not in self.stored:
+            self.waiting[sha256] = content
+        self.stored.add(sha256)
+        self.known[sha256] = text
         return sha256
 
     async def get(self, sha256: str) -> str:

@@ -98,16 +98,18 @@ class FlowiseCapability(FlowDomain):
         credentials = by_type(listed.data)
         text = f"{request.requirement}\n{request.feedback or ''}"
         counts = {type_: len(items) for type_, items in credentials.items()}
-        known_templates = await context.knowledge.templates()
+        shown, templates = (), list[Template]()
+        if context.reasoner.reads_candidates:
+            known_templates = await context.knowledge.templates()
 
-        def fitting() -> tuple[tuple[NodeSchema, ...], list[Template]]:
-            suggested = context.reasoner.suggest_node_types(text, store, counts)
-            shown = candidates(store, text, similar=[*suggested, *request.similar], kind=request.kind)
-            return shown, known_templates.find_flows(text, store.schemas)
+            def fitting() -> tuple[tuple[NodeSchema, ...], list[Template]]:
+                suggested = context.reasoner.suggest_node_types(text, store, counts)
+                found = candidates(store, text, similar=[*suggested, *request.similar], kind=request.kind)
+                return found, known_templates.find_flows(text, store.schemas)
 
-        # The first time, expressions are compiled and an index is made. That takes up to seconds of a busy machine, in
-        # which the worker could not say that it is alive.
-        shown, templates = await asyncio.to_thread(fitting)
+            # The first time, expressions are compiled and an index is made. That takes up to seconds of a busy machine,
+            # in which the worker could not say that it is alive.
+            shown, templates = await asyncio.to_thread(fitting)
         known = f"{len(shown)} candidate node types of {len(store.schemas)} (Flowise {store.flowise_version})"
         return DomainDiscoveryResult(
             summary=f"{known}. {listed.summary}",

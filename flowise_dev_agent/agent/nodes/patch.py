@@ -253,7 +253,7 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
         check = CheckState(flow_sha=None, findings=made.lacking, unknown_types=[])
         return {"check": check, "catalogue": drift.catalogue}
     result = made.result
-    await context.blobs.put(result.flow_data)
+    await context.blobs.put(result.flow_data, at_once=True)
     change = changes(graph, result.graph)
     Emitter(runtime, "compile_flow_data").put(ArtifactData(flow=result.sha256, ops=len(ops)), change.summary)
     check = CheckState(flow_sha=result.sha256, change=change, findings=made.left_out, unknown_types=[])

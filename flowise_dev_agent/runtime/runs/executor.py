@@ -118,10 +118,11 @@ class RunExecutor:
         for control in self._controls:
             control.request_drain()
 
-    async def run(self, run_id: UUID, job_id: int) -> None:
-        """One attempt at a run, on behalf of a job; returns without effect when the job is no longer the run's."""
+    async def run(self, run_id: UUID, job_id: int, owner: str | None = None) -> None:
+        """One attempt at a run of `owner`, on behalf of a job; returns without effect when the job is no longer the
+        run's."""
         with log_context(run=run_id, job=job_id):
-            claim = await _until_database_is_back(lambda: self._runs.claim(run_id, job_id))
+            claim = await _until_database_is_back(lambda: self._runs.claim(run_id, job_id, owner))
             if claim is None:
                 logger.info("The run is over or has another job; nothing to do.")
                 return
@@ -275,6 +276,7 @@ class _GraphExecution:
 
     async def _stream(self, graph_input: Any, session: Any, control: RunControl) -> None:
         context = self._agent.context(session, self._claim.lease, self._writer.emit)
+        self._saver.texts = self._agent.waiting_texts(context)
         parts = self._graph.astream(
             graph_input,
             self._config,

@@ -108,9 +108,9 @@ class Worker:
         app = self._queue.app
 
         @app.task(name=RUN_TASK, queue=RUN_QUEUE, pass_context=True)
-        async def run(context: JobContext, run_id: str) -> None:
+        async def run(context: JobContext, run_id: str, owner: str | None = None) -> None:
             if context.job.id is not None:
-                await self._executor.run(UUID(run_id), context.job.id)
+                await self._executor.run(UUID(run_id), context.job.id, owner)
                 self._queue.ended(context.job)
 
         @app.task(name=DELIVERY_TASK, queue=DELIVERY_QUEUE, pass_context=True)

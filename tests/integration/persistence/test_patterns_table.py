@@ -60,9 +60,9 @@ async def test_the_same_words_are_one_pattern_whose_counts_stay(database: Databa
     assert one is not None
     session = uuid4()
     for _ in range(2):  # a run that runs twice
-        await patterns.record("default", one, session, accepted=True)
-    await patterns.record("default", one, uuid4(), accepted=False)
-    await patterns.record("else", one, uuid4(), accepted=False)
+        await patterns.record("default", [one], session, accepted=True)
+    await patterns.record("default", [one], uuid4(), accepted=False)
+    await patterns.record("else", [one], uuid4(), accepted=False)
     assert await patterns.save(new("a b", name="Newer")) == one
     assert await patterns.save(new("a b"), replace=False) is None
     (row,) = await patterns.page("default", instance_id=None, category=None, terms=[], limit=9)

@@ -210,7 +210,7 @@ class BenchBlobs:
     def __init__(self) -> None:
         self.rows: dict[str, str] = {}
 
-    async def put(self, text: str) -> str:
+    async def put(self, text: str, *, at_once: bool = False) -> str:
         sha256 = hashlib.sha256(text.encode()).hexdigest()
         self.rows[sha256] = text
         return sha256

@@ -35,15 +35,16 @@ class MemoryPatterns:
         mine = [row for row in self.rows.values() if (row.owner, row.instance_id) == (owner, instance_id)]
         return [row for row in mine if set(row.terms.split()) & set(terms)][:limit]
 
-    async def record(self, owner: str, pattern_id: int, session_id: UUID, *, accepted: bool) -> None:
+    async def record(self, owner: str, pattern_ids: Sequence[int], session_id: UUID, *, accepted: bool) -> None:
         self._check()
-        row = self.rows[pattern_id]
-        if (pattern_id, session_id) in self.uses or row.owner != owner:
-            return
-        self.uses.add((pattern_id, session_id))
-        self.rows[pattern_id] = replace(
-            row, success_count=row.success_count + accepted, failure_count=row.failure_count + (not accepted)
-        )
+        for pattern_id in pattern_ids:
+            row = self.rows[pattern_id]
+            if (pattern_id, session_id) in self.uses or row.owner != owner:
+                continue
+            self.uses.add((pattern_id, session_id))
+            self.rows[pattern_id] = replace(
+                row, success_count=row.success_count + accepted, failure_count=row.failure_count + (not accepted)
+            )
 
     async def touch(self, owner: str, pattern_id: int) -> None:
         self._check()

@@ -122,7 +122,7 @@ class Tables:
 
     # --- Runs ---------------------------------------------------------------------------------------------------
 
-    async def claim(self, run_id: UUID, job_id: int) -> Claim | None:
+    async def claim(self, run_id: UUID, job_id: int, owner: str | None = None) -> Claim | None:
         run = self.runs[-1]
         if run.id != run_id or run.job_id != job_id or run.status not in {"queued", "running"}:
             return None
@@ -249,6 +249,7 @@ class Saver(InMemorySaver):
         self._waiting: tuple[Any, ...] | None = None
         self._next: frozenset[str] = frozenset()
         self._ended: frozenset[str] = frozenset()
+        self.texts: dict[str, bytes] = {}
 
     async def aget_tuple(self, config: Any) -> CheckpointTuple | None:
         await self.flush()
@@ -281,6 +282,8 @@ class Saver(InMemorySaver):
         if checkpoint["id"] not in thread[""]:
             assert parent is None or parent not in parents, "two checkpoints follow the same one"
         self._ended = frozenset()
+        self._tables.blobs |= {sha256: content.decode() for sha256, content in self.texts.items()}
+        self.texts.clear()
         return super().put(config, checkpoint, metadata, new_versions)
 
     async def aput_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:

@@ -38,6 +38,7 @@ from flowise_dev_agent.publish import Publisher, flow_tag, is_draft
 from flowise_dev_agent.reasoning.contracts import Intent, Reasoned
 from flowise_dev_agent.runtime import Agent, Timings
 from flowise_dev_agent.runtime.agent import Graph
+from flowise_dev_agent.runtime.dependencies import RunBlobs, waiting_texts
 from flowise_dev_agent.runtime.runs import executor
 from flowise_dev_agent.runtime.runs.executor import RunExecutor
 from flowise_dev_agent.runtime.runs.recovery import LostWork, Recovery
@@ -211,6 +212,7 @@ class World:
             node_phases=NODE_PHASES,
             result_of=result_of,
             can_wait=can_wait,
+            waiting_texts=waiting_texts,
         )
         none: Any = None
         runs = RunExecutor(
@@ -238,7 +240,7 @@ class World:
             flowise=client,
             knowledge=knowledge(),
             reasoner=reasoner,
-            blobs=blobs,
+            blobs=RunBlobs(session_id, blobs),
             publisher=Publisher(
                 session_id=session_id,
                 instance_id="default",
@@ -250,8 +252,9 @@ class World:
             limits=LimitSettings(_env_file=None),  # type: ignore[call-arg]
         )
 
-    async def put(self, text: str) -> str:
+    async def put(self, session_id: UUID, text: str) -> str:
         """The blobs."""
+        assert session_id == self.tables.session.id
         sha256 = hashlib.sha256(text.encode()).hexdigest()
         self.tables.blobs[sha256] = text
         return sha256
