@@ -30,7 +30,8 @@ def with_attached(plan: PlanContract, schemas: Schemas, attachments: Sequence[At
     if not attachments:
         return plan
     plan = _with_test_set(plan, attachments)
-    attachments = [one for one in attachments if not one.tests]
+    # Images are sent with questions, see `images`.
+    attachments = [one for one in attachments if not one.tests and one.kind != "image"]
     values = list(plan.values)
     used: set[str] = set()
     asked_for: set[str] = set()

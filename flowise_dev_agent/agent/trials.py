@@ -21,7 +21,7 @@ from flowise_dev_agent.contracts.plan import Expectation, TestCase
 from flowise_dev_agent.contracts.verdict import Trace, Trial, VerdictCategory
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.flowise.client import FlowiseClient
-from flowise_dev_agent.flowise.models import HumanAnswer, Prediction
+from flowise_dev_agent.flowise.models import HumanAnswer, ImageUpload, Prediction
 
 #: Decisions in one turn. A loop through a person has no end of its own.
 MOST_DECISIONS: Final = 6
@@ -55,6 +55,8 @@ class Conversation:
     rejects: str | None = None
     #: Why it cannot be held; then it is not.
     not_testable: str | None = None
+    #: Sent with its first message.
+    images: Sequence[ImageUpload] = ()
 
 
 #: Holds a case for the how-many-th time, rejecting at a node if one is named.
@@ -191,7 +193,8 @@ class ConversationRunner:
             return await self._flowise.call_webhook(of.chatflow_id, case.payload or {}, session_id=of.session_id)
         if case.input == "form":
             return await self._flowise.predict(of.chatflow_id, session_id=of.session_id, form=case.payload or {})
-        return await self._flowise.predict(of.chatflow_id, said, session_id=of.session_id)
+        images = of.images if len(self._exchanges) == 1 else ()
+        return await self._flowise.predict(of.chatflow_id, said, session_id=of.session_id, images=images)
 
     async def _decide(self, decision: HumanAnswer) -> Prediction:
         of = self._of

@@ -29,7 +29,9 @@ def build(
     attach: Annotated[
         list[Path] | None,
         typer.Option(
-            help="A file for the flow: PDF, DOCX, text, CSV, OpenAPI. May be repeated.", dir_okay=False, exists=True
+            help="A file for the flow: PDF, DOCX, text, CSV, OpenAPI, image. May be repeated.",
+            dir_okay=False,
+            exists=True,
         ),
     ] = None,
     target: Annotated[str | None, typer.Option(help="Id or exact name of the flow to change or copy.")] = None,

@@ -8,10 +8,13 @@ from pydantic import Field
 
 from flowise_dev_agent.contracts.base import Contract
 
-AttachmentKind = Literal["pdf", "docx", "text", "markdown", "csv", "openapi"]
+AttachmentKind = Literal["pdf", "docx", "text", "markdown", "csv", "openapi", "image"]
 #: Of one session.
 MOST_ATTACHMENTS: Final = 10
 MAX_ATTACHMENT_BYTES: Final = 20 * 1024 * 1024
+#: Of an image: what Flowise's own chat takes, and what unpacks to no more than a few hundred MB.
+MAX_IMAGE_BYTES: Final = 5 * 1024 * 1024
+MAX_IMAGE_PIXELS: Final = 40_000_000
 #: Of all files of a session together: Flowise takes 50 MB in one request, a third of it for their encoding.
 MAX_SESSION_BYTES: Final = 30 * 1024 * 1024
 
@@ -23,6 +26,7 @@ class AttachmentFacts(Contract):
     kind: AttachmentKind
     size: int = Field(description="Bytes.")
     pages: int | None = Field(default=None, description="Of a PDF.")
+    pixels: tuple[int, int] | None = Field(default=None, description="Width and height of an image.")
     rows: int | None = Field(default=None, description="Of a CSV, without its head.")
     columns: list[str] = Field(default_factory=list, description="Of a CSV.")
     tests: list[tuple[str, str]] = Field(

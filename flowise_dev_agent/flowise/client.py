@@ -1,7 +1,8 @@
 """The part of the Flowise REST API that this product uses. Every method has a time limit and raises `FlowiseError`s."""
 
+import base64
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Self, cast
 
@@ -18,6 +19,7 @@ from flowise_dev_agent.flowise.models import (
     Credential,
     CredentialType,
     HumanAnswer,
+    ImageUpload,
     NodeList,
     Prediction,
     TemplateRow,
@@ -123,12 +125,13 @@ class FlowiseClient(DocumentStoreCalls):
         form: JsonObject | None = None,
         human: HumanAnswer | None = None,
         files: Mapping[str, str] | None = None,
+        images: Sequence[ImageUpload] = (),
         timeout: float | None = None,  # noqa: ASYNC109 - expiry becomes an error that says it is ambiguous
     ) -> Prediction:
         """Ask the flow: a question, the fields of its form, or a person's decision about a step that waits for one.
 
-        `session_id` identifies its memory; `files` are texts by their file names, read with the question. Sent once;
-        FlowiseTimeoutError after `timeout` seconds (default: the
+        `session_id` identifies its memory; `files` are texts by their file names, read with the question, and `images`
+        what the flow's models see of it. Sent once; FlowiseTimeoutError after `timeout` seconds (default: the
         client's `prediction_timeout`), while the flow may still be running.
         """
         body: JsonObject = {"chatId": session_id, "overrideConfig": {"sessionId": session_id}, "streaming": False}
@@ -136,10 +139,15 @@ class FlowiseClient(DocumentStoreCalls):
             body["question"] = question
         if form is not None:
             body["form"] = form
-        if files:
-            body["uploads"] = [
-                {"type": "file:full", "name": name, "mime": "text/plain", "data": text} for name, text in files.items()
-            ]
+        sent: list[JsonValue] = [
+            {"type": "file:full", "name": name, "mime": "text/plain", "data": text}
+            for name, text in (files or {}).items()
+        ]
+        for one in images:
+            url = f"data:{one.media_type};base64,{base64.b64encode(one.content).decode()}"
+            sent.append({"type": "file", "name": one.name, "mime": one.media_type, "data": url})
+        if sent:
+            body["uploads"] = sent
         return await self._ask(f"/prediction/{segment(chatflow_id)}", "/prediction/:id", body, human, timeout)
 
     async def call_webhook(

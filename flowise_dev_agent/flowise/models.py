@@ -1,7 +1,7 @@
 """The parts of Flowise's requests and responses that this product uses (Flowise 3.1.4)."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Required, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -191,6 +191,15 @@ class Prediction(BaseModel):
         data = self.action.get("data") if self.action else None
         node = data.get("nodeId") if isinstance(data, dict) else None
         return str(node) if node else None
+
+
+@dataclass(frozen=True)
+class ImageUpload:
+    """An image that is sent with a question."""
+
+    name: str
+    media_type: str
+    content: bytes = field(repr=False)
 
 
 class HumanAnswer(BaseModel):

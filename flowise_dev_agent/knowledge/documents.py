@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict
 
 from flowise_dev_agent.contracts.attachments import MAX_ATTACHMENT_BYTES, AttachmentFacts, AttachmentKind
 from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.knowledge.images import image_size, image_type
 from flowise_dev_agent.knowledge.openapi import is_openapi, read_openapi
 from flowise_dev_agent.sanitize import shortened
 
@@ -46,7 +47,7 @@ _MEDIA_TYPES: Final[dict[AttachmentKind, str]] = {
     "csv": "text/csv",
     "openapi": "application/yaml",
 }
-_TAKEN: Final = "PDF, DOCX, plain text, Markdown, CSV, and OpenAPI 3 as JSON or YAML"
+_TAKEN: Final = "PDF, DOCX, plain text, Markdown, CSV, OpenAPI 3 as JSON or YAML, and PNG, JPEG and WebP images"
 
 
 class Document(BaseModel):
@@ -112,6 +113,9 @@ def read_document(name: str, content: bytes) -> Document:
         return _document("pdf", name, content, text, pages=pages)
     if content.startswith(b"PK\x03\x04"):
         return _document("docx", name, content, _docx(content))
+    if media_type := image_type(content):
+        facts = AttachmentFacts(name=name, kind="image", size=len(content), pixels=image_size(content))
+        return Document(facts=facts, media_type=media_type, text="")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

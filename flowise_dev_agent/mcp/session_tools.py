@@ -103,7 +103,10 @@ async def start_session(
 
 async def attach_file(
     ctx: ToolContext,
-    name: Annotated[Line, Field(description="File name with its ending: .pdf, .docx, .txt, .md, .csv, .json, .yaml.")],
+    name: Annotated[
+        Line,
+        Field(description="File name with its ending: .pdf, .docx, .txt, .md, .csv, .json, .yaml, .png, .jpg, .webp."),
+    ],
     text: Annotated[str | None, Field(max_length=1_000_000, description="The content of a text file.")] = None,
     content_base64: Annotated[
         str | None, Field(max_length=28_000_000, description="The content of any file, in Base64.")

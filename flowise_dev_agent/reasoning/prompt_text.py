@@ -74,11 +74,14 @@ def attachments_text(request: ClassifyRequest | PlanRequest) -> str | None:
     lines: list[str] = []
     for one in request.attachments:
         found = [f"{one.pages} pages"] if one.pages else []
+        found += [f"{one.pixels[0]} x {one.pixels[1]} pixels, for a model of the flow to see"] if one.pixels else []
         found += [f"{one.rows} rows of {', '.join(one.columns)}"] if one.rows is not None else []
         found += [f"API {one.title}: {', '.join(one.operations)}"] if one.operations else []
-        begins = json.dumps(shortened(one.first_lines, _BEGINNING), ensure_ascii=False)
+        begins = (
+            one.first_lines and f" begins: {json.dumps(shortened(one.first_lines, _BEGINNING), ensure_ascii=False)}"
+        )
         found += [f"test set of {len(one.tests)} questions"] if one.tests else []
-        lines.append(f"- {one.name} ({'; '.join([one.kind, f'{one.size} bytes', *found])}) begins: {begins}")
+        lines.append(f"- {one.name} ({'; '.join([one.kind, f'{one.size} bytes', *found])}){begins}")
         lines += [
             f"  also says: {json.dumps(passage, ensure_ascii=False)}" for passage in request.passages.get(one.name, ())
         ]

@@ -4,12 +4,16 @@ import base64
 import json
 from uuid import uuid4
 
+import pytest
+
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
 from flowise_dev_agent.flowise.document_stores import VectorSpec
 from flowise_dev_agent.patch import AddNode, GraphIR, Schemas, compile_ops
 from flowise_dev_agent.patch.model.placeholders import placeholder_file
 from tests.e2e.people import SharedService, answer, events_of, http_of, ok
 from tests.e2e.test_mcp import over_http
+from tests.unit.knowledge.test_images import PNG
 
 TEXT = "Employees of the Zurich office have 31 days of vacation a year."
 REQUIREMENT = "Build a bot with GPT-4o that answers questions from our handbook and shows the sources"
@@ -168,3 +172,34 @@ async def test_a_file_that_a_session_adds_to_a_store_goes_with_its_rollback_and_
     after = await flowise_client.get_document_store(store.id)
     assert (after.loaders, after.description) == ([], "of a test")
     await flowise_client.delete_chatflow(other.id)
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [
+        "Build a bot with GPT-4o that describes the photos that people send",
+        "Build an agentflow with one LLM step with GPT-4o that describes the photos that people send",
+    ],
+    ids=["chatflow", "agentflow"],
+)
+async def test_a_photo_is_seen_by_the_model_of_the_flow_in_its_test(
+    shared_service: SharedService, standin: ModelStandIn, requirement: str
+) -> None:
+    question = f"What is in this picture {uuid4().hex[:6]}?"
+    seen = f"[image/png, {len(PNG)} bytes]"
+    standin.script(lambda request: question in request.prompt and seen in request.prompt, "One transparent pixel.")
+    service = await shared_service()
+    async with http_of(service) as http:
+        stored = (await http.post("/attachments", files={"file": ("photo.png", PNG)})).json()
+        assert (stored["facts"]["kind"], stored["facts"]["pixels"]) == ("image", [1, 1])
+        body = {"requirement": requirement, "attachments": [stored["id"]], "test_questions": [question]}
+        planned = await ok(await http.post("/sessions?wait=60", json=body))
+        contract = planned["interrupt"]["data"]["contract"]
+        assert [one["param"].rpartition(".")[2] for one in contract["values"] if one["value"] is True] == [
+            "allowImageUploads"
+        ], planned["interrupt"]["message"]
+        tested = await answer(http, planned, action="approve")
+        assert tested["interrupt"]["type"] == "result_review", tested["interrupt"]["message"]
+        (test,) = tested["interrupt"]["data"]["tests"]
+        assert (test["passed"], test["answer"]) == (True, "One transparent pixel.")
+        await answer(http, tested, action="rollback")

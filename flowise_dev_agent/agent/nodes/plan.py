@@ -13,6 +13,7 @@ from flowise_dev_agent.agent.credentials import available_credentials, match_cre
 from flowise_dev_agent.agent.document_stores import NO_VECTOR_STORE, agreed_stores, concerns, with_stores
 from flowise_dev_agent.agent.domain import DOMAIN_FAILED, DiscoverRequest, Domains
 from flowise_dev_agent.agent.emit import Emitter
+from flowise_dev_agent.agent.images import IMAGES_UNSEEN, with_images
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.nodes.patch import flow_so_far
 from flowise_dev_agent.agent.own_hand import by_hand, ops_of
@@ -83,7 +84,8 @@ async def plan_v2(
 
     async def review(plan: PlanContract) -> list[Finding]:
         whole = await with_document_stores(with_ready_tools(plan, ready, graph, nodes.schemas), by_rules=False)
-        lacking = [one for one in whole.findings if one.code == NO_VECTOR_STORE]
+        whole = with_images(whole, graph, nodes.schemas, attachments, " ".join(said))
+        lacking = [one for one in whole.findings if one.code in (NO_VECTOR_STORE, IMAGES_UNSEEN)]
         return [*lacking, *await domains.primary.review_plan(context, whole, graph)]
 
     result = await context.reasoner.plan(
@@ -134,6 +136,7 @@ async def plan_v2(
         plan = with_ready_tools(plan, ready, graph, nodes.schemas)
         plan = await with_document_stores(plan, by_rules=result.mode == "deterministic")
         plan = with_attached(plan, nodes.schemas, attachments)
+        plan = with_images(plan, graph, nodes.schemas, attachments, " ".join(said))
         plan = await domains.primary.measure_stores(context, plan)
         plan = with_files_to_come(plan, nodes.schemas)
         plan = plan.model_copy(

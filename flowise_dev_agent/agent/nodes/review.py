@@ -16,6 +16,7 @@ from flowise_dev_agent.agent.budget import asks_for_budget, budget_of, over_budg
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import Domains, EvaluateRequest
 from flowise_dev_agent.agent.emit import Emitter
+from flowise_dev_agent.agent.images import uploads
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.judging import NOT_JUDGED, best_of, lost
 from flowise_dev_agent.agent.own_hand import by_hand, ops_of
@@ -78,15 +79,15 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         flow_data,
         trials=1 if before else state.request.test_trials,
     )
+    images = await uploads(context.files, flow_data)
     gate = asyncio.Semaphore(PARALLEL_PREDICTIONS)
 
     async def hold(case: TestCase, number: int, rejects: str | None) -> TrialRun:
         turn = "before" if before else state.iteration
         session = f"fda-test-{context.session_id}-{turn}-{case.id}-{number}"
         async with gate:
-            conversation = Conversation(
-                chatflow_id, flow_data, case, number, session, rejects, suite.not_testable.get(case.id)
-            )
+            why_not = suite.not_testable.get(case.id)
+            conversation = Conversation(chatflow_id, flow_data, case, number, session, rejects, why_not, images=images)
             run = await domains.primary.run_trial(context, conversation)
         if state.intent.operation == "update" and not state.write.draft_id:
             # A key that may not do so leaves it in the chat history of the flow in use.

@@ -18,7 +18,8 @@ AttachmentId = Annotated[UUID, Path(description="The attachment's id.")]
 
 @router.post("", dependencies=[ONCE], status_code=201, responses=declared(409, 413))
 async def add_attachment(
-    request: Request, file: Annotated[UploadFile, File(description="PDF, DOCX, text, Markdown, CSV or OpenAPI 3.")]
+    request: Request,
+    file: Annotated[UploadFile, File(description="PDF, DOCX, text, Markdown, CSV, OpenAPI 3, PNG, JPEG or WebP.")],
 ) -> AttachmentView:
     """Store a file (`multipart/form-data`, at most 20 MB); give its id to `POST /sessions` within a day."""
     if not file.filename:

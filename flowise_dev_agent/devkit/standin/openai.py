@@ -78,12 +78,20 @@ def _message(item: Body) -> Message:
 
 
 def text_of(content: Any) -> str:
-    """The text in a content field: a string, or a list of parts of which only the text parts count."""
+    """The text in a content field: a string, or a list of parts, of which images are named by type and size."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "\n".join(part.get("text", "") for part in content if isinstance(part, dict) and "text" in part)
+        return "\n".join(part.get("text") or _image(part) for part in content if isinstance(part, dict))
     return ""
+
+
+def _image(part: Body) -> str:
+    """An image that came as a data URL."""
+    image = part.get("image_url")
+    url = str(image.get("url") if isinstance(image, dict) else image or "")
+    kind, _, data = url.removeprefix("data:").partition(";base64,")
+    return f"[{kind}, {len(base64.b64decode(data))} bytes]" if kind.startswith("image/") and data else ""
 
 
 def _arguments(text: Any) -> JsonObject:

@@ -35,7 +35,7 @@ def test_solid_edges_trigger_dotted_ones_bring_context_and_dashed_ones_files() -
     assert by_mode["solid"] >= {(START, "classify_intent"), ("hitl_plan_v2", "define_patch_scope")}
     assert not by_mode["dotted"] & by_mode["solid"]
     assert ("hitl_plan_v2", "compile_patch_ir") in by_mode["dotted"]
-    assert by_mode["dashed"] == {(START, node) for node in ("plan_v2", "compile_flow_data", "apply_patch")}
+    assert by_mode["dashed"] == {(START, node) for node in ("plan_v2", "compile_flow_data", "apply_patch", "test_v2")}
     into_plan = input_context("plan_v2")
     assert "apply_patch" in into_plan.context_only_upstream_nodes
     assert (into_plan.attachment_only_upstream_nodes, into_plan.propagated_attachments) == ((START,), True)

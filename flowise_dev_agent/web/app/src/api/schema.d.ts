@@ -2383,7 +2383,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "pdf" | "docx" | "text" | "markdown" | "csv" | "openapi";
+            kind: "pdf" | "docx" | "text" | "markdown" | "csv" | "openapi" | "image";
             /** Name */
             name: string;
             /**
@@ -2396,6 +2396,14 @@ export interface components {
              * @description Of a PDF.
              */
             pages: number | null;
+            /**
+             * Pixels
+             * @description Width and height of an image.
+             */
+            pixels: [
+                number,
+                number
+            ] | null;
             /**
              * Rows
              * @description Of a CSV, without its head.
@@ -2630,7 +2638,7 @@ export interface components {
         Body_add_attachment: {
             /**
              * File
-             * @description PDF, DOCX, text, Markdown, CSV or OpenAPI 3.
+             * @description PDF, DOCX, text, Markdown, CSV, OpenAPI 3, PNG, JPEG or WebP.
              */
             file: string;
         };

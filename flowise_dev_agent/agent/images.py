@@ -1,0 +1,107 @@
+"""Images that go with a requirement: the flow's models get to see them, and its tests send them."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from flowise_dev_agent.agent.context import SessionFiles
+from flowise_dev_agent.contracts.attachments import AttachmentFacts
+from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
+from flowise_dev_agent.flowise.models import ImageUpload
+from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, Schemas
+
+#: Code of a finding on images that no model of the flow would see.
+IMAGES_UNSEEN: Final = "IMAGES_UNSEEN"
+_SWITCH: Final = "allowImageUploads"
+_MODELS: Final = frozenset({"modelName", "model"})
+#: Chains and agents that hand images on to their model (Flowise 3.1.4).
+_ENDS: Final = frozenset(
+    {"llmChain", "conversationChain", "reactAgentChat", "conversationalAgent", "toolAgent", "supervisor", "seqStart"}
+)
+#: The steps of agentflows that do: the fields with their model and its settings.
+_STEPS: Final = {
+    "llmAgentflow": ("llmModel", "llmModelConfig"),
+    "agentAgentflow": ("agentModel", "agentModelConfig"),
+    "conditionAgentAgentflow": ("conditionAgentModel", "conditionAgentModelConfig"),
+}
+_ALLOWED: Final = re.compile(rf'"{_SWITCH}":\s*true')
+#: Models that are known not to see.
+_BLIND: Final = re.compile(
+    r"gpt-3\.5|gpt-4(?:-\d{4}(?:-preview)?|-32k)?$|o1-(?:mini|preview)|o3-mini|claude-(?:2|instant)|deepseek|mistral-tiny",
+    re.IGNORECASE,
+)
+
+
+def with_images(
+    plan: PlanContract, base: GraphIR, schemas: Schemas, attachments: Sequence[AttachmentFacts], said: str
+) -> PlanContract:
+    """The plan with image uploads turned on wherever its models take them, and with models that see: one that is known
+    not to gives way to the default of its node, unless the person named it. Without such a model a finding says so."""
+    images = [one.name for one in attachments if one.kind == "image"]
+    if not images or plan.declined or plan.answer is not None:
+        return plan
+    plan = plan.model_copy(update={"findings": [one for one in plan.findings if one.code != IMAGES_UNSEEN]})
+    places = [*_in_steps(plan, base, schemas)] if plan.flow_kind == "AGENTFLOW" else [*_in_chat(plan, base, schemas)]
+    kept: list[PlannedValue] = []
+    blind: list[str] = []
+    for value in plan.values:
+        place = next(((id_, prefix) for id_, prefix in places if id_ == value.node_id), None)
+        is_model = place is not None and value.param in {f"{place[1]}{name}" for name in _MODELS}
+        if is_model and _BLIND.search(str(value.value)):
+            if str(value.value).casefold() not in said.casefold():
+                continue
+            blind.append(f"The model {value.value} does not see images.")
+        kept.append(value)
+    switches = [PlannedValue(node_id=id_, param=f"{prefix}{_SWITCH}", value=True) for id_, prefix in places]
+    known = {(one.node_id, one.param) for one in switches}
+    lacking = blind or ([] if places else [f"No model of this flow would see {', '.join(images)}."])
+    findings = [
+        Finding(
+            code=IMAGES_UNSEEN,
+            severity="error",
+            message=message,
+            hint="Images reach models such as chatOpenAI, chatAnthropic or chatGoogleGenerativeAI behind a"
+            " conversationChain, llmChain or toolAgent, and the LLM and agent steps of agentflows.",
+        )
+        for message in lacking
+    ]
+    values = [*(one for one in kept if (one.node_id, one.param) not in known), *switches]
+    return plan.model_copy(update={"values": values, "findings": [*plan.findings, *findings]})
+
+
+async def uploads(files: SessionFiles | None, flow_data: str) -> list[ImageUpload]:
+    """The images of the session, for a flow that takes some."""
+    if files is None or not _ALLOWED.search(flow_data):
+        return []
+    found: list[ImageUpload] = []
+    for one in await files.facts():
+        content = await files.content(one.name) if one.kind == "image" else None
+        if content is not None:
+            found.append(ImageUpload(one.name, content[0], content[1]))
+    return found
+
+
+def _in_chat(plan: PlanContract, base: GraphIR, schemas: Schemas) -> Iterator[tuple[str, str]]:
+    """(node, prefix of its fields) of the models of a chatflow that take images."""
+    nodes = [(node.node_id, node.node_name) for node in plan.nodes if not node.existing]
+    nodes += [(node.id, node.name) for node in base.nodes if node.id not in plan.removals]
+    if any(name in _ENDS for _, name in nodes):
+        for id_, name in dict(nodes).items():
+            if _takes_images(schemas.get(name)):
+                yield id_, ""
+
+
+def _in_steps(plan: PlanContract, base: GraphIR, schemas: Schemas) -> Iterator[tuple[str, str]]:
+    chosen = {(one.node_id, one.param): str(one.value) for one in plan.values}
+    steps = {node.node_id: node.node_name for node in plan.nodes if not node.existing}
+    stays = {node.id: node for node in base.nodes if node.id not in plan.removals}
+    for id_, name in {**{id_: node.name for id_, node in stays.items()}, **steps}.items():
+        if name in _STEPS:
+            field, config = _STEPS[name]
+            model = chosen.get((id_, field)) or (str(stays[id_].inputs.get(field)) if id_ in stays else "")
+            if _takes_images(schemas.get(model)):
+                yield id_, f"{config}."
+
+
+def _takes_images(schema: NodeSchema | None) -> bool:
+    return schema is not None and any(entry["name"] == _SWITCH for entry in schema.input_definitions)
