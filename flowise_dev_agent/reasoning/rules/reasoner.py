@@ -12,10 +12,9 @@ from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.reasoning.rules.design import build, change
 from flowise_dev_agent.reasoning.rules.design.parts import for_request
-from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of, without_opening
-from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
+from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, without_opening
+from flowise_dev_agent.reasoning.rules.design.reading import read
 from flowise_dev_agent.reasoning.rules.design.selection import select
-from flowise_dev_agent.reasoning.rules.design.steps import is_stepwise
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
@@ -54,9 +53,9 @@ class DeterministicReasoner(Reasoner):
         try:
             names = select(reading, World(nodes, credential_types, reading.language))
         except DeclinedError:
-            chat = [reading.provider.chat] if reading.provider else []
-            parts = (name for name in (reading.vector_store, reading.memory) if name)
-            names = [*reading.requested, *chat, *(tools[0] for tools in reading.tools), *parts]
+            chat = reading.provider.chat if reading.provider else ""
+            tools = (names[0] for names in reading.tools)
+            names = [*reading.requested, chat, *tools, reading.vector_store or "", reading.memory or ""]
         return [name for name in dict.fromkeys(names) if name in nodes.schemas]
 
     async def judge(self, request: contracts.JudgeRequest) -> contracts.Reasoned[contracts.Verdict]:
@@ -80,22 +79,18 @@ def _reasoned(value: Any) -> contracts.Reasoned[Any]:
 
 
 def _classify(request: contracts.ClassifyRequest) -> contracts.Intent:
-    """Operation, ambiguity with questions, title and language, by words alone."""
+    """Operation, the one question that is open, title and language, by words alone."""
     said = build.asked(request.requirement, request.clarifications)
     reading = read(said.text)
     operation = request.forced or _operation(reading.text, request.target)
     language = texts.detect_language(texts.normalised(request.requirement))
-    ambiguity, questions = _ambiguity(reading, operation, has_purpose=bool(said.purpose), language=language,
-                                      answered=bool(request.clarifications))  # fmt: skip
+    new = operation == "create"
     described = any(one.kind == "openapi" for one in request.attachments)
-    asks = operation == "create" and not questions
-    if asks and (question := build.open_question(said, reading, language, described=described)):
-        ambiguity, questions = 6, [question]
+    question = build.open_question(said, reading, language, described=described) if new else None
     return contracts.Intent(
-        operation=operation, ambiguity=ambiguity, questions=questions, language=language,
-        title=_title(f"{said.text}\n{said.purpose}", language, new=operation == "create"),
-        target_hint=request.target or (_hint(said.text) if operation != "create" else None),
-        parts=split(request.requirement),
+        operation=operation, ambiguity=7 if question else 2, questions=[question] if question else [],
+        language=language, title=_title(f"{said.text}\n{said.purpose}", language, new=new),
+        target_hint=request.target or (None if new else _hint(said.text)), parts=split(request.requirement),
     )  # fmt: skip
 
 
@@ -138,25 +133,6 @@ def _operation(text: str, target: str | None) -> contracts.Operation:
     adds = texts.mentioned(text, words("add_to"))
     changes = adds or (texts.mentioned(text, words("change")) and words("change").search(" ".join(text.split()[:4])))
     return "update" if target or (not new and (this or changes)) else "create"
-
-
-def _ambiguity(
-    reading: Reading, operation: contracts.Operation, *, has_purpose: bool, answered: bool, language: str
-) -> tuple[int, list[str]]:
-    """How unclear it is, from 0 to 10, and what to ask from 5 on."""
-    if operation != "create":
-        return 2, []
-    if reading.requested or reading.unknown or is_stepwise(reading):
-        # Clear enough, if only to be declined.
-        return 1, []
-    if not answered and (key := build.left_open(reading, has_purpose=has_purpose)):
-        return 7, [say(key, language)]
-    said = has_purpose or bool(prompt_of(reading.text, reading.spans))
-    if said or reading.names_structure:
-        return (2 if said and reading.names_structure else 3), []
-    # Whoever was asked and answered is not asked the same again.
-    keys = ("question_purpose", "question_knowledge", "question_tools")
-    return (4, []) if answered else (8, [say(key, language) for key in keys])
 
 
 def _hint(text: str) -> str | None:

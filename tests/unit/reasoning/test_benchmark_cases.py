@@ -69,7 +69,7 @@ async def test_what_cannot_be_built_is_declined_in_words(case: dict[str, Any], c
 async def test_a_vague_wish_is_asked_about(case: dict[str, Any]) -> None:
     intent = (await DeterministicReasoner().classify(ClassifyRequest(requirement=case["requirement"]))).value
     assert intent.ambiguity >= 5
-    assert 2 <= len(intent.questions) <= 3
+    assert len(intent.questions) == 1
 
 
 async def test_what_only_the_person_knows_is_marked_in_flow_and_plan(catalogue: NodeStore) -> None:

@@ -1,4 +1,4 @@
-"""The prompt is the person's words: without a greeting and what asks for a flow, cut at clause borders only."""
+"""The prompt is the person's words: without a greeting and what asks for a flow, cut at the ends of sentences only."""
 
 import pytest
 from hypothesis import given
@@ -32,7 +32,7 @@ def prompt(text: str) -> str:
         ("Hi, we're a kennel (two of us) and want a bot for bookings.",
          "We're a kennel (two of us) and want a bot for bookings."),
         ("Ein Agent, der rechnen kann, soll sich nur auf Fliesen beschränken.",
-         "Ein Agent soll sich nur auf Fliesen beschränken."),
+         "Ein Agent, der rechnen kann, soll sich nur auf Fliesen beschränken."),
         ("Un agente con calculadora y fecha que ayuda a planificar bodas",
          "Un agente con calculadora y fecha que ayuda a planificar bodas"),
         ("Answer questions from our safety handbook (about 14 PDFs). Be brief.",

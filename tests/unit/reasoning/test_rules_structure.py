@@ -267,7 +267,9 @@ def test_a_secret_of_a_request_is_a_variable_of_the_server_and_never_in_the_flow
 def test_a_request_that_sends_something_has_a_body() -> None:
     _, plan = planned("POST the order to https://api.shop.example/orders, then summarise the answer")
     values = {value.param: value.value for value in plan.values}
-    assert (values["method"], values["body"]) == ("POST", '{"message": "{{ question }}"}')
+    assert (values["method"], values["body"]) == ("POST", "{{ customFunctionAgentflow_0 }}")
+    assert values["customFunctionInputVariables"] == [{"variableName": "message", "variableValue": "{{ question }}"}]
+    assert values["customFunctionJavascriptFunction"] == "return JSON.stringify({message: $message});"
 
 
 BESIDE = ["with a bearer token", "and post it to Slack", "every morning at 7", "and take payments"]
@@ -286,7 +288,7 @@ def test_no_flow_of_steps_is_built_beside_structure_that_was_not_read(wish: str,
 NAMED = {
     "An agent that looks things up on Wikipedia and in our manual (docx)": "Wikipedia",
     "flow that listens to the tractor's CAN bus over bluetooth and stops the engine": "outside of Flowise",
-    "Jeden Morgen um 6:30 soll der Flow https://api.wetter.example/heute holen und in zwei Sätzen sagen": "Zeitplan",
+    "Jeden Morgen um 6:30 soll der Flow https://api.wetter.example/heute holen und in zwei Sätzen sagen": "Zeitzone",
     "todo dia útil às 7h30 o fluxo busca https://porto.example/avisos.json e me faz um resumo": "horário",
     "flusso: un primo agente scrive il comunicato, un secondo lo critica. ripeti 3 volte": "ripeti 3 volte",
 }
@@ -470,14 +472,6 @@ TOLD = {
     "AgentFlow: Ein LLM schreibt eine Stellenanzeige aus den Stichworten, danach prüft eine Kollegin und gibt frei. "
     "Bei Ablehnung soll der Text neu geschrieben werden, höchstens zweimal.":
         ["Schreibt eine Stellenanzeige aus den Stichworten", "{{ llmAgentflow_0 }}"],
-    "Sort what people write to us: bills get a reply with the desk 0161 11, complaints get an apology and the promise "
-    "that Sam calls within 2 hours, and everything else gets a friendly answer.":
-        ["Bills get a reply with the desk 0161 11", "Complaints get an apology and the promise that Sam calls within 2 "
-         "hours", "Gets a friendly answer"],
-    "I'd like it sorted: potholes go to a reply with the highways team 0300 555, bins to a reply that says every "
-    "second Thursday, anything else gets a polite note":
-        ["Potholes go to a reply with the highways team 0300 555", "Bins to a reply that says every second Thursday",
-         "Gets a polite note"],
     "Przepływ agentowy: jeśli wiadomość dotyczy reklamacji, poproś o numer zamówienia; w pozostałych przypadkach "
     "odpowiedz krótko.": ["Poproś o numer zamówienia", "Odpowiedz krótko"],
     "Flow: call GET https://api.harbour.example/tides?port=12 then tell the skipper whether he can leave":

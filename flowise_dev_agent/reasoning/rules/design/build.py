@@ -12,16 +12,17 @@ from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.contracts import Pattern, PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.phrases import say
+from flowise_dev_agent.reasoning.rules.design import providers
 from flowise_dev_agent.reasoning.rules.design.details import Field, Quantities
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of
-from flowise_dev_agent.reasoning.rules.design.providers import CHATS, chat_provider, chat_providers, model_id
+from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARAMS, chat_provider, model_id
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read, tool_named
 from flowise_dev_agent.reasoning.rules.design.selection import select, usable
 from flowise_dev_agent.reasoning.rules.design.steps import design_steps, is_stepwise
 from flowise_dev_agent.reasoning.rules.design.values import Said, named_fields, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, constants, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, mentioned, normalised
 from flowise_dev_agent.reasoning.rules.render import telling
 
@@ -39,6 +40,7 @@ class Asked:
     text: str
     purpose: str = ""
     details: str = ""
+    answered: bool = False
 
 
 def asked(requirement: str, clarifications: Sequence[tuple[str, str]]) -> Asked:
@@ -50,36 +52,53 @@ def asked(requirement: str, clarifications: Sequence[tuple[str, str]]) -> Asked:
             found = Asked(plain)
         elif plain.casefold().strip(" .!") in wordset("nothing_more") or words("go_on").fullmatch(plain.strip(" .!")):
             continue
-        elif question in (say(key, code) for key in ("question_purpose", "question_vague") for code in FUNCTION_WORDS):
+        elif question in (say("question_vague", code) for code in FUNCTION_WORDS):
             found = replace(found, purpose=f"{found.purpose}\n{plain}")
         elif question.endswith("?"):
             found = replace(found, details=f"{found.details}\n{plain}")
         else:
             found = replace(found, text=f"{found.text}\n{plain}")
-    return Asked(normalised(found.text), normalised(found.purpose), normalised(found.details))
+    return Asked(*map(normalised, (found.text, found.purpose, found.details)), answered=bool(clarifications))
 
 
 def open_question(said: Asked, reading: Reading, language: str, *, described: bool) -> str | None:
-    """The one question whose answer settles what the text leaves open; None when nothing is."""
-    named = chat_providers(reading.text)
-    if len({one.chat for _, one in named}) > 1 and not said.details and not is_stepwise(reading):
+    """The one question whose answer settles what the text leaves open; None when nothing is, or it was answered."""
+    steps = is_stepwise(reading)
+    key = "" if steps or said.purpose or said.details or reading.requested or reading.unknown else left_open(reading)
+    named = providers.chat_providers(reading.text)
+    models = {model_id(reading.text[start:end]) for start, end in _outer(reading)} - {None}
+    calls = any("requestsGet" in names for names in reading.tools) or mentioned(reading.text, words("calls_address"))
+    if key or said.details or said.answered:
+        return say(key, language) if key and not said.answered else None
+    if not steps and (len({one.chat for _, one in named}) > 1 or len(models) > 1):
         said_so = (reading.text[start:].split(maxsplit=1)[0] for start, _ in named)
         return say("question_model", language, names=", ".join(dict.fromkeys(s.strip(".,;:!?'’\"") for s in said_so)))
-    calls = any("requestsGet" in names for names in reading.tools) or mentioned(reading.text, words("calls_address"))
-    if calls and not (reading.address or said.details or described):
-        return say("question_address", language)
-    return None
+    return say("question_address", language) if calls and not (reading.address or described) else None
 
 
-def left_open(reading: Reading, *, has_purpose: bool) -> str | None:
+def _outer(reading: Reading) -> set[tuple[int, int]]:
+    """Where models are named in full."""
+    places = {(one.start, one.end) for one in reading.spans if one.params & MODEL_PARAMS and not one.denied}
+    return {(start, end) for start, end in places
+            if not any(a <= start and end <= b for a, b in places - {(start, end)})}  # fmt: skip
+
+
+def left_open(reading: Reading) -> str | None:
     """The question that "something smart" leaves open, or a text that is spoken of and not named."""
-    told = [] if has_purpose else re.findall(r"[^\W\d_]{3,}", prompt_of(reading.text, reading.spans))
-    plain = sum(not is_empty(word) and not words("vague").fullmatch(word) for word in told)
+    told = re.findall(r"[^\W\d_]{2,}", prompt_of(reading.text, reading.spans))
+    plain = sum(not _is_generic(word) for word in told)
+    vague = plain <= _FEW_WORDS and mentioned(reading.text, words("vague"))
     structure = reading.transform or reading.tools or reading.knowledge or reading.structured
-    if told and mentioned(reading.text, words("vague")) and plain <= _FEW_WORDS and not structure and not has_purpose:
+    if (not told and not reading.names_structure) or (told and not structure and (vague or not plain)):
         return "question_vague"
     asks_for_text = words("not_there").search(reading.text) and not reading.knowledge
     return "question_knowledge" if asks_for_text else None
+
+
+def _is_generic(word: str) -> bool:
+    """Whether a word tells nothing of what a bot is to know or to do."""
+    known = FUNCTIONS | wordset("everyday") | wordset("generic")
+    return is_empty(word) or word.casefold() in known or words("vague").fullmatch(word) is not None
 
 
 def design_new(request: PlanRequest, world: World) -> Design:
@@ -94,17 +113,15 @@ def design_new(request: PlanRequest, world: World) -> Design:
     if is_stepwise(reading) or any(name in world.store.schemas for name in foreign):
         return design_steps(request, reading, said, world)
     # What was too vague to build from is answered, and no more said.
-    vague = said.purpose and left_open(reading, has_purpose=False) == "question_vague"
-    prompt = "\n".join(filter(None, ["" if vague else prompt_of(reading.text, reading.spans), said.purpose]))
+    vague = left_open(reading) == "question_vague"
+    own = "" if vague and said.purpose else prompt_of(reading.text, reading.spans)
+    prompt = f"{own}\n{said.purpose}".strip()
     # An answer may ask for parts, too: "calculate with fractions".
     if said.purpose or said.details:
         asks = "JSON fields: " if reading.structured and not reading.fields else ""
         reading = _with_answers(reading, read(normalised(f"{said.purpose}\n{asks}{said.details}"), world.store))
-    if left_open(reading, has_purpose=bool(said.purpose or said.details)) == "question_vague":
+    elif vague:
         raise world.decline("question_vague")
-    anything = mentioned(said.text, words("any_bot")) or reading.agent or reading.chat
-    if not (prompt or reading.names_structure or anything):
-        raise world.decline("declined_nothing")
     return designed(request, said.text, reading, prompt, world)
 
 
@@ -161,9 +178,19 @@ def values_of(nodes: Mapping[str, NodeSchema], reading: Reading, prompt: str, wo
     for node_id, schema in nodes.items():
         ordinal = [id_ for id_, other in nodes.items() if other.name == schema.name].index(node_id)
         topic, url = (dict(enumerate(own)).get(ordinal) for own in (reading.topics, reading.urls))
-        own = parameters(schema, Said(reading, prompt, topic, url), language=world.language)
+        own = parameters(schema, Said(reading, prompt, topic, url), language=world.language) | _places(schema, reading)
         found += [PlannedValue(node_id=node_id, param=name, value=value) for name, value in own.items()]
     return found[:100]
+
+
+def _places(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
+    """What the text names by its kind ("namespace tomato"), and the server that all nodes of a provider share."""
+    kinds = [(kind, name) for said, name in reading.places for kind, forms in constants("places").items()
+             if said.startswith(tuple(forms))]  # fmt: skip
+    found = {param.name: name for kind, name in kinds for param in schema.params
+             if kind in param.name.casefold() and param.type == "string"}  # fmt: skip
+    same = reading.model_url and reading.provider and reading.provider.embeddings == schema.name
+    return found | ({"baseUrl": reading.model_url} if same else {})
 
 
 def spans_of(reading: Reading, nodes: Mapping[str, NodeSchema]) -> list[Span]:

@@ -84,10 +84,11 @@ def find_fields(text: str) -> tuple[Field, ...]:
     for whole in (_BRACKETS, _AS_BOOLEAN):
         text = whole.sub(lambda one: one[0].translate(_HIDDEN), text)
     listings = (match.group(1) for one in patterns("fields", "lists") for match in one.finditer(text))
-    return next((found for listing in listings if (found := _listed(_TAIL.sub("", listing)))), ())
+    return next((found for listing in listings if (found := listed(_TAIL.sub("", listing)))), ())
 
 
-def _listed(listing: str) -> tuple[Field, ...]:
+def listed(listing: str) -> tuple[Field, ...]:
+    """The fields of a list."""
     found: dict[str, Field] = {}
     for part in _SEPARATOR.split(listing):
         said = _ARTICLE.sub("", part.strip(" \"'`“”«»")).translate(_SHOWN)

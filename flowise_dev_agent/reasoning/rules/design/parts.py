@@ -17,7 +17,7 @@ from flowise_dev_agent.sanitize import shortened
 _NUMBERS = re.compile(r"\d+(?:[.,:-]\d+)*(?!\d|st\b|nd\b|rd\b|th\b|[ºª])")
 _PRODUCT = pattern("facts", "product")
 #: What a model in the settings would not make possible either.
-_IMPOSSIBLE = {"train", "guarantee", "pay", "phone", "device"}
+_IMPOSSIBLE = {"train", "offline", "guarantee", "pay", "phone", "device"}
 _MOST, _LONGEST_REASON = 40, 120
 
 

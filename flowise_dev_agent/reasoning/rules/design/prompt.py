@@ -109,32 +109,30 @@ def prompt_of(text: str, spans: Sequence[Span], *, lead: bool = True) -> str:
 
 
 def _sentence(text: str, sentence: Sequence[Unit]) -> str:
-    """What is kept of a sentence: its clauses without those of structure alone, and all of it rather than half a
-    bracket or a clause without what it hangs on ("with a calculator and a smile"). "that remembers ... and answers
-    ..." without its first half is "that answers ..."."""
-    whole = _tidy(text[sentence[0].start : sentence[-1].end])
-    kept: list[str] = []
-    hangs, gone, last = False, "", max((one.start for one in sentence if not one.structure), default=0)
-    last = last if sentence[-1].structure else len(text)
-    for unit, behind in zip(sentence, [*sentence[1:], None], strict=True):
-        said, first = text[unit.start : unit.end].strip(), _first(text, unit)
-        if unit.structure:
-            follows = behind and not behind.structure and _first(text, behind) in wordset("ands")
-            hangs |= bool(follows) and first in wordset("prepositions")
-            gone = first if first in wordset("relatives") else ""
-        # An end that lost its object goes with it: "and only".
-        elif unit.start < last or not all(is_empty(word) or word in FUNCTIONS for word in _words(said)):
-            said = f"{gone} {said.partition(' ')[2]}" if gone and first in wordset("ands") else said
-            kept.append(said.removeprefix(",").strip() if gone else said)
-            gone = ""
-    said = re.sub(r"^[\s,;:]*", "", _tidy(" ".join(kept)))
-    torn = any(said.count(a) != said.count(b) for a, b in ("()", "[]", "（）")) or said[:1] in "([（"
-    if len(kept) == len(sentence) or hangs or torn:
-        return whole if re.search(r"\w", said) else ""
-    said = _without(said, wordset("connectors")) if sentence[0].structure else said
-    said = _without(said, wordset("connectors") | wordset("prepositions"), front=False)
-    said += whole[-1:] if whole[-1:] in ".!?" and said and said.rstrip('"”»“')[-1:] not in ".!?" else ""
+    """A sentence without the structure at its ends; nothing is cut out of it. Empty for one of structure alone."""
+    whole, kept = _tidy(text[sentence[0].start : sentence[-1].end]), [*sentence]
+    told = [n for n, unit in enumerate(kept, 1) if not (unit.structure or _is_loose(_stretch(text, unit)))]
+    last = max(told, default=0)
+    kept = kept[:last] if any(unit.structure for unit in kept[last:]) else kept
+    # "With a calculator and a smile" hangs together.
+    while len(kept) > 1 and kept[0].structure and not _hangs(text, kept[1]):
+        kept.pop(0)
+    said = re.sub(r"^[\s,;:]*", "", _tidy(text[kept[0].start : kept[-1].end])) if kept else ""
+    if any(said.count(a) != said.count(b) for a, b in ("()", "[]", "（）")):
+        return whole
+    said = said if kept[:1] == [*sentence[:1]] else _without(said, wordset("connectors"))
+    if kept[-1:] != [*sentence[-1:]]:
+        said = _without(said, wordset("connectors") | wordset("prepositions"), front=False)
+        said += whole[-1:] if whole[-1:] in ".!?" and said and said.rstrip('"”»“')[-1:] not in ".!?" else ""
     return said if _says_something(said) else ""
+
+
+def _hangs(text: str, unit: Unit) -> bool:
+    return _first(text, unit) in wordset("ands") or text[unit.start] in "([（"
+
+
+def _is_loose(said: str) -> bool:
+    return all(is_empty(word) or word in FUNCTIONS for word in _words(said))
 
 
 def _first(text: str, unit: Unit) -> str:

@@ -31,11 +31,6 @@ _EMBEDDINGS = re.compile(r"(?i)\b(?:(?:text-embedding|voyage)-[\w-]+|nomic-embed
 _EMBEDDING_CONTEXT = re.compile(r"embed", re.IGNORECASE)
 _EMBEDDINGS_BY = re.compile(r"embeddings?\s(?:from|by|of|with|via|von|mit|de|con|avec|com)\s$", re.IGNORECASE)
 _MODEL_TOO = pattern("models", "model_too")
-_CLAUDE = re.compile(
-    r"(claude-[a-z0-9.-]{0,40}?\d{8})|claude[ -]+(?:(\d(?:[.-]\d+)?)[ -]+)?(opus|sonnet|haiku)(?:[ -]+(\d(?:[.-]\d+)"
-    r"?))?(?!\w)",
-    re.IGNORECASE,
-)
 _MODEL_IDS = [
     (re.compile(f"{BEGINS}{row['words']}{ENDS}", re.IGNORECASE), str(row["form"])) for row in rows("model_ids")
 ]
@@ -85,7 +80,7 @@ def note_providers(scan: Scan) -> None:
     """Note where providers, models and embeddings are named."""
     for looked_for, provider in _WORDS:
         scan.find(looked_for, [name for name in (provider.chat, provider.embeddings) if name])
-    for looked_for in (_FULL_ID, _CLAUDE, *(one for one, _ in _MODEL_IDS), *([_OLLAMA] * _is_ollama(scan.text))):
+    for looked_for in (_FULL_ID, *(one for one, _ in _MODEL_IDS), *([_OLLAMA] * _is_ollama(scan.text))):
         scan.find(looked_for, params=" ".join(MODEL_PARAMS))
     scan.find(_EMBEDDINGS, ["@Embeddings"])
 
@@ -93,9 +88,8 @@ def note_providers(scan: Scan) -> None:
 def model_id(text: str) -> str | None:
     """The model that the text names last, as the provider spells it; None for a family without a version."""
     full = list(mentions(text, _FULL_ID))
-    found = [(match.start(), _claude_id(match)) for match in mentions(text, _CLAUDE)]
-    found += [
-        (match.start(), form.format(f"{match.group(1)}{match.group(2)}".replace(" ", "-")))
+    found = [
+        (match.start(), form.format(*match.groups()).replace(" ", "-").replace(".", "-" if "claude" in form else "."))
         for looked_for, form in _MODEL_IDS
         for match in mentions(text, looked_for)
     ]
@@ -117,17 +111,6 @@ def _ollama_id(match: re.Match[str]) -> str:
     family, version, size = match.groups()
     plain = family.lower() == "llama" and not version
     return "" if plain else f"{family}{version or ''}{f':{size}b' if size else ''}"
-
-
-def _claude_id(match: re.Match[str]) -> str:
-    dated, before, tier, behind = match.groups()
-    version = (behind or before or "").replace(".", "-")
-    if dated:
-        return dated
-    if not version:
-        return constants("newest")[tier.lower()]
-    # From version 4 on the number is at the end.
-    return f"claude-{tier}-{version}" if version[0] >= "4" else f"claude-{version}-{tier}-latest"
 
 
 def belongs(model: str, chat: str) -> bool:

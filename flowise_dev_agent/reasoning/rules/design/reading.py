@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.rules.design import details, providers
-from flowise_dev_agent.reasoning.rules.language.lexicon import NodeTable, pattern, table, words
+from flowise_dev_agent.reasoning.rules.language.lexicon import NodeTable, constants, pattern, table, words
 from flowise_dev_agent.reasoning.rules.language.text import Scan, Span, detect_language, first_group, mentioned, squeeze
 
 #: Kinds of nodes that a stretch asks for, where no type is named.
@@ -22,9 +22,14 @@ _PATH = re.compile(r"(?<![\w/:.])(?:~|\.{1,2})?(?:/[\w.-]+){2,}")
 _CAMEL_CASE = re.compile(r"\b[a-z][a-z0-9]*(?:[A-Z][A-Za-z0-9]*)+\b")
 _ABOUT, _MORE, _EACH = (pattern("words", name) for name in ("about_documents", "more_documents", "one_each"))
 _PROMISE, _DENIED, _NAMED = (pattern("words", name) for name in ("promise", "denied_words", "named_node"))
+#: Tools that are made of another part of the flow.
+_VECTORS = frozenset(constants("kinds")["vectors"])
+_KEPT = frozenset(name for _, names in table("named_memory") for name in names)
+_WRAPPERS = frozenset({"retrieverTool", "chainTool"})
 #: Quotations that follow one another as a list.
 _QUOTE = r"[\"“„«'][^\"“”„«»'\n]{1,60}[\"”“»']"
 _LISTED = re.compile(rf"{_QUOTE}(?:(?:\s?,|\s(?:or|and|oder|und|o|y|ou|et|e)\b)+\s?{_QUOTE})*", re.IGNORECASE)
+_SENTENCES = re.compile(r"(?:[^.;!?\n]|[.;!?](?!\s|$))+")
 #: Wishes fit into this many characters; what is behind them is not searched for structure.
 _MAX_READ = 6_000
 _MIN_PASTED = 400
@@ -72,8 +77,8 @@ class Reading:
     splits: bool = False
     splitter: str = "recursiveCharacterTextSplitter"
     vector_store: str | None = None
-    #: Name of an index, a collection or a table at an outside service.
-    index_name: str | None = None
+    #: (what it is, its name) of an index, a collection, a namespace or a table at an outside service.
+    places: tuple[tuple[str, str], ...] = ()
     sources: bool = False
     transform: bool = False
     structured: bool = False
@@ -85,6 +90,10 @@ class Reading:
     requested: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     names_part: bool = False
+
+    @property
+    def index_name(self) -> str | None:
+        return self.places[0][1] if self.places else None
 
     @property
     def names_structure(self) -> bool:
@@ -116,8 +125,8 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     structured = any(scan.find(one, task=True) for one in (details.STRUCTURED, details.EXTRACTS))
     denied_words = _denied_words(scan)
     content = not denied_words and _has(scan, "content_moderation", ["@Moderation"])
-    requested, unknown = _named_nodes(scan, store)
-    tools = _tools(scan)
+    requested, unknown, named_tools = _named_nodes(scan, store)
+    tools = tuple(dict.fromkeys([*_tools(scan), *named_tools]))
     loaders = tuple(names[0] for looked_for, names in table("loaders") if scan.find(looked_for, names))
     # An address that a tool calls is no source of documents.
     called = any("requests" in name for names in tools for name in names)
@@ -136,12 +145,15 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     index = scan.find(pattern("words", "index_name"), params="@address")
     providers.note_providers(scan)
     scan.find(words("keep"), keep=True)
+    memory = None if no_memory else _memory(scan, quantities, task=task)
+    # A database that keeps the conversation keeps no documents.
+    store_named = None if memory in _KEPT else _first_of(scan, table("vector_stores"))
     return Reading(
         text=plain, language=detect_language(plain), provider=providers.chat_provider(plain),
         model=providers.model_id(plain), embeddings=providers.embeddings_provider(plain),
-        memory=None if no_memory else _memory(scan, quantities, task=task), no_memory=no_memory, tools=tools,
+        memory=memory, no_memory=no_memory, tools=tools,
         agent=mentioned(plain, words("agent")), chat=mentioned(plain, words("chat")),
-        knowledge=(knowledge or (bool(loaders) and not task)), topics=topics,
+        knowledge=(knowledge or (bool(loaders or store_named in _VECTORS) and not task)), topics=topics,
         besides=bool(scan.find(words("besides"), keep=True)), inline_text=inline, urls=urls, model_url=model_url,
         promised=bool(scan.find(_PROMISE, _DOCUMENTS, "@placeholder")), path=next(iter(paths), None), loaders=loaders,
         address=next((one for one in addresses if one != model_url and one not in urls), None),
@@ -150,7 +162,8 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         system_text=first_group(given[0]).strip() if given else None, denied_words=denied_words,
         splits=_has(scan, "split", ["@Text Splitters"]) or quantities.chunk_size is not None, quantities=quantities,
         splitter=_first_of(scan, table("splitters")) or Reading.splitter, content_moderation=content,
-        vector_store=_first_of(scan, table("vector_stores")), index_name=index[0].group(1) if index else None,
+        vector_store=store_named,
+        places=tuple((one["kind"].casefold(), first_group(one, 1)) for one in index),
         # Without documents a source is something to be said.
         sources=bool(scan.find(words("sources"), params="returnSourceDocuments", task=not (knowledge or loaders))),
         fields=details.find_fields(plain) if structured else (), unknown=unknown, spans=tuple(scan.spans),
@@ -217,7 +230,7 @@ def _knowledge(scan: Scan, *, task: bool, inline: bool, page: bool) -> tuple[boo
     topics = tuple(several if len(several) > 1 else dict.fromkeys(found))
     if rag or task:
         return rag, topics
-    asked = page and pattern("words", "asks").search(scan.text) is not None
+    asked = page and any(pattern("words", name).search(scan.text) for name in ("asks", "reads_page"))
     return bool(about) or inline or asked or _PROMISE.search(scan.text) is not None, topics
 
 
@@ -233,24 +246,21 @@ def _inline_text(text: str) -> str | None:
 
 def _denied_words(scan: Scan) -> tuple[str, ...]:
     """The words that a message must not hold, when a sentence says that such messages are refused."""
-    for refusal in words("refuse").finditer(scan.text):
-        begins = max(scan.text.rfind(mark, 0, refusal.start()) for mark in ".;!?\n") + 1
-        ends = re.compile(r"[.;!?\n](?:\s|$)").search(scan.text, refusal.end())
-        behind = (refusal.end(), min(ends.start() if ends else len(scan.text), refusal.end() + 300))
-        # Some languages put the verb last: "Nachrichten mit den Wörtern ... ablehnt".
-        for start, end in (behind, (begins, refusal.start())):
-            stretch = scan.text[start:end]
-            listed = _LISTED.search(stretch) if _DENIED.search(stretch) else None
-            found = [one[1:-1].strip() for one in re.findall(_QUOTE, listed.group())] if listed else []
-            if listed and found:
-                place = Span(0, 0, frozenset({"@Moderation"}), frozenset({"denyList"}))
-                scan.note(min(start, refusal.start()), max(start + listed.end(), refusal.end()), place)
-                return tuple(dict.fromkeys(found))
+    for sentence in _SENTENCES.finditer(scan.text):
+        refusal, denied = words("refuse").search(sentence[0]), _DENIED.search(sentence[0])
+        if refusal and denied and (listed := _LISTED.search(sentence[0], denied.end())):
+            start, end = min(refusal.start(), denied.start()), max(refusal.end(), listed.end())
+            place = Span(0, 0, frozenset({"@Moderation"}), frozenset({"denyList"}))
+            scan.note(sentence.start() + start, sentence.start() + end, place)
+            return tuple(dict.fromkeys(one[1:-1].strip() for one in re.findall(_QUOTE, listed.group())))
     return ()
 
 
-def _named_nodes(scan: Scan, store: NodeStore | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(node types, names that no node has)."""
+def _named_nodes(
+    scan: Scan, store: NodeStore | None
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str], ...]]:
+    """(node types, names that no node has, tools named by their titles)."""
+    tools: list[tuple[str]] = []
     known: list[str] = []
     unknown: list[str] = []
     for match in scan.find(_NAMED):
@@ -263,9 +273,12 @@ def _named_nodes(scan: Scan, store: NodeStore | None) -> tuple[tuple[str, ...], 
             if match.group() in store.schemas:
                 known += [m.group() for m in scan.find(re.compile(rf"\b{match.group()}\b"), [match.group()])]
         for name, start, end in details.named_components(scan.text, store):
-            known.append(name)
+            if store.schemas[name].category == "Tools" and name not in _WRAPPERS:
+                tools.append((name,))
+            else:
+                known.append(name)
             scan.note(start, end, Span(0, 0, frozenset({name})))
-    return tuple(dict.fromkeys(known)), tuple(dict.fromkeys(unknown))
+    return tuple(dict.fromkeys(known)), tuple(dict.fromkeys(unknown)), tuple(tools)
 
 
 def _lookup(name: str, store: NodeStore) -> str | None:

@@ -97,10 +97,11 @@ def _pieces(text: str) -> Iterator[tuple[int, int, str]]:
     protected = [*quoted_spans(text), *(match.span() for match in _WHOLE.finditer(text))]
     start, border, count = 0, "sentence", 0
     for match in pattern("steps", "break").finditer(text):
-        inside = any(begin < match.start() < end - 1 for begin, end in protected)
+        inside = any(begin < match.start() and match.end() <= end for begin, end in protected)
         if inside or (count > _MOST_PIECES and not match["sentence"]):
             continue
-        yield start, match.start(), border
+        # The mark that closes a quotation belongs to it.
+        yield start, match.start() + len((match["sentence"] or "").rstrip()), border
         border = "sentence" if match["sentence"] else "then" if match["then"] else ""
         start, count = match.end(), count + 1
     yield start, len(text), border
@@ -120,11 +121,11 @@ def _begins(piece: str, before: str, names: Sequence[str]) -> bool:
     if found("sorts", before) and not found("sorts", piece):
         # Between the branches of a list nothing else begins.
         own = branch_names(before)
-        return bool(own and (mention(piece, own) or matches("does", piece) or kind))
+        return bool(own and " " in piece.strip() and (mention(piece, own) or matches("does", piece) or kind))
     if mention(piece, names) or (last == "approve" and outcome(piece)):
         return True
     if last == "call":
-        return not found("calling", piece) or kind in ("approve", "again")
+        return not found("calling", piece) or kind in ("approve", "again") or bool(matches("does", piece))
     if kind == "case":
         return last not in ("", "each") or bool(approval(piece))
     allowed = {"each": "approve sort", "approve": "otherwise again", "check": "again approve otherwise"}.get(last, kind)
@@ -216,35 +217,22 @@ class Skeleton:
             text = text.split(maxsplit=1)[1]
         for introduction in (matches("lead", text), None):
             one = introduction or re.match(r"(?P<about>[^:.,;\n]{1,60}):\s", text)
-            if one and (introduction or not (kind_of(one[1]) or found("sorts", one[1]) or matches("does", one[1]))):
+            if introduction and matches("does", introduction["about"].strip()):
+                # "An agentflow writes a letter, ..."
+                text = text[introduction.start("about") :].strip()
+            elif one and (introduction or not (kind_of(one[1]) or found("sorts", one[1]) or matches("does", one[1]))):
                 self._tell(one["about"])
                 text = text[one.end() :]
-        listed = found("sorted_list", text)
-        self.clauses = self._list(listed, text) if listed else clauses(text)
-        for clause, border in () if listed else self.clauses:
+        self.clauses = clauses(text)
+        for clause, border in self.clauses:
             self._scope = self.steps if border == "sentence" else self._scope
             self._place(clause, border)
-
-    def _list(self, sorts: re.Match[str], text: str) -> list[tuple[str, str]]:
-        """Branches that one list names with what each gets: "bills go to ..., anything else gets ..."."""
-        ways = dict[str, str]()
-        for piece in re.split(r"[,;.]\s", text[sorts.end() :]):
-            if gets := matches("gets", piece):
-                ways[squeeze(gets["name"])] = piece[gets.end("name") :] if matches("otherwise", gets["name"]) else piece
-            elif ways:
-                ways[[*ways][-1]] += f", {piece}"
-            # A condition of its own is no part of the branch in front of it.
-            self.odd = self.odd or (piece if matches("case", pattern("steps", "opening").sub("", piece)) else "")
-        self._tell(text[: sorts.start()])
-        self.odd = self.odd or ("" if len(ways) > 1 else squeeze(text[sorts.start() :]))
-        self.steps = [Step("fork", sorts[0], {way: [Step("", do.strip(" ."))] for way, do in ways.items()}, sorts[0])]
-        return [(do, "") for do in ways.values()]
 
     def _tell(self, about: str) -> None:
         """Note what the flow is for; words of structure say nothing of it."""
         own = [one for one in _WORD.findall(about) if not is_empty(one) and not words("structure").fullmatch(one)]
         if own and not words("team").search(about):
-            self.context = f"{self.context}\n{capital(squeeze(about.strip(' ,')))}".strip()
+            self.context = f"{self.context}.\n{capital(squeeze(about.strip(' ,')))}".strip(".\n")
 
     def _place(self, clause: str, border: str) -> None:
         """Put one clause where it belongs."""
@@ -304,11 +292,11 @@ class Skeleton:
             step = Step(kind, clause, of=squeeze(checked or (until["until"] if until else "")), limit=limit)
         elif kind == "each":
             step.of, step.text = parted(clause) or (" ".join(clause.split()[2:3]), clause)
-        elif not (kind or self.steps) and (matches("incoming", clause) or matches("heads", clause)):
+        elif not self.steps and (matches("incoming", clause) or (not kind and matches("heads", clause))):
             return self._tell(clause)
         elif scope and fact and not kind and border == "sentence":
             # A fact is told to each step.
-            self.context = f"{self.context}\n{capital(clause)}".strip()
+            self.context = f"{self.context}.\n{capital(clause)}".strip(".\n")
             # What names a branch is no fact for all of them.
             self.odd = self.odd or (clause if self._fork and any(alike(clause, way) for way in self._fork.ways) else "")
             return None

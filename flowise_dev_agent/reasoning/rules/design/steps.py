@@ -3,7 +3,7 @@ person's own words; a skeleton that does not fit is asked about or declined."""
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -19,10 +19,11 @@ from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARA
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import provider_for, tool_row
 from flowise_dev_agent.reasoning.rules.design.skeleton import Skeleton, Step, alike, found, matches, short
+from flowise_dev_agent.reasoning.rules.design.starts import Start, start_of
 from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, parameters, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import capital, mentioned, quoted, signals, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.language.text import capital, masked, quoted, signals, squeeze, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import INSIDE
 from flowise_dev_agent.redaction import named_secret
@@ -63,9 +64,12 @@ def is_stepwise(reading: Reading) -> bool:
     kinds = {"team"} if named else _STEPWISE
     # A request to an address is a step, where no tool and no chain makes it.
     kinds = kinds if named or reading.tools or reading.loaders else kinds | {"call"}
-    signs = (match for match, kind in signals(text) if kind in kinds and (kind != "call" or "://" in match.group()))
+    # "At most 5 iterations" is a setting.
+    numbers = [span for span in reading.spans if span.params - {"@address"} == span.params and not span.names]
+    signs = (match for match, kind in signals(text) if kind in kinds and (kind != "call" or "://" in match.group())
+             and not any(one.start < match.end() and match.start() < one.end for one in numbers))  # fmt: skip
     decides = "://" in text and not reading.knowledge and found("decides", text)
-    if any(signs) or (not named and (decides or found("sorted_list", text))):
+    if any(signs) or (not named and (decides or found("form", text))):
         return True
     if named or reading.chat or reading.knowledge or not (steps := (made := Skeleton(text)).steps):
         return False
@@ -73,21 +77,29 @@ def is_stepwise(reading: Reading) -> bool:
     structure = {step.kind for step in steps} & {"fork", "cases", "each", "again", "approve"}
     in_order = several and any(border == "then" for _, border in made.clauses)
     asked = several and matches("method", text)
-    return bool(steps[0].kind == "each" or asked or (found("a_flow", text) and (structure or in_order)))
+    flow = found("a_flow", text) or (steps[0].kind == "who" and "cases" in structure)
+    return bool(steps[0].kind == "each" or asked or (flow and (structure or in_order)))
 
 
 def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World) -> Design:
     """The design of a new agentflow. Raises DeclinedError with what it does not understand."""
     if reading.knowledge and not reading.urls:
         raise world.decline("declined_agentflow_documents")
-    builder = _Builder(reading, said.details, world, request.intent.title)
+    start = start_of(reading.text, said.details, request.intent.title, world)
+    builder = _Builder(replace(reading, text=start.text), said.details, world, request.intent.title, start)
     # That an answer goes out once a person agrees is what an approval does.
-    checked = reading.text
+    checked = builder.text
     for clause in builder.made.sent:
         lone = not any(kind == "send" for _, kind in signals(clause))
         checked = checked.replace(clause, "\x00" * len(clause)) if lone else checked
+    if start.params.get("scheduleOnTime") and builder.made.steps[:1] and builder.made.steps[0].kind != "call":
+        # A model that nobody asks has nothing to work with.
+        checked = reading.text
     ignored = _READ if "://" in checked else _READ - {"service"}
-    Account(checked, [], {}, []).check(world, ignored | {"setting"})
+    plain = checked
+    for span in (one for one in reading.spans if one.params and not one.names and "@address" not in one.params):
+        plain = masked(plain, span.start, span.end)
+    Account(plain, [], {}, []).check(world, ignored | {"setting", "service", "offline"})
     builder.build()
     schemas = {op.node_id: world.schema(op.node_name) for op in builder.nodes}
     values = [PlannedValue(node_id=op.node_id, param=name, value=value)
@@ -129,10 +141,13 @@ def _is_known(word: str, told: str) -> bool:
 
 
 class _Builder:
-    def __init__(self, reading: Reading, answer: str, world: World, title: str) -> None:
-        self._reading, self._answer, self._world = reading, answer, world
-        stepwise = is_stepwise(reading)
-        self.made = Skeleton(reading.text if stepwise else "", answer)
+    def __init__(self, reading: Reading, answer: str, world: World, title: str, start: Start) -> None:
+        self._reading, self._answer, self._world, self._start = reading, answer, world, start
+        stepwise = bool(start.params) or is_stepwise(reading)
+        #: Models that are named for one step ("gpt-4o for the table"), and the text without them.
+        self._models, self.text = _models_of(reading)
+        plain = re.sub(r"[\s,]*\x00[\x00\s,]*", " ", self.text)
+        self.made = Skeleton(plain.strip(" .") if stepwise else "", answer)
         self.made.steps += [] if stepwise else [Step("task", squeeze(reading.text))]
         self._title = "" if stepwise else title
         self._provider = provider_for(reading, world, knowledge=False)
@@ -145,30 +160,36 @@ class _Builder:
         #: The clauses with their nodes, and what the person has to create on the server.
         self.parts, self.variables = list[tuple[str, list[str]]](), list[str]()
         self._context = self._own_words(self.made.context, reading.tools)
+        self._taken = set[str]()
 
     def build(self) -> None:
         self._ask()
-        for end in self._steps(self.made.steps, [_End(self._add("startAgentflow", {}))]):
+        for end in self._steps(self.made.steps, [_End(self._add("startAgentflow", self._start.params))]):
             if end.value not in ("", end.node):
                 self._node(_REPLY, {"directReplyMessage": f"{{{{ {end.value} }}}}"}, [end])
+        models = sum(node.node_name in (_LLM, _AGENT) for node in self.nodes)
+        said = [(match.group(), kind) for match, kind in signals(self._reading.text)]
+        counted = [to_number(one[0]) for text, kind in said
+                   if kind == "team" and (one := re.match(NUMBER, text, re.IGNORECASE))]  # fmt: skip
+        several = words("team").search(self._reading.text) or any(kind == "sequence" for _, kind in said)
+        unused = [what for what in self._models if what not in self._taken]
         # A team of which nobody is named is none.
-        alone = sum(node.node_name in (_LLM, _AGENT) for node in self.nodes) < 2
-        steps = "sequence" in {kind for _, kind in signals(self._reading.text)}
-        if len(self.nodes) < 2 or (alone and (steps or mentioned(self._reading.text, words("team")))):
+        if unused or len(self.nodes) < 2 or models < max(2 * bool(several), *counted, 0):
             raise self._declined(self._reading.text[:200])
 
     def lost(self) -> list[str]:
         """The clauses with a word, a number or a quoted text that no node holds and that does not speak of steps."""
         told = json.dumps([[node.label, node.params] for node in self.nodes], ensure_ascii=False).casefold()
-        text = self._reading.text
+        text = self.text
         set_ = (text[one.start : one.end] for one in self._reading.spans if one.params & _SETTINGS - MODEL_PARAMS)
         # Of two temperatures in one clause only one would be set.
         unset = [said for said in set_ for number in re.findall(NUMBER, said)
                  if not re.search(rf": {to_number(number):g}[,}}]", told)]  # fmt: skip
         for clause, nodes in self.parts:
-            text = text if not nodes[0].startswith("http") else text.replace(clause, "\x00" * len(clause))
+            called = nodes[-1].startswith("http") and not found("does", clause.partition("://")[2])
+            text = text.replace(clause, "\x00" * len(clause)) if called or words("shown").fullmatch(clause) else text
         for one in (one for one in self._reading.spans if not (one.task or one.names & DOCUMENTS)):
-            text = text[: one.start] + "\x00" * (one.end - one.start) + text[one.end :]
+            text = masked(text, one.start, one.end)
         plain = pattern("steps", "skeleton").sub(lambda match: "\x00" * len(match.group()), text).casefold()
         gone = [match.start() for match in re.finditer(r"[^\W_][\w'’]*", plain)
                 if not (match.group() in told or _is_known(match.group(), told))]  # fmt: skip
@@ -177,7 +198,7 @@ class _Builder:
                         if not self._title and any(start <= place < end for place in gone)]  # fmt: skip
 
     def _declined(self, clause: str) -> DeclinedError:
-        team = mentioned(self._reading.text, words("team")) and len(self.made.steps) < 2
+        team = words("team").search(self._reading.text) and len(self.made.steps) < 2
         return self._world.decline("declined_team" if team else "declined_steps", clause=squeeze(clause))
 
     def _ask(self) -> None:
@@ -189,7 +210,7 @@ class _Builder:
             raise self._world.decline("question_branches", clause=odd)
         # Of several branches it must be clear whose answers a person approves.
         unclear = next((step.text for step in steps if step.kind == "approve" and step.of and forks), "")
-        if unclear and not mentioned(self._answer, words("all_of_them")):
+        if unclear and not words("all_of_them").search(self._answer):
             raise self._world.decline("question_approval", clause=unclear, names=", ".join(forks[0].ways))
 
     # --- Steps and their order
@@ -216,6 +237,8 @@ class _Builder:
         return [_End(node, value=node, draft=node if draft else "", apart=any(end.apart for end in ends))]
 
     def _task(self, step: Step, ends: list[_End], way: str) -> list[_End]:
+        if words("shown").fullmatch(step.text) and all(end.value for end in ends):
+            return ends
         kinds = {kind for match, kind in signals(step.text) if kind != "team" or match.group().count(" ") > 3}
         # On a named branch a fact is a task, too.
         lone = not (found("does", step.text) or (way and not words("human").search(step.text)) or step.kind == "who")
@@ -247,9 +270,19 @@ class _Builder:
             self.variables += [] if plain else [variable]
         if params["method"] in ("POST", "PUT", "PATCH"):
             body = re.search(r"\{.*\}", step.text)
-            sent = f"{{{{ {ends[0].value} }}}}" if len(ends) == 1 and ends[0].value else self._asked()
-            params |= {"bodyType": "json", "body": body.group() if body else f'{{"message": "{sent}"}}'}
+            ends = ends if body else self._as_json("text" if "slack" in url else "message", ends)
+            params |= {"bodyType": "json", "body": body.group() if body else f"{{{{ {ends[0].node} }}}}"}
         return self._node("httpAgentflow", params, ends)
+
+    def _as_json(self, name: str, ends: list[_End]) -> list[_End]:
+        """What was made so far, else what the person said, as JSON by code: quotes and line breaks stay in it."""
+        sent = {name: f"{{{{ {ends[0].value} }}}}" if len(ends) == 1 and ends[0].value else self._asked()}
+        if self._start.fields and not ends[0].value:
+            sent = {field: f"{{{{ $form.{field} }}}}" for field in self._start.fields}
+        rows = [{"variableName": field, "variableValue": value} for field, value in sent.items()]
+        code = f"return JSON.stringify({{{', '.join(f'{field}: ${field}' for field in sent)}}});"
+        return self._node("customFunctionAgentflow", {
+            "customFunctionInputVariables": rows, "customFunctionJavascriptFunction": code}, ends)  # fmt: skip
 
     def _each(self, step: Step, ends: list[_End], _way: str) -> list[_End]:
         """A model lists the items, and a step inside an iteration does the task with each."""
@@ -269,20 +302,41 @@ class _Builder:
         looked_at = " ".join(dict.fromkeys([self._asked(), *(f"{{{{ {end.value} }}}}" for end in ends if end.value)]))
         told = squeeze(f"{self._world.say('route_case' if cases else 'route')} {step.of}")
         fork = self._choice(told, [name or other for name in ways], looked_at, ends)
+        return self._ways(step, ways, [_End(fork, str(number), apart=True) for number in range(len(ways))], ends)
+
+    def _cases(self, step: Step, ends: list[_End], way: str) -> list[_End]:
+        """Conditions: numbers are read by a model and compared by the flow, all else a model decides."""
+        compared = [found("compare", name) for name in step.ways if name]
+        if not all(compared) or len(ends) > 1:
+            return self._fork(step, ends, way)
+        names = [name for name in step.ways if name]
+        fields = [{"key": "value", "type": "number", "enumValues": "", "jsonSchema": "", "description": names[0]}]
+        given = f"{{{{ {ends[0].value} }}}}" if ends[0].value else ""
+        told = self._world.say("read_number", what=names[0])
+        [read_] = self._after(self._model_node(told, told, given=given, llmStructuredOutput=fields), ends)
+        value = f"{{{{ {read_.node}.output.value }}}}"
+        rows = [{"type": "number", "value1": value, "operation": "larger" if one and one["more"] else "smaller",
+                 "value2": f"{to_number(re.findall(NUMBER, name)[-1]):g}"}
+                for name, one in zip(names, compared, strict=True)]  # fmt: skip
+        fork = self._node("conditionAgentflow", {"conditions": rows}, [read_])[0].node
+        starts = [replace(ends[0], node=fork, output=str(number), apart=True) for number in range(len(rows) + 1)]
+        return self._ways(step, {**{name: step.ways[name] for name in names}, "": step.ways.get("", [])}, starts, ends)
+
+    def _ways(
+        self, step: Step, ways: Mapping[str, Sequence[Step]], starts: Sequence[_End], ends: Sequence[_End]
+    ) -> list[_End]:
         made: list[_End] = []
-        for number, (name, steps) in enumerate(ways.items()):
-            topic, start = "" if cases else short(name), _End(fork, str(number), apart=True)
-            if not steps or (topic and steps[0].kind == "approve"):
+        for (name, steps), start in zip(ways.items(), starts, strict=True):
+            topic, first = "" if step.kind == "cases" else short(name), start
+            if not (steps or first.value) or (topic and steps[0].kind == "approve"):
                 told = self._world.say("expert_in", topic=topic) if topic else self._world.say("plain")
                 agent = bool(topic) and not found("model_node", self._reading.text)
                 node = self._model_node(topic, told, self._reading.tools if agent else (), agent=agent)
-                [start] = self._after(node, [start])
-            made += self._steps(steps, [start], topic)
-            self.branches.append(short(name) or other)
+                [first] = self._after(node, [first])
+            made += self._steps(steps, [first], topic)
+            self.branches.append(short(name) or self._world.say("otherwise"))
         joined = not ends[0].apart and all(one.kind in _PLAIN for way in ways.values() for one in way)
         return [replace(end, apart=False) for end in made] if joined else made
-
-    _cases = _fork
 
     def _choice(self, told: str, names: Sequence[str], looked_at: str, ends: Sequence[_End]) -> str:
         params = {"conditionAgentInstructions": told, "conditionAgentInput": looked_at,
@@ -290,7 +344,9 @@ class _Builder:
         return self._node(_SORTER, {**self._model(_SORTER, self._shared), **params}, ends)[0].node
 
     def _asked(self) -> str:
-        """The message of the person, which is empty under its usual name behind a person's approval."""
+        """The form of the person, or the message, which is empty under its usual name behind an approval."""
+        if self._start.fields:
+            return self._start.given
         behind = any(node.node_name == _HUMAN for node in self.nodes)
         return "{{ startAgentflow_0.output.question }}" if behind else "{{ question }}"
 
@@ -345,7 +401,9 @@ class _Builder:
         # Who speaks of a model means no agent.
         plain = user or found("model_node", own.text + self._reading.text)
         agent = bool(tools) or (bool(own.agent or who or agent) and not plain)
-        model = own if _about_model(own) else None
+        named = next((what for what in self._models if alike(what, clause)), "")
+        self._taken.add(named)
+        model = own if _about_model(own) else self._models.get(named)
         return self._model_node(label, prompt, tools, model, agent=agent, user=user, given=given)
 
     def _own_words(self, text: str, tools: Sequence[tuple[str, ...]]) -> str:
@@ -361,7 +419,8 @@ class _Builder:
     ) -> str:  # fmt: skip
         name, window = _AGENT if agent else _LLM, self._reading.quantities.memory_window
         prefix, told = _PREFIXES[name], f"{self._context}\n{prompt}".strip()
-        messages = [{"role": "system", "content": f"{without_braces(told)}\n\n{given}".strip()}]
+        given = "\n\n".join(filter(None, [without_braces(told), self._start.given, given]))
+        messages = [{"role": "system", "content": given}]
         messages += [{"role": "user", "content": user}] if user else []
         params: dict[str, Any] = {**self._model(name, reading or self._shared), f"{prefix}Messages": messages}
         if self._reading.no_memory or user:
@@ -384,6 +443,17 @@ class _Builder:
         node_id = f"{name}_{sum(node.node_name == name for node in self.nodes)}"
         self.nodes.append(AddNode(node_name=name, node_id=node_id, label=unique, params=params))
         return node_id
+
+
+def _models_of(reading: Reading) -> tuple[dict[str, Reading], str]:
+    """Models that are named for one step each ("gpt-4o for the table"), and the text with NULs for that."""
+    text, models = reading.text, dict[str, Reading]()
+    for span in reading.spans:
+        behind = matches("model_for", reading.text[span.end :])
+        if behind and span.params & MODEL_PARAMS and not span.denied:
+            models[squeeze(behind["what"])] = read(reading.text[span.start : span.end])
+            text = masked(text, span.start, span.end + behind.end())
+    return (models, text) if len(models) > 1 else ({}, reading.text)
 
 
 def _about_model(reading: Reading) -> bool:

@@ -28,6 +28,7 @@ _EMPTIED, _GONE = (f"(?:{pattern('titles', name).pattern})" for name in ("emptie
 _QUOTED = r"(?:\"(?P<a>[^\"]*)\"|“(?P<b>[^”]*)”|„(?P<c>[^“”]*)[“”]|«\s*(?P<d>[^»]*?)\s*»|'(?P<e>[^'\n]{1,80})')"
 _SKIPPED = frozenset({"modelName", "model", "systemMessagePrompt", "systemMessage"})
 _SECRET, _DEFAULT_OVERLAP = ("key", "token", "secret", "password"), 200
+_TAKES_AWAY = re.compile(r"(?:delete|clear|remove|trash)", re.IGNORECASE)
 _PATH = re.compile(r"path|folder|directory", re.IGNORECASE)
 
 
@@ -195,6 +196,9 @@ def _fill(schema: NodeSchema, param: InputParam, reading: Reading, names: list[s
     if param.type == "options":
         # The first is what the editor offers first.
         return param.options[0] if param.options else None
+    if param.type == "multiOptions":
+        # What a tool may do, except what takes something away.
+        return [option for option in param.options if not _TAKES_AWAY.match(option)] or None
     if (param.type not in ("string", "folder") and param.name != "selectedStore") or schema.category == "Prompts":
         return None
     if reading.address and _ADDRESS.search(param.name):

@@ -13,6 +13,7 @@ _NOT_BEFORE, _NOT_BEHIND, _CLAUSE = (pattern("text", name) for name in ("not_bef
 _OURS, _TELLS, _NEVER, _OPENED, _ACTS = (
     pattern("facts", name) for name in ("ours", "tells", "never", "opened", "acts")
 )
+NUL = "\x00"
 _SAID, _SAYS = pattern("about", "saying"), [pattern("about", name) for name in ("says", "greeting", "closing")]
 _SENTENCE = re.compile(r"[.!?。！？](?=\s|$)|[;\n]|(?<=[。！？])")
 #: "Send a GET to https://..." is a request.
@@ -122,8 +123,8 @@ def to_number(text: str) -> float:
     return float(word.replace(",", "."))
 
 
-def first_group(match: re.Match[str]) -> str:
-    return next(group for group in match.groups() if group)
+def first_group(match: re.Match[str], skipped: int = 0) -> str:
+    return next(group for group in match.groups()[skipped:] if group)
 
 
 def quoted(text: str) -> list[str]:
@@ -151,6 +152,11 @@ def detect_language(text: str) -> str:
 def squeeze(text: str) -> str:
     """One line, single spaces."""
     return " ".join(text.split())
+
+
+def masked(text: str, start: int, end: int) -> str:
+    """The text with NULs for a stretch, so that all else stays where it is."""
+    return f"{text[:start]}{NUL * (end - start)}{text[end:]}"
 
 
 def capital(text: str) -> str:

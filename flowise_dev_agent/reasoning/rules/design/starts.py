@@ -1,0 +1,59 @@
+"""How a flow of steps begins: with a message, a form or a schedule, as it is read from the text."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from flowise_dev_agent.reasoning.rules.design.details import listed
+from flowise_dev_agent.reasoning.rules.design.world import World
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, patterns
+from flowise_dev_agent.reasoning.rules.language.text import capital, masked, signals
+
+
+@dataclass(frozen=True)
+class Start:
+    """`text`: with NULs for what was read; `params`: of the start node; `fields`: names of a form -> their titles."""
+
+    text: str
+    params: dict[str, Any] = field(default_factory=dict[str, Any])
+    fields: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def given(self) -> str:
+        """The fields of the form as a text."""
+        return "\n".join(f"{title}: {{{{ $form.{name} }}}}" for name, title in self.fields.items())
+
+
+def start_of(text: str, answer: str, title: str, world: World) -> Start:
+    """Raises DeclinedError: the question in which time zone a schedule is."""
+    form = pattern("steps", "form").search(text)
+    if form and (fields := {one.name: capital(one.description) for one in listed(form["fields"])}):
+        rows = [{"type": "string", "label": label, "name": name} for name, label in fields.items()]
+        params = {"startInputType": "formInput", "formTitle": title, "formDescription": title, "formInputTypes": rows}
+        return Start(masked(text, *form.span()), params, fields)
+    place = next((match for match, kind in signals(text) if kind == "schedule"), None)
+    clock = pattern("steps", "clock").match(text, place.start()) if place and "://" in text else None
+    if clock is None or int(clock["hour"]) > 23 or int(clock["minute"] or 0) > 59:
+        return Start(text)
+    said, half, hour = clock.group(), clock["half"], int(clock["hour"])
+    hour = hour % 12 + 12 * (half in "pP") if half else hour
+    days = [str(number) for number, day in enumerate(patterns("days", "names"), 1) if day.search(said)]
+    weekly = "1,2,3,4,5" if pattern("steps", "workday").search(said) else ",".join(days)
+    if not (weekly or pattern("steps", "every_day").search(said)):
+        return Start(text)
+    params = {"startInputType": "scheduleInput", "scheduleType": "visualPicker",
+              "scheduleFrequency": "weekly" if weekly else "daily",
+              **({"scheduleOnDayOfWeek": weekly} if weekly else {}),
+              "scheduleOnTime": f"{hour:02}:{int(clock['minute'] or 0):02}",
+              "scheduleTimezone": _zone(said, answer, world),
+              "scheduleInputMode": "text", "scheduleDefaultInput": title}  # fmt: skip
+    return Start(masked(text, *clock.span()), params)
+
+
+def _zone(said: str, answer: str, world: World) -> str:
+    """The time zone that is named, in an answer by its city, too."""
+    zones = next(one.options for one in world.schema("startAgentflow").params if one.name == "scheduleTimezone")
+    named = [zone for zone in zones if zone in said or zone in answer]
+    cities = [zone for zone in zones if zone.rpartition("/")[2].replace("_", " ").casefold() in answer.casefold()]
+    if not (named or cities):
+        raise world.decline("question_zone", clause=said.strip())
+    return max(named, key=len) if named else cities[0]

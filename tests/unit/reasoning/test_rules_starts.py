@@ -1,0 +1,166 @@
+"""New flows: forms, schedules, compared numbers and models of steps are built; what is vague is asked about, what no
+flow does is declined, and no setting is left to the words of a prompt."""
+
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.reasoning.contracts import PlanContract
+from tests.unit.reasoning.test_rules_properties import planned
+
+
+def values_of(plan: PlanContract) -> dict[str, Any]:
+    assert plan.declined is None
+    return {f"{value.node_id}.{value.param}": value.value for value in plan.values}
+
+
+def test_the_fields_of_a_form_are_given_to_each_model() -> None:
+    text = (
+        "Form with name, allotment and what is broken. An agentflow writes a work order from it, the warden has to "
+        "approve it before it goes out, then POST it to https://park.example/orders. gpt-4.1"
+    )
+    plan = planned(text)[1]
+    values = values_of(plan)
+    assert [row["name"] for row in values["startAgentflow_0.formInputTypes"]] == ["name", "allotment", "what_is_broken"]
+    (told,) = [row["content"] for row in values["llmAgentflow_0.llmMessages"]]
+    assert told.startswith("Writes a work order from it")
+    assert "{{ $form.allotment }}" in told
+    assert values["llmAgentflow_0.llmModelConfig"]["modelName"] == "gpt-4.1"
+    links = {(one.source, one.output, one.target) for one in plan.connections}
+    assert ("humanInputAgentflow_0", "proceed", "customFunctionAgentflow_0") in links
+    assert ("customFunctionAgentflow_0", "", "httpAgentflow_0") in links
+
+
+@pytest.mark.parametrize(
+    ("wish", "expected"),
+    [
+        ("Every Monday at 07:15 (Europe/Dublin) fetch https://fish.example/prices and write three sentences about cod",
+         {"scheduleFrequency": "weekly", "scheduleOnDayOfWeek": "1", "scheduleOnTime": "07:15",
+          "scheduleTimezone": "Europe/Dublin"}),
+        ("Jeden Werktag um 6 Uhr Europe/Berlin die Pegel von https://pegel.example/elbe holen und zusammenfassen",
+         {"scheduleFrequency": "weekly", "scheduleOnDayOfWeek": "1,2,3,4,5", "scheduleOnTime": "06:00",
+          "scheduleTimezone": "Europe/Berlin"}),
+        ("Chaque jour à 18h30 Europe/Paris, appelle https://gare.example/retards puis résume les retards",
+         {"scheduleFrequency": "daily", "scheduleOnTime": "18:30", "scheduleTimezone": "Europe/Paris"}),
+    ],
+)  # fmt: skip
+def test_a_schedule_with_an_address_to_call_starts_the_flow(wish: str, expected: dict[str, str]) -> None:
+    values = values_of(planned(wish)[1])
+    assert {name: values[f"startAgentflow_0.{name}"] for name in expected} == expected
+    assert values["httpAgentflow_0.url"].startswith("https://")
+
+
+def test_the_time_zone_of_a_schedule_is_asked_for_and_an_answer_by_city_is_used() -> None:
+    wish = "Every weekday at 6:30 pm fetch https://port.example/delays and summarise it in 5 bullet points"
+    question = planned(wish)[1].declined or ""
+    assert question.endswith("?")
+    values = values_of(planned(wish, clarifications=((question, "Amsterdam time"),))[1])
+    assert values["startAgentflow_0.scheduleTimezone"] == "Europe/Amsterdam"
+    assert values["startAgentflow_0.scheduleOnTime"] == "18:30"
+
+
+def test_a_number_is_read_by_a_model_and_compared_by_the_flow() -> None:
+    wish = 'An LLM rates the essay from 1 to 10. If the score is under 5 reply "Please revise.", otherwise show it'
+    plan = planned(wish)[1]
+    values = values_of(plan)
+    assert values["llmAgentflow_1.llmStructuredOutput"][0]["type"] == "number"
+    assert values["conditionAgentflow_0.conditions"] == [
+        {"type": "number", "value1": "{{ llmAgentflow_1.output.value }}", "operation": "smaller", "value2": "5"}
+    ]
+    replies = {one.output: values[f"{one.target}.directReplyMessage"] for one in plan.connections
+               if one.source == "conditionAgentflow_0"}  # fmt: skip
+    assert replies == {"0": "Please revise.", "1": "{{ llmAgentflow_0 }}"}
+
+
+def test_a_model_that_is_named_for_a_step_is_on_that_step() -> None:
+    wish = (
+        "Agentflow: the user gives a list of villages, for each one search the web for its market day, then one last "
+        "step puts all into a table. gpt-4o-mini for the search, gpt-4o for the table."
+    )
+    values = values_of(planned(wish)[1])
+    models = {key.partition(".")[0]: value.get("modelName") for key, value in values.items() if "ModelConfig" in key}
+    assert (models["agentAgentflow_0"], models["llmAgentflow_1"]) == ("gpt-4o-mini", "gpt-4o")
+    assert "gpt-4o for" not in str(values)
+
+
+def test_models_for_steps_that_are_not_there_are_declined() -> None:
+    wish = "Agentflow: write a poem, then translate it. gpt-4o for the invoice, gpt-4o-mini for the orders."
+    assert planned(wish)[1].declined
+
+
+def test_two_agents_are_not_made_one_step() -> None:
+    wish = "Agentflow per un vivaio: due agenti, uno scrive la scheda, il secondo controlla. Poi il titolare approva."
+    assert planned(wish)[1].declined
+
+
+@pytest.mark.parametrize(
+    ("wish", "expected"),
+    [
+        ('Bot for a ferry. OpenAI moderation in front with the message "Stay polite." Memory of only 5 messages.',
+         {"bufferWindowMemory_0.k": 5, "inputModerationOpenAI_0.moderationErrorMessage": "Stay polite."}),
+        ("Un assistant avec ollama (qwen2.5:7b sur http://10.0.0.8:11434) qui répond avec notre règlement en PDF",
+         {"chatOllama_0.baseUrl": "http://10.0.0.8:11434", "ollamaEmbedding_0.baseUrl": "http://10.0.0.8:11434"}),
+        ('Answers from our existing Pinecone index "seeds-25", namespace tomato, top 3 hits',
+         {"pinecone_0.pineconeIndex": "seeds-25", "pinecone_0.pineconeNamespace": "tomato", "pinecone_0.topK": 3}),
+        ("Asistente que lea https://museo.example y conteste con eso, 4 fragmentos por búsqueda",
+         {"cheerioWebScraper_0.url": "https://museo.example", "memoryVectorStore_0.topK": 4}),
+        ("Research helper with Brave search and a calculator, max 6 iterations", {"toolAgent_0.maxIterations": 6}),
+        ("Assistant with Google Calendar for our cello teacher", {"googleCalendarTool_0.calendarType": "event"}),
+    ],
+)  # fmt: skip
+def test_a_named_setting_is_in_the_field_that_it_names(wish: str, expected: dict[str, Any]) -> None:
+    assert expected.items() <= values_of(planned(wish)[1]).items()
+
+
+def test_what_keeps_the_conversation_is_built_as_named() -> None:
+    plan = planned("Un chatbot que responda con nuestras tarifas en un CSV, y que guarde la conversación en Redis")[1]
+    assert "RedisBackedChatMemory" in {node.node_name for node in plan.nodes}
+
+
+def test_a_tool_by_its_title_takes_nothing_away_by_itself() -> None:
+    values = values_of(planned("Assistant with Google Calendar for our cello teacher")[1])
+    assert "deleteEvent" not in values["googleCalendarTool_0.eventActions"]
+    assert "createEvent" in values["googleCalendarTool_0.eventActions"]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Fine-tune llama on our tasting notes and let it run offline in the cellar",
+        "Train a brand new language model from scratch on our claim files",
+        "Trainiere ein eigenes Sprachmodell mit unseren Akten, ohne Internet auf unserem Server",
+        "Entrena una IA con nuestras fotos y que abra la puerta del almacén",
+        "Host our own LLM in Flowise so that we need no provider", "Addestra un modello sui nostri verbali",
+        "Een assistent die zonder internet werkt", "Chatbot na naszym komputerze, działa offline bez dostawcy",
+        "A bot that switches the irrigation valves on its own",
+    ],
+)  # fmt: skip
+def test_what_no_flow_does_is_declined_as_impossible(wish: str) -> None:
+    intent, plan = planned(wish)
+    assert not intent.questions
+    assert plan.declined
+    assert not plan.declined.endswith("?")
+
+
+def test_a_server_of_ones_own_makes_an_assistant_without_a_provider() -> None:
+    assert planned("A tutor for knitting that works offline, with Ollama and llama3.1")[1].declined is None
+
+
+@pytest.mark.parametrize(
+    ("wish", "word"),
+    [
+        ("a bot for the office, whatever, quick", "What"), ("necesito un bot para la empresa, lo que sea", "Qué"),
+        ("irgendwas mit KI für meine Kollegen, egal was, danke", "Was"), ("Ein Bot für unser Team bitte", "Was"),
+        ("qualcosa di utile per i miei clienti, grazie mille", "cosa"), ("make me a bot", "What"),
+        ("il me faut un assistant pour mon équipe, vite svp", "Que"), ("iets handigs voor het team", "Wat"),
+        ("potrzebuję czegoś z AI dla firmy, obojętnie", "co"), ("preciso de um bot para a empresa, tanto faz", "que"),
+    ],
+)  # fmt: skip
+def test_a_wish_without_a_subject_is_asked_about_once_in_its_language(wish: str, word: str) -> None:
+    (question,) = planned(wish)[0].questions
+    assert word.casefold() in question.casefold()
+
+
+@pytest.mark.parametrize("wish", ["A bot for our zoo", "Ein Bot für die Feuerwehr in Ulm", "Un bot per il mio forno"])
+def test_a_wish_with_a_subject_is_not_asked_about(wish: str) -> None:
+    assert planned(wish)[0].questions == []
