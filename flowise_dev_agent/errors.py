@@ -304,6 +304,13 @@ class ShareNotSignableError(AgentError):
     code = "share_not_signable"
 
 
+class ConnectionUnreadableError(AgentError):
+    """What was connected at the page was encrypted with a key that is no longer one of `SECRETS_KEY`: nothing else is
+    used in its place."""
+
+    code = "connection_unreadable"
+
+
 class DeliveryNotFoundError(AgentError):
     """The session has no webhook delivery with this id."""
 

@@ -49,6 +49,7 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.OwnerNotFoundError: 404,
     errors.KeyConflictError: 409,
     errors.ConnectionNotStorableError: 409,
+    errors.ConnectionUnreadableError: 503,
     errors.ShareNotFoundError: 404,
     errors.ShareEndedError: 410,
     errors.ShareNotSignableError: 409,

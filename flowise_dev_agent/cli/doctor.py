@@ -1,18 +1,21 @@
 """`doctor`: check the parts that the settings name, with one line for each and what to do when it fails."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 
 from flowise_dev_agent.cli.console import print_json, say
 from flowise_dev_agent.cli.startup import require_database
 from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.errors import AgentError
+from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database
+from flowise_dev_agent.persistence.schema import pending
 from flowise_dev_agent.reasoning.contracts import Message
 from flowise_dev_agent.reasoning.engines import engine_for
 from flowise_dev_agent.reasoning.local_model import local_models, offer
-from flowise_dev_agent.settings import ReasoningSettings, Settings
+from flowise_dev_agent.runtime.connections import Connections
+from flowise_dev_agent.settings import Settings
 
 Check = Callable[[], Awaitable[str]]
 
@@ -43,13 +46,29 @@ def _show(check: JsonObject) -> None:
 
 async def _checks(settings: Settings) -> AsyncGenerator[tuple[str, Check]]:
     yield "Database", partial(_database, settings)
-    instances = Instances(settings.flowise)
+    connections = await _connections(settings)
     try:
-        for instance in instances.ids:
-            yield f"Flowise '{instance}'", partial(_flowise, instances, instance)
+        for instance in connections.instances.ids:
+            yield f"Flowise '{instance}'", partial(_flowise, connections.instances, instance)
+        yield "Reasoning", partial(_model, connections)
     finally:
-        await instances.aclose()
-    yield "Reasoning", partial(_model, settings.reasoning)
+        await connections.aclose()
+
+
+async def _connections(settings: Settings) -> Connections:
+    """Those that the service uses: of the settings, or stored in a database that answers and has its tables."""
+    dsn = settings.database.dsn
+    database = Database(dsn.get_secret_value() if dsn else "", min_size=1, max_size=2)
+    connections = Connections(settings, database)
+    if dsn:
+        # Whether it answers is a check of its own.
+        with suppress(DatabaseUnavailableError):
+            async with database:
+                async with database.connection() as connection:
+                    lacking = await pending(connection)
+                if not lacking:
+                    await connections.refresh()
+    return connections
 
 
 async def _database(settings: Settings) -> str:
@@ -71,7 +90,10 @@ async def _flowise(instances: Instances, instance: str) -> str:
     return f"version {version} at {client.endpoint}, {page.total} chatflows"
 
 
-async def _model(settings: ReasoningSettings) -> str:
+async def _model(connections: Connections) -> str:
+    if problem := connections.problem():
+        raise problem
+    settings = connections.reasoning
     if settings.engine == "deterministic":
         return f"rules. {offer(await local_models())}"
     engine = engine_for(settings)

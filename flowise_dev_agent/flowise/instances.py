@@ -3,7 +3,7 @@
 from pydantic import SecretStr
 from pydantic.networks import HttpUrl
 
-from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.errors import AgentError, InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.transport import OnCall
 from flowise_dev_agent.settings import FlowiseInstance, FlowiseSettings
@@ -17,6 +17,8 @@ class Instances:
         self._on_call = on_call
         self._instances = {instance.id: instance for instance in settings.instances}
         self._clients: dict[str, FlowiseClient] = {}
+        #: Why nobody knows which server the default one is.
+        self._unknown: AgentError | None = None
         #: Of servers that were replaced: somebody may be in the middle of a call.
         self._former: list[FlowiseClient] = []
 
@@ -31,7 +33,9 @@ class Instances:
         return self.ids[0]
 
     def endpoint(self, instance_id: str | None = None) -> str:
-        """Base address of the instance, without a slash at the end."""
+        """Base address of the instance, without a slash at the end; empty where nobody knows it."""
+        if self._is_unknown(instance_id):
+            return ""
         return str(self._instance(instance_id).endpoint).rstrip("/")
 
     def client(self, instance_id: str | None = None) -> FlowiseClient:
@@ -39,8 +43,11 @@ class Instances:
 
         Raises:
             InvalidInputError: unknown instance; the message names the known ones.
+            ConnectionUnreadableError: nobody knows its address.
         """
         instance = self._instance(instance_id)
+        if self._unknown and self._is_unknown(instance.id):
+            raise self._unknown
         if instance.id not in self._clients:
             self._clients[instance.id] = self.other(str(instance.endpoint), instance.api_key)
         return self._clients[instance.id]
@@ -60,8 +67,12 @@ class Instances:
             on_call=self._on_call,
         )
 
-    def connect(self, endpoint: HttpUrl | None, api_key: SecretStr | None) -> None:
-        """Use this server as the default one from now on; None is that of the settings."""
+    def connect(
+        self, endpoint: HttpUrl | None, api_key: SecretStr | None, *, unknown: AgentError | None = None
+    ) -> None:
+        """Use this server as the default one from now on; None is that of the settings. `unknown`: none at all, whoever
+        asks for it is told this."""
+        self._unknown = unknown
         default = self._settings.instances[0]
         if endpoint is not None:
             default = FlowiseInstance(id=default.id, endpoint=endpoint, api_key=api_key)
@@ -74,6 +85,9 @@ class Instances:
         clients, self._clients, self._former = [*self._clients.values(), *self._former], {}, []
         for client in clients:
             await client.aclose()
+
+    def _is_unknown(self, instance_id: str | None) -> bool:
+        return self._unknown is not None and instance_id in (None, self.default_id)
 
     def _instance(self, instance_id: str | None) -> FlowiseInstance:
         wanted = self.default_id if instance_id is None else instance_id

@@ -54,6 +54,14 @@ class StoredConnections:
                 await record(connection, fact)
                 return True
 
+    async def reseal(self, row: ConnectionRow, sealed: bytes) -> None:
+        """Keep the same connection under another seal, unless somebody has stored another one."""
+        with across_owners():
+            async with self._database.connection() as connection:
+                await connection.execute(
+                    "UPDATE connections SET sealed = %s WHERE kind = %s AND sealed = %s", (sealed, row.kind, row.sealed)
+                )
+
     async def remove(self, kind: ConnectionKind, fact: Fact, *, seen: StoredRows | None = None) -> bool:
         """Remove a connection, safe to repeat; False when other rows are there than those `seen`."""
         with across_owners():

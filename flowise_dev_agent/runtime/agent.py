@@ -129,12 +129,12 @@ class Agent:
     planned_flow: "Callable[[PlanContract, GraphIR, Schemas], PlannedFlow]" = no_planned_flow
 
     def resolve_instance(self, name: str | None) -> str:
-        """The id of the Flowise instance that a request names; None is the default one. Raises InvalidInputError."""
-        self.instances.endpoint(name)
+        """The id of the Flowise instance that a request names; None is the default one. Raises InvalidInputError and
+        ConnectionUnreadableError."""
+        self.instances.client(name)
         return name or self.instances.default_id
 
     def chatflow_link(self, instance_id: str, chatflow_id: str) -> str | None:
-        """Where the flow opens in the Flowise editor; None when the settings no longer name its instance."""
-        if instance_id not in self.instances.ids:
-            return None
-        return self.chatflow_url(self.instances.endpoint(instance_id), chatflow_id)
+        """Where the flow opens in the Flowise editor; None when nobody knows its instance's address any more."""
+        endpoint = self.instances.endpoint(instance_id) if instance_id in self.instances.ids else ""
+        return self.chatflow_url(endpoint, chatflow_id) if endpoint else None

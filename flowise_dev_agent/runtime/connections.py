@@ -22,6 +22,7 @@ from flowise_dev_agent.contracts.connections import (
 from flowise_dev_agent.contracts.etags import Expected, changed_meanwhile, etag_of
 from flowise_dev_agent.errors import (
     ConnectionNotStorableError,
+    ConnectionUnreadableError,
     DatabaseUnavailableError,
     FlowiseAuthError,
     FlowiseError,
@@ -43,7 +44,7 @@ from flowise_dev_agent.runtime.runs.tasks import end_tasks
 from flowise_dev_agent.settings import ReasoningSettings, Settings
 
 if TYPE_CHECKING:
-    from cryptography.fernet import MultiFernet
+    from cryptography.fernet import Fernet, MultiFernet
 
 logger = logging.getLogger(__name__)
 Stored = TypeVar("Stored", bound=BaseModel)
@@ -72,6 +73,8 @@ class Connections:
         self._seen: Mapping[ConnectionKind, ConnectionRow] = {}
         self._flowise: ConnectFlowise | None = None
         self._model: ConnectModel | None = None
+        #: Stored, and not readable with SECRETS_KEY.
+        self._unreadable: frozenset[ConnectionKind] = frozenset()
         #: Used by runs that began before a change.
         self._retired: list[Reasoner] = []
         self.instances = Instances(settings.flowise, on_call=count_call)
@@ -79,8 +82,14 @@ class Connections:
 
     @cached_property
     def reasoner(self) -> Reasoner:
-        """The reasoner of `reasoning`."""
+        """The reasoner of `reasoning`. Raises ConnectionUnreadableError rather than plan with something else."""
+        if problem := self.problem():
+            raise problem
         return make_reasoner(self.reasoning)
+
+    def problem(self) -> ConnectionUnreadableError | None:
+        """Why nothing plans here."""
+        return _unreadable_error("model") if "model" in self._unreadable else None
 
     def planned_with(self, model: str | None = None) -> str | None:
         """Engine and model of a session that asks for this model; None: the rules."""
@@ -97,25 +106,33 @@ class Connections:
     @asynccontextmanager
     async def watching(self) -> AsyncGenerator[None]:
         """Notice what other processes store."""
+        await self.refresh()
         if not self._settings.database.secrets_keys:
             yield
             return
-        await self.refresh()
         task = asyncio.create_task(self._watch(), name="connections")
         try:
             yield
         finally:
             await end_tasks([task])
 
+    async def before_run(self) -> None:
+        """Use what is stored now, where a process may store something. Raises DatabaseUnavailableError."""
+        if self._settings.database.secrets_keys:
+            await self.refresh()
+
     async def refresh(self) -> None:
         """Use what is stored now. Raises DatabaseUnavailableError."""
-        if not self._settings.database.secrets_keys:
-            return
         async with self._turn:
             rows = await self._rows.all()
-            if rows != self._seen:
-                self._seen = rows
-                self._use(self._opened("flowise", ConnectFlowise), self._opened("model", ConnectModel))
+            if rows == self._seen:
+                return
+            before, self._seen = self._seen, rows
+            flowise = self._opened("flowise", ConnectFlowise, before, self._flowise)
+            self._use(flowise, self._opened("model", ConnectModel, before, self._model))
+            for row in rows.values():
+                if (sealed := self._resealed(row)) is not None:
+                    await self._rows.reseal(row, sealed)
 
     async def view(self) -> ConnectionsView:
         """What the service is connected to, without keys. Raises DatabaseUnavailableError."""
@@ -123,8 +140,8 @@ class Connections:
         source, by = self._source("flowise", self._flowise), self._seen.get("flowise")
         flowise = FlowiseConnection(
             source=source,
-            endpoint=None if source == "unreadable" else self.instances.endpoint(),
-            has_key=self.instances.has_key(),
+            endpoint=self.instances.endpoint() or None,
+            has_key=source != "unreadable" and self.instances.has_key(),
             changed_by=by.changed_by if by else None,
             changed_at=by.changed_at if by else None,
         )
@@ -190,8 +207,10 @@ class Connections:
         if not await self._rows.store(kind, self._vault.encrypt(text.encode()), fact, seen=seen):
             raise changed_meanwhile((await self.view()).etag)
 
-    def _opened(self, kind: ConnectionKind, shape: type[Stored]) -> Stored | None:
-        row = self._seen.get(kind)
+    def _opened(
+        self, kind: ConnectionKind, shape: type[Stored], before: StoredRows, used: Stored | None
+    ) -> Stored | None:
+        row, earlier = self._seen.get(kind), before.get(kind)
         if row is None or self._is_fixed(kind):
             return None
         from cryptography.fernet import InvalidToken
@@ -199,22 +218,46 @@ class Connections:
         try:
             return shape.model_validate_json(self._vault.decrypt(row.sealed))
         except (InvalidToken, ValueError):
+            if used and earlier and earlier.changed_at == row.changed_at:
+                # A process that has the next key already has sealed the same again.
+                return used
             logger.warning("The stored connection '%s' cannot be read with SECRETS_KEY.", kind)
             return None
+
+    def _resealed(self, row: ConnectionRow) -> bytes | None:
+        """The row's content sealed with the first key; None where it is, or where it cannot be read."""
+        from cryptography.fernet import InvalidToken
+
+        if not self._settings.database.secrets_keys:
+            return None
+        try:
+            self._first.decrypt(row.sealed)
+        except InvalidToken:
+            with suppress(InvalidToken):
+                return self._vault.rotate(row.sealed)
+        return None
+
+    @cached_property
+    def _first(self) -> "Fernet":
+        return _fernet(self._settings.database.secrets_keys[0])
 
     @cached_property
     def _vault(self) -> "MultiFernet":
         # Loaded where it is needed: it takes a tenth of a second.
-        from cryptography.fernet import Fernet, MultiFernet
+        from cryptography.fernet import MultiFernet
 
-        keys = self._settings.database.secrets_keys
-        return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
+        return MultiFernet([_fernet(key) for key in self._settings.database.secrets_keys])
 
     def _use(self, flowise: ConnectFlowise | None, model: ConnectModel | None) -> None:
-        if flowise != self._flowise:
+        used: dict[ConnectionKind, BaseModel | None] = {"flowise": flowise, "model": model}
+        before = self._unreadable
+        self._unreadable = frozenset(kind for kind, one in used.items() if self._source(kind, one) == "unreadable")
+        changed = before ^ self._unreadable
+        if flowise != self._flowise or "flowise" in changed:
             self._flowise = flowise
-            self.instances.connect(flowise and flowise.endpoint, flowise and flowise.api_key)
-        if model != self._model:
+            unknown = _unreadable_error("flowise") if "flowise" in self._unreadable else None
+            self.instances.connect(flowise and flowise.endpoint, flowise and flowise.api_key, unknown=unknown)
+        if model != self._model or "model" in changed:
             self._model = model
             self.reasoning = self._reasoning_with(model) if model else self._settings.reasoning
             if former := self.__dict__.pop("reasoner", None):
@@ -283,6 +326,21 @@ class Connections:
                 raise FlowiseTimeoutError(
                     f"Flowise at {client.endpoint} did not answer within {_TEST_SECS:.0f} s.", hint=_WRONG_ADDRESS
                 ) from None
+
+
+def _fernet(key: bytes) -> "Fernet":
+    from cryptography.fernet import Fernet
+
+    return Fernet(base64.urlsafe_b64encode(key))
+
+
+def _unreadable_error(kind: ConnectionKind) -> ConnectionUnreadableError:
+    what = "Flowise server" if kind == "flowise" else "model"
+    return ConnectionUnreadableError(
+        f"The {what} that was connected at the page cannot be read with SECRETS_KEY.",
+        hint="Set SECRETS_KEY to the new key and, behind a comma, the one before it, or connect it again.",
+        details={"connection": kind},
+    )
 
 
 async def _try_model(settings: ReasoningSettings) -> None:

@@ -31,7 +31,7 @@ from flowise_dev_agent.caller import current_caller
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt
-from flowise_dev_agent.contracts.requests import ResumeSession
+from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.knowledge.credential_store import CredentialKnowledge, CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange
@@ -93,7 +93,7 @@ async def open_agent(settings: Settings, database: Database, connections: Connec
             initial_state=initial_state,
             project=project,
             check_answer=partial(_check_answer, settings.limits),
-            check_start=lambda request: check_start(request, settings.limits, connections.reasoning),
+            check_start=partial(_check_start, settings.limits, connections),
             planned_with=connections.planned_with,
             instances=connections.instances,
             chatflow_url=chatflow_url,
@@ -109,6 +109,12 @@ async def open_agent(settings: Settings, database: Database, connections: Connec
             planned_flow=planned_flow,
             wrong_by_hand=wrong_by_hand,
         )
+
+
+def _check_start(limits: LimitSettings, connections: Connections, request: StartSession) -> None:
+    if problem := connections.problem():
+        raise problem
+    check_start(request, limits, connections.reasoning)
 
 
 def _check_answer(limits: LimitSettings, interrupt: Interrupt, body: ResumeSession, /) -> JsonMapping:

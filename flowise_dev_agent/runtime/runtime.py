@@ -231,7 +231,7 @@ class Runtime:
                     flow_writer=flow_writer,
                     timings=timings,
                     attempts=attempts,
-                    prepare=connections.refresh,
+                    prepare=connections.before_run,
                 )
                 webhook_client = await stack.enter_async_context(
                     WebhookClient(webhooks.policy, webhooks.secrets, timeout=webhooks.timeout, tls=webhooks.tls)

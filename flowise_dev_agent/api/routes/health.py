@@ -46,6 +46,14 @@ async def get_metrics(request: Request) -> Response:
     return Response(await engine(request).metrics(), media_type=CONTENT_TYPE)
 
 
+def _reasoning(request: Request) -> ReasoningView:
+    connections = engine(request).connections
+    reasoning, problem = connections.reasoning, connections.problem()
+    return ReasoningView(
+        engine=reasoning.engine, model=reasoning.model_for("plan"), error=problem and problem.as_problem()
+    )
+
+
 @router.get("/info", responses=declared())
 async def get_info(request: Request) -> InfoView:
     """The version, the model that plans, and a model in reach of the service; answers within a quarter of a second."""
@@ -53,7 +61,7 @@ async def get_info(request: Request) -> InfoView:
     found = await local_models() if reasoning.engine == "deterministic" else []
     return InfoView(
         version=__version__,
-        reasoning=ReasoningView(engine=reasoning.engine, model=reasoning.model_for("plan")),
+        reasoning=_reasoning(request),
         local_models=found,
         offer=offer(found) if reasoning.engine == "deterministic" else None,
     )
@@ -63,13 +71,12 @@ async def get_info(request: Request) -> InfoView:
 async def get_health(request: Request, response: Response) -> HealthView:
     """What the service runs on and whether each part answers. 503 only when the database does not."""
     state = request.app.state
-    reasoning = engine(request).connections.reasoning
     report, flowise = await asyncio.gather(engine(request).health(), flowise_health(engine(request).instances))
     response.status_code = 503 if report.status == "unavailable" else 200
     return HealthView(
         **vars(report),
         version=__version__,
-        reasoning=ReasoningView(engine=reasoning.engine, model=reasoning.model_for("plan")),
+        reasoning=_reasoning(request),
         flowise=flowise,
         drift_policy=state.settings.flowise.schema_drift_policy,
         model_stand_in=state.settings.flowise.model_stand_in,

@@ -5,6 +5,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, Field
 
+from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.drift import KnowledgeReport, knowledge_health
@@ -74,6 +75,7 @@ class ReasoningView(BaseModel):
 
     engine: str
     model: str
+    error: JsonObject | None = Field(default=None, description="Why nothing plans: `connection_unreadable`.")
 
 
 class HealthView(ProcessHealth):

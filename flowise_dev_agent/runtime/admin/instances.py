@@ -5,8 +5,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from flowise_dev_agent.errors import FlowiseError, FlowiseTimeoutError
-from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.errors import ConnectionUnreadableError, FlowiseError, FlowiseTimeoutError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.snapshot import fingerprint
@@ -52,13 +51,13 @@ async def survey(instances: Instances) -> InstanceList:
 
 async def _view(instances: Instances, id_: str) -> InstanceView:
     known: dict[str, Any] = {"id": id_, "default": id_ == instances.default_id, "endpoint": instances.endpoint(id_)}
-    client = instances.client(id_)
     try:
+        client = instances.client(id_)
         async with asyncio.timeout(_SECS):
             # First a call that needs the key, so that a wrong one shows; one at a time, so that none is left behind.
             await client.list_chatflows(limit=1)
             store = await NodeStore.from_server(client)
-    except FlowiseError as error:
+    except (FlowiseError, ConnectionUnreadableError) as error:
         return InstanceView(**known, state="unavailable", error=error.message)
     except TimeoutError:
         return InstanceView(**known, state="unavailable", error=f"No answer within {_SECS:.0f} s.")
@@ -95,18 +94,19 @@ class FlowiseHealth(BaseModel):
 
 async def flowise_health(instances: Instances) -> dict[str, FlowiseHealth]:
     """The health of each server by instance id. Takes 3 s at most."""
-    states = await asyncio.gather(*(_instance_health(instances.client(id_)) for id_ in instances.ids))
+    states = await asyncio.gather(*(_instance_health(instances, id_) for id_ in instances.ids))
     return dict(zip(instances.ids, states, strict=True))
 
 
-async def _instance_health(client: FlowiseClient) -> FlowiseHealth:
+async def _instance_health(instances: Instances, id_: str) -> FlowiseHealth:
+    endpoint = instances.endpoint(id_)
     try:
         async with asyncio.timeout(_HEALTH_SECS):
             # A call that needs the key, so that a wrong one shows here and not in the first session.
-            await client.list_chatflows(limit=1)
-    except FlowiseError as error:
-        return FlowiseHealth(endpoint=client.endpoint, state="unavailable", error=error.as_problem())
+            await instances.client(id_).list_chatflows(limit=1)
+    except (FlowiseError, ConnectionUnreadableError) as error:
+        return FlowiseHealth(endpoint=endpoint, state="unavailable", error=error.as_problem())
     except TimeoutError:
-        late = FlowiseTimeoutError(f"Flowise at {client.endpoint} did not answer within {_HEALTH_SECS:.0f} s.")
-        return FlowiseHealth(endpoint=client.endpoint, state="unavailable", error=late.as_problem())
-    return FlowiseHealth(endpoint=client.endpoint, state="ok")
+        late = FlowiseTimeoutError(f"Flowise at {endpoint} did not answer within {_HEALTH_SECS:.0f} s.")
+        return FlowiseHealth(endpoint=endpoint, state="unavailable", error=late.as_problem())
+    return FlowiseHealth(endpoint=endpoint, state="ok")

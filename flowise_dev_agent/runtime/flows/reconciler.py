@@ -11,7 +11,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from flowise_dev_agent.errors import FlowiseError, InvalidInputError
+from flowise_dev_agent.errors import ConnectionUnreadableError, FlowiseError, InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.flow_tags import is_store
 from flowise_dev_agent.flowise.instances import Instances
@@ -56,7 +56,7 @@ class Reconciler:
                 # A store that a flow uses stays, so the flows are removed before.
                 count += await self._remove_stores(client, [item for item in leftovers if is_store(item.tag)])
                 checked = [item.tag for item in leftovers]
-        except (FlowiseError, InvalidInputError) as error:
+        except (FlowiseError, InvalidInputError, ConnectionUnreadableError) as error:
             logger.warning("What sessions left on '%s' stays for now: %s", instance_id, error)
         except TimeoutError:
             logger.warning("What sessions left on '%s' stays for now: no time left.", instance_id)

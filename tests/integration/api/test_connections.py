@@ -1,6 +1,7 @@
 """A Flowise server and a model that are connected at the page: tried, kept encrypted, used by every process."""
 
 import base64
+import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from flowise_dev_agent.api import create_app
+from flowise_dev_agent.cli.doctor import examine
 from flowise_dev_agent.client.asgi import StreamingASGITransport
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.devkit.standin.protocol import Failure
@@ -17,6 +19,7 @@ from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.runtime import connections as module
 from flowise_dev_agent.runtime.connections import Connections
+from flowise_dev_agent.runtime.runtime import Runtime
 from flowise_dev_agent.settings import (
     DatabaseSettings,
     FlowiseSettings,
@@ -59,17 +62,18 @@ def settings(secrets_key: str | None = FIRST, **groups: Any) -> Settings:
     )
 
 
+def client(chosen: Settings, engine: Runtime) -> httpx2.AsyncClient:
+    transport = StreamingASGITransport(create_app(chosen, engine))
+    headers = {"Authorization": f"Bearer {SHARED}"}
+    return httpx2.AsyncClient(base_url="http://localhost", transport=transport, headers=headers, timeout=60)
+
+
 @asynccontextmanager
 async def service(dsn: str, database: Database, **options: Any) -> AsyncIterator[httpx2.AsyncClient]:
     """A service with the connections of `settings(**options)`, as somebody with all rights."""
     chosen = settings(**options)
-    async with running_engine(dsn, connections=Connections(chosen, database)) as engine:
-        transport = StreamingASGITransport(create_app(chosen, engine))
-        headers = {"Authorization": f"Bearer {SHARED}"}
-        async with httpx2.AsyncClient(
-            base_url="http://localhost", transport=transport, headers=headers, timeout=60
-        ) as http:
-            yield http
+    async with running_engine(dsn, connections=Connections(chosen, database)) as engine, client(chosen, engine) as http:
+        yield http
 
 
 async def test_a_flowise_is_tried_kept_and_used_and_its_key_is_in_no_answer_and_no_table(
@@ -99,18 +103,92 @@ async def test_a_flowise_is_tried_kept_and_used_and_its_key_is_in_no_answer_and_
     assert "connection.store" in ledger
     assert FLOWISE_KEY not in stored.text + ledger + caplog.text + await stored_text(database_dsn)
 
-    # Another process, with the next key for secrets; and one that does not have the key.
-    rotated = Connections(settings(f"{SECOND},{FIRST}"), database)
-    lost = Connections(settings(SECOND), database)
-    for connections in (rotated, lost):
-        await connections.refresh()
-    assert (await rotated.instances.client().list_chatflows(limit=1)).total == 0
-    assert ((await lost.view()).flowise.source, lost.instances.endpoint()) == ("unreadable", "http://localhost:3000")
-    # Forgotten: what the settings say is used again.
-    view = await rotated.disconnect("flowise")
-    assert (view.flowise.source, view.flowise.endpoint) == ("none", "http://localhost:3000")
-    for connections in (rotated, lost):
-        await connections.aclose()
+
+@asynccontextmanager
+async def whole_service(dsn: str, secrets_key: str | None) -> AsyncIterator[httpx2.AsyncClient]:
+    """A service with the real agent and without a worker, as somebody with all rights."""
+    secret = SecretStr(secrets_key) if secrets_key else None
+    chosen = settings(database=DatabaseSettings(dsn=SecretStr(dsn), secrets_key=secret))
+    async with Runtime.open(chosen, worker=False) as engine, client(chosen, engine) as http:
+        yield http
+
+
+async def connected(database: Database, server: FakeFlowise, standin: ModelStandIn | None = None) -> Connections:
+    """A process that has stored a Flowise, and a model, under the first key."""
+    connections = Connections(settings(), database)
+    flowise = {"endpoint": f"http://127.0.0.1:{server.port}", "api_key": FLOWISE_KEY}
+    await connections.connect_flowise(module.ConnectFlowise.model_validate(flowise))
+    if standin:
+        model = {"engine": "openai", "base_url": standin.base_url_openai, "api_key": MODEL_KEY, "model": "gpt-x"}
+        await connections.connect_model(module.ConnectModel.model_validate(model))
+    return connections
+
+
+async def test_what_was_stored_goes_over_to_the_next_key_and_the_one_before_may_go(
+    database_dsn: str, database: Database, server: FakeFlowise
+) -> None:
+    async with running_engine(database_dsn):
+        former = await connected(database, server)
+        rotated, later = Connections(settings(f"{SECOND},{FIRST}"), database), Connections(settings(SECOND), database)
+        await rotated.refresh()
+        for connections in (rotated, later, former):
+            # A process that has the former key only goes on with what it knows.
+            view = await connections.view()
+            assert view.flowise.source == "stored"
+            assert (await connections.instances.client().list_chatflows(limit=1)).total == 0
+        view = await later.disconnect("flowise")
+        assert (view.flowise.source, view.flowise.endpoint) == ("none", "http://localhost:3000")
+        for connections in (rotated, later, former):
+            await connections.aclose()
+
+
+@pytest.mark.parametrize("secrets_key", [SECOND, None], ids=["another key", "no key"])
+async def test_what_cannot_be_read_is_said_and_nothing_else_is_used_in_its_place(
+    database_dsn: str, database: Database, server: FakeFlowise, standin: ModelStandIn, secrets_key: str | None
+) -> None:
+    async with running_engine(database_dsn):
+        await (await connected(database, server, standin)).aclose()
+    async with whole_service(database_dsn, secrets_key) as http:
+        view = (await http.get("/connections")).json()
+        assert [(view[kind]["source"]) for kind in ("flowise", "model")] == ["unreadable"] * 2
+        assert (view["flowise"]["endpoint"], view["flowise"]["has_key"]) == (None, False)
+        health = (await http.get("/health")).json()
+        assert health["flowise"]["default"]["error"]["code"] == "connection_unreadable"
+        assert health["reasoning"]["error"]["code"] == "connection_unreadable"
+        assert [one["state"] for one in (await http.get("/instances")).json()["instances"]] == ["unavailable"]
+        assert (await http.get("/knowledge")).status_code == 200
+        start = {"requirement": "A support chatbot"}
+        for method, path, body in (("GET", "/flows", None), ("POST", "/sessions", start)):
+            refused = await http.request(method, path, json=body)
+            assert (refused.status_code, refused.json()["code"]) == (503, "connection_unreadable"), path
+        # With a server, but without the model that was connected, nothing is planned either.
+        assert (await http.delete("/connections/flowise")).json()["flowise"]["endpoint"] == "http://localhost:3000"
+        refused = await http.post("/sessions", json=start)
+        assert refused.json()["details"] == {"connection": "model"}
+        await http.delete("/connections/model")
+        assert (await http.get("/health")).json()["reasoning"]["error"] is None
+        assert (await http.post("/sessions", json=start)).status_code == 202
+
+
+async def test_doctor_looks_at_what_was_connected(
+    database_dsn: str,
+    database: Database,
+    server: FakeFlowise,
+    standin: ModelStandIn,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async def lines(secrets_key: str) -> dict[str, dict[str, Any]]:
+        of = DatabaseSettings(dsn=SecretStr(database_dsn), secrets_key=SecretStr(secrets_key))
+        await examine(settings(database=of), as_json=True)
+        return {one["name"]: one for one in json.loads(capsys.readouterr().out)["checks"]}
+
+    async with running_engine(database_dsn):
+        await (await connected(database, server, standin)).aclose()
+    said = await lines(FIRST)
+    assert f"http://127.0.0.1:{server.port}" in said["Flowise 'default'"]["text"]
+    assert said["Reasoning"]["text"] == "openai answers with gpt-x"
+    said = await lines(SECOND)
+    assert [said[name]["code"] for name in ("Flowise 'default'", "Reasoning")] == ["connection_unreadable"] * 2
 
 
 async def test_a_run_uses_what_was_stored_after_its_process_started(

@@ -7934,6 +7934,13 @@ export interface components {
         ReasoningView: {
             /** Engine */
             engine: string;
+            /**
+             * Error
+             * @description Why nothing plans: `connection_unreadable`.
+             */
+            error?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
             /** Model */
             model: string;
         };
