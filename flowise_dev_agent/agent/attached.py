@@ -30,8 +30,8 @@ def with_attached(plan: PlanContract, schemas: Schemas, attachments: Sequence[At
     if not attachments:
         return plan
     plan = _with_test_set(plan, attachments)
-    # Images are sent with questions, see `images`.
-    attachments = [one for one in attachments if not one.tests and one.kind != "image"]
+    # Images are sent with questions, examples are in prompts: see `images` and `examples`.
+    attachments = [one for one in attachments if not (one.tests or one.examples) and one.kind != "image"]
     values = list(plan.values)
     used: set[str] = set()
     asked_for: set[str] = set()

@@ -83,7 +83,7 @@ def with_stores(
     )
     if not concerns(plan):
         return plan
-    documents = [one for one in attachments if one.kind in FILE_LOADERS and not one.tests]
+    documents = [one for one in attachments if one.kind in FILE_LOADERS and not (one.tests or one.examples)]
     named = _named_in(said, stores) if not documents or _ADDS.search(said) else None
     model = next((one for one in stores if one.can_be_copied), None)
     if by_rules and (named.searchable if named else model is not None):

@@ -33,6 +33,11 @@ class AttachmentFacts(Contract):
         default_factory=list,
         description="Of a CSV with a question and what is expected in each row: the first of them.",
     )
+    examples: list[tuple[str, str]] = Field(
+        default_factory=list,
+        description="Of a CSV with an input and an output in each row, or of a text with `Input:` and `Output:`: the"
+        " first of them.",
+    )
     title: str = Field(default="", description="Of an API description.")
     operations: list[str] = Field(default_factory=list, description="Of an API description: `GET /tickets/{id}`.")
     first_lines: str = Field(default="", description="How its text begins.")

@@ -125,7 +125,7 @@ _FOLLOWS: Final = frozenset(
      "structuredOutputParser", "inputModerationSimple", "retrieverTool", "memoryVectorStore",
      "recursiveCharacterTextSplitter", "bufferMemory", "bufferWindowMemory"}
 )  # fmt: skip
-_PROMPTS: Final = ("systemMessagePrompt", "systemMessage", "responsePrompt", "template")
+PROMPT_FIELDS: Final = ("systemMessagePrompt", "systemMessage", "responsePrompt", "template")
 _CHAT_MODEL: Final = re.compile(r"chat[A-Z]|groqChat|azureChat|awsChat")
 #: No tool of an agent, and nothing that a form has.
 _OTHER: Final = re.compile(r"(?:Memory|Retriever|Store|Chain|Splitter|Loader|File|Parser|Cache|Template|Agent)$")
@@ -153,7 +153,7 @@ def form_of(plan: PlanContract) -> DesignForm | None:
         value.value for value in plan.values if value.param == "text" and not str(value.value).startswith("[PLACE")
     ]
     task = "llmChain" in names
-    prompt = next((str(values[name]) for name in _PROMPTS if values.get(name)), None)
+    prompt = next((str(values[name]) for name in PROMPT_FIELDS if values.get(name)), None)
     # What Flowise itself says to answer from documents comes back by itself.
     prompt = prompt.partition("\n\nI want you to act as a document")[0] if prompt else None
     form |= {

@@ -11,6 +11,7 @@ import json
 import re
 import sys
 import zipfile
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, Final
@@ -37,6 +38,14 @@ _ENTRIES: Final = 5_000
 _QUESTIONS: Final = ("question", "frage", "pregunta")
 _EXPECTED: Final = ("expected", "expected answer", "expected_answer", "erwartet", "attendu", "esperado")
 _TESTS_SHOWN: Final = 10
+#: The same of examples for a prompt.
+_INPUTS: Final = ("input", "eingabe", "entrée", "entree", "entrada", "example", "beispiel", "exemple", "ejemplo")
+_OUTPUTS: Final = ("output", "ausgabe", "sortie", "salida", "label", "result", "ergebnis", "résultat", "resultado")
+_EXAMPLES_SHOWN: Final = 20
+_EXAMPLE: Final = re.compile(
+    rf"^\W*(?:{'|'.join(_INPUTS)})\W*:\W*(\S.*?)\n\W*(?:{'|'.join(_OUTPUTS)})\W*:[*_ ]*(\S.*?)\s*$",
+    re.IGNORECASE | re.MULTILINE,
+)
 _CELL: Final = 1_000
 _OPERATIONS_SHOWN: Final = 60
 _MEDIA_TYPES: Final[dict[AttachmentKind, str]] = {
@@ -134,9 +143,17 @@ def read_document(name: str, content: bytes) -> Document:
         rows = list(_rows(text))
         columns = [shortened(cell, 60) for cell in rows[0][:_COLUMNS_SHOWN]] if rows else []
         return _document(
-            "csv", name, content, text, rows=max(0, len(rows) - 1), columns=columns, tests=_tests(rows, columns)
+            "csv",
+            name,
+            content,
+            text,
+            rows=max(0, len(rows) - 1),
+            columns=columns,
+            tests=_pairs(rows, columns, _QUESTIONS, _EXPECTED)[:_TESTS_SHOWN],
+            examples=_pairs(rows, columns, _INPUTS, _OUTPUTS)[:_EXAMPLES_SHOWN],
         )
-    return _document("markdown" if ending in ("md", "markdown") else "text", name, content, text)
+    found = [(given[:_CELL], wanted[:_CELL]) for given, wanted in _EXAMPLE.findall(text)][:_EXAMPLES_SHOWN]
+    return _document("markdown" if ending in ("md", "markdown") else "text", name, content, text, examples=found)
 
 
 def _document(kind: AttachmentKind, name: str, content: bytes, text: str, **found: Any) -> Document:
@@ -158,17 +175,19 @@ def _rows(text: str) -> list[list[str]]:
         raise InvalidInputError(f"The CSV cannot be read: {error}.") from None
 
 
-def _tests(rows: list[list[str]], columns: list[str]) -> list[tuple[str, str]]:
-    """(question, expected) of each row, when two columns are called so."""
+def _pairs(
+    rows: list[list[str]], columns: list[str], first: Sequence[str], second: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Both cells of each row, when two columns have one of these names."""
     names = [column.strip().casefold() for column in columns]
-    asked = next((names.index(name) for name in _QUESTIONS if name in names), None)
-    wanted = next((names.index(name) for name in _EXPECTED if name in names), None)
+    asked = next((names.index(name) for name in first if name in names), None)
+    wanted = next((names.index(name) for name in second if name in names), None)
     if asked is None or wanted is None:
         return []
     pairs = [
         (row[asked].strip()[:_CELL], row[wanted].strip()[:_CELL]) for row in rows[1:] if len(row) > max(asked, wanted)
     ]
-    return [(question, expected) for question, expected in pairs if question][:_TESTS_SHOWN]
+    return [(question, expected) for question, expected in pairs if question]
 
 
 def _docx(content: bytes) -> str:

@@ -290,7 +290,7 @@ class PlanRequest(_Request):
     @property
     def file_loaders(self) -> tuple[str, ...]:
         """The node types that read the attached documents."""
-        read = [one for one in self.attachments if one.kind in FILE_LOADERS and not one.tests]
+        read = [one for one in self.attachments if one.kind in FILE_LOADERS and not (one.tests or one.examples)]
         return tuple(dict.fromkeys(FILE_LOADERS[one.kind] for one in read))
 
 

@@ -80,6 +80,7 @@ def attachments_text(request: ClassifyRequest | PlanRequest) -> str | None:
         begins = (
             one.first_lines and f" begins: {json.dumps(shortened(one.first_lines, _BEGINNING), ensure_ascii=False)}"
         )
+        found += [f"{len(one.examples)} examples, which code adds to the prompt"] if one.examples else []
         found += [f"test set of {len(one.tests)} questions"] if one.tests else []
         lines.append(f"- {one.name} ({'; '.join([one.kind, f'{one.size} bytes', *found])}){begins}")
         lines += [

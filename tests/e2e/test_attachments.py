@@ -203,3 +203,31 @@ async def test_a_photo_is_seen_by_the_model_of_the_flow_in_its_test(
         (test,) = tested["interrupt"]["data"]["tests"]
         assert (test["passed"], test["answer"]) == (True, "One transparent pixel.")
         await answer(http, tested, action="rollback")
+
+
+async def test_examples_are_in_the_prompt_of_the_flow_and_a_table_of_questions_tests_it(
+    shared_service: SharedService, standin: ModelStandIn
+) -> None:
+    mark = uuid4().hex[:6]
+    standin.script(lambda request: f"What a day {mark}" in request.prompt and "Output: good" in request.prompt, "good")
+    service = await shared_service()
+    async with http_of(service) as http:
+        examples = ("moods.csv", b"input,output\nI love it,good\nI hate it,bad\n")
+        questions = ("questions.csv", f"question,expected\nWhat a day {mark},good\n".encode())
+        ids = [(await http.post("/attachments", files={"file": file})).json()["id"] for file in (examples, questions)]
+        body = {
+            "requirement": "Build a bot with GPT-4o that says whether a message is good or bad. Use the attached "
+            "examples, and test with the attached questions",
+            "attachments": ids,
+        }
+        planned = await ok(await http.post("/sessions?wait=60", json=body))
+        contract = planned["interrupt"]["data"]["contract"]
+        assert [one["turns"] for one in contract["tests"]] == [[f"What a day {mark}"]], planned["interrupt"]["message"]
+        assert [one["expect"]["contains"] for one in contract["tests"]] == [["good"]]
+        assert ["Input: I hate it\nOutput: bad" in str(one["value"]) for one in contract["values"]].count(True) == 1
+        assert [one["node_name"] for one in contract["nodes"] if "File" in one["node_name"]] == []
+        tested = await answer(http, planned, action="approve")
+        assert tested["interrupt"]["type"] == "result_review", tested["interrupt"]["message"]
+        (test,) = tested["interrupt"]["data"]["tests"]
+        assert (test["passed"], test["answer"]) == (True, "good")
+        await answer(http, tested, action="rollback")

@@ -13,6 +13,7 @@ from flowise_dev_agent.agent.credentials import available_credentials, match_cre
 from flowise_dev_agent.agent.document_stores import NO_VECTOR_STORE, agreed_stores, concerns, with_stores
 from flowise_dev_agent.agent.domain import DOMAIN_FAILED, DiscoverRequest, Domains
 from flowise_dev_agent.agent.emit import Emitter
+from flowise_dev_agent.agent.examples import with_examples
 from flowise_dev_agent.agent.images import IMAGES_UNSEEN, with_images
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.nodes.patch import flow_so_far
@@ -136,6 +137,7 @@ async def plan_v2(
         plan = with_ready_tools(plan, ready, graph, nodes.schemas)
         plan = await with_document_stores(plan, by_rules=result.mode == "deterministic")
         plan = with_attached(plan, nodes.schemas, attachments)
+        plan = with_examples(plan, graph, nodes.schemas, attachments)
         plan = with_images(plan, graph, nodes.schemas, attachments, " ".join(said))
         plan = await domains.primary.measure_stores(context, plan)
         plan = with_files_to_come(plan, nodes.schemas)

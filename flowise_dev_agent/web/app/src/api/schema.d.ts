@@ -2374,6 +2374,14 @@ export interface components {
              */
             columns: string[];
             /**
+             * Examples
+             * @description Of a CSV with an input and an output in each row, or of a text with `Input:` and `Output:`: the first of them.
+             */
+            examples: [
+                string,
+                string
+            ][];
+            /**
              * First Lines
              * @description How its text begins.
              * @default

@@ -1,0 +1,100 @@
+"""Examples that go with a requirement become lines of the prompt that they are for."""
+
+import pytest
+
+from flowise_dev_agent.agent.attached import with_attached
+from flowise_dev_agent.agent.document_stores import with_stores
+from flowise_dev_agent.agent.examples import EXAMPLES_UNUSED, with_examples
+from flowise_dev_agent.contracts.attachments import AttachmentFacts
+from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.knowledge.documents import read_document
+from flowise_dev_agent.patch import AddNode, GraphIR, compile_ops
+from tests.unit.agent.rig import _snapshot, plan
+
+SCHEMAS = _snapshot().schemas
+PAIRS = [("I love it", "good"), ("Set {a}", "bad")]
+FILE = AttachmentFacts(name="examples.csv", kind="csv", size=9, examples=PAIRS)
+LINES = "Examples of what is wanted:\n\nInput: I love it\nOutput: good\n\nInput: Set {{a}}\nOutput: bad"
+
+
+def proposed(*names: str, param: str = "", value: object = None, kind: str = "CHATFLOW") -> PlanContract:
+    nodes = [PlannedNode(node_id=f"{name}_0", node_name=name, purpose=name) for name in names]
+    given = [PlannedValue(node_id=f"{names[0]}_0", param=param, value=value)] if param else []  # type: ignore[arg-type]
+    return plan(nodes=nodes, values=given).model_copy(update={"flow_kind": kind})
+
+
+def with_file(made: PlanContract, base: GraphIR | None = None) -> PlanContract:
+    return with_examples(made, base or GraphIR.empty(), SCHEMAS, [FILE])
+
+
+@pytest.mark.parametrize(
+    ("made", "place", "wanted"),
+    [
+        (
+            proposed("toolAgent", "chatOpenAI"),
+            "toolAgent_0.systemMessage",
+            f"You are a helpful AI assistant.\n\n{LINES}",
+        ),
+        (
+            proposed("conversationChain", param="systemMessagePrompt", value="Judge moods."),
+            "conversationChain_0.systemMessagePrompt",
+            f"Judge moods.\n\n{LINES}",
+        ),
+        (
+            proposed("promptTemplate", "llmChain", param="template", value="Judge: {text}"),
+            "promptTemplate_0.template",
+            f"{LINES}\n\nJudge: {{text}}",
+        ),
+    ],
+    ids=["default", "prompt of the plan", "template"],
+)
+def test_the_pairs_are_lines_of_the_one_prompt(made: PlanContract, place: str, wanted: str) -> None:
+    found = with_file(made)
+    assert [(f"{one.node_id}.{one.param}", one.value) for one in found.values] == [(place, wanted)]
+    assert with_file(found) == found
+
+
+def test_a_step_of_an_agentflow_gets_them_as_a_message_and_braces_stay() -> None:
+    found = with_file(proposed("llmAgentflow", "startAgentflow", kind="AGENTFLOW"))
+    (value,) = found.values
+    content = LINES.replace("{{a}}", "{a}")
+    assert (value.param, value.value) == ("llmMessages", [{"role": "system", "content": content}])
+    assert with_file(found) == found
+
+
+def test_a_flow_that_exists_keeps_its_prompt_before_them() -> None:
+    op = AddNode(node_name="toolAgent", node_id="toolAgent_0", params={"systemMessage": "Be brief."})
+    base = compile_ops(GraphIR.empty(), [op], SCHEMAS).graph
+    (value,) = with_file(plan(nodes=[]), base).values
+    assert value.value == f"Be brief.\n\n{LINES}"
+
+
+@pytest.mark.parametrize("names", [("chatOpenAI",), ("llmAgentflow", "agentAgentflow")])
+def test_without_one_prompt_for_them_the_plan_says_so(names: tuple[str, ...]) -> None:
+    found = with_file(proposed(*names))
+    assert ([one.code for one in found.findings], found.values) == ([EXAMPLES_UNUSED], [])
+
+
+def test_examples_are_no_document() -> None:
+    made = proposed("csvFile", "memoryVectorStore")
+    assert with_attached(made, SCHEMAS, [FILE]) == made
+    stored = proposed("documentStore")
+    assert with_stores(stored, [FILE], [], "", schemas=SCHEMAS).document_stores == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "input,output\nI love it,good\nSet {a},bad\n"),
+        ("a.csv", "Eingabe;Ausgabe\nI love it;good\nSet {a};bad\n"),
+        ("a.md", "# Moods\n\n**Input:** I love it\n**Output:** good\n\n- Input: Set {a}\n- Output: bad\n"),
+        ("a.txt", "Beispiel: I love it\nAusgabe: good\nBeispiel: Set {a}\nAusgabe: bad"),
+    ],
+)
+def test_pairs_are_read_from_tables_and_texts(name: str, text: str) -> None:
+    assert read_document(name, text.encode()).facts.examples == PAIRS
+
+
+def test_a_text_about_something_else_has_no_examples() -> None:
+    facts = read_document("a.md", b"The input: a file.\n\nThe output is a table.\n").facts
+    assert (facts.examples, facts.tests) == ([], [])
