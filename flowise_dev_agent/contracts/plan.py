@@ -252,6 +252,7 @@ class PlanContract(_Plan, Versioned):
 
     operation: Operation
     flow_kind: FlowKind = "CHATFLOW"
+    new_name: str | None = Field(default=None, max_length=120, description="What a flow that exists is renamed to.")
     domain_targets: list[str] = Field(default_factory=lambda: ["flowise"])
     parts: list[Part] = Field(default_factory=list, max_length=40)
     capability: Capability | None = None
@@ -287,6 +288,11 @@ class PlanContract(_Plan, Versioned):
     def asks(self) -> bool:
         """Whether it is declined with a question whose answer would settle it."""
         return bool(self.declined) and str(self.declined).rstrip().endswith("?")
+
+    @property
+    def only_renames(self) -> bool:
+        """Whether the flow gets another name and stays as it is."""
+        return bool(self.new_name) and not (self.nodes or self.removals or self.values or self.connections)
 
     @property
     def new_nodes(self) -> set[str]:

@@ -86,21 +86,29 @@ class Publisher(StoreSteps):
         iteration: int,
         role: Role = "flow",
         reason: str = "update",
+        name: str | None = None,
     ) -> Written | Stale:
-        """Replace `flowData` if the server still holds `base`; else `Stale`, and nothing is written.
+        """Replace `flowData`, and the name if there is another, if the server still holds `base`; else `Stale`, and
+        nothing is written.
 
         `Stale` with a conflict when someone else saved over it at once. What the flow held before and holds after is
         kept as versions; for a draft only both texts of a conflict. Raises as `create` does.
         """
         sha256 = authorize(flow_data, validated_sha256)
-        intent = await self._open("update", iteration=iteration, sha256=sha256, target_id=chatflow_id, base=base)
+        intent = await self._open(
+            "update", iteration=iteration, sha256=sha256, target_id=chatflow_id, base=base, name=name
+        )
+
+        def is_there(flow: Chatflow) -> bool:
+            return payload_sha256(flow.flow_data) == sha256 and name in (None, flow.name)
+
         if intent.status == "done" and intent.result:
             return await self._outcome(intent.result)
         keep = role == "flow" and reason
         with stated(intent) as attempt:
             current = await self._client.get_chatflow(chatflow_id)
             found = Base(payload_sha256(current.flow_data), current.updated_date)
-            if found.sha256 == sha256:
+            if is_there(current):
                 lost = not intent.is_new or await self._was_lost(chatflow_id, sha256, besides=intent)
                 return await self._read_back_change(intent, current, adopted=lost, unchanged=not lost, keep=keep)
             if found != base:
@@ -118,19 +126,23 @@ class Publisher(StoreSteps):
 
             async def landed() -> Chatflow | None:
                 there = await self._client.get_chatflow(chatflow_id)
-                return there if payload_sha256(there.flow_data) == sha256 else None
+                return there if is_there(there) else None
 
+            fields = {"flow_data": flow_data, **({"name": name} if name else {})}
             response, adopted = await self._send(
                 intent,
                 attempt,
-                lambda: self._client.update_chatflow(chatflow_id, flow_data=flow_data),
+                lambda: self._client.update_chatflow(chatflow_id, **fields),
                 landed=landed,
             )
             attempt.written = "yes"
             return await self._read_back_change(intent, response, adopted=adopted, keep=keep)
 
-    async def restore(self, *, chatflow_id: str, flow_data: str, sha256: str, iteration: int) -> Written:
-        """Write a kept version back, whatever the flow holds now (that is kept as a version of its own).
+    async def restore(
+        self, *, chatflow_id: str, flow_data: str, sha256: str, iteration: int, name: str | None = None
+    ) -> Written:
+        """Write a kept version back, whatever the flow holds now (that is kept as a version of its own); with `name`
+        the name that it had, too.
 
         Raises:
             HashMismatchError: `flow_data` is not the text that was kept under `sha256`.
@@ -138,7 +150,8 @@ class Publisher(StoreSteps):
             FlowiseError, WriteFailedError: as for `create`.
         """
         current = await self._client.get_chatflow(chatflow_id)
-        if payload_sha256(current.flow_data) == sha256 and not await self._was_lost(chatflow_id, sha256):
+        as_before = payload_sha256(current.flow_data) == sha256 and name in (None, current.name)
+        if as_before and not await self._was_lost(chatflow_id, sha256):
             await self._keep(current, reason="rollback", iteration=iteration)
             return Written(current.id, current.name, sha256, current.updated_date, unchanged=True)
         result = await self.update(
@@ -148,6 +161,7 @@ class Publisher(StoreSteps):
             base=Base(payload_sha256(current.flow_data), current.updated_date),
             iteration=iteration,
             reason="rollback",
+            name=name,
         )
         if isinstance(result, Stale):
             raise stale_base(current.name, result, undone="rolled back")

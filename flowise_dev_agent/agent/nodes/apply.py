@@ -133,6 +133,7 @@ async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -
             base=write.base,
             iteration=state.iteration,
             role="draft" if staged else "flow",
+            name=None if staged else state.plan.current.new_name,
         )
     elif staged and target:
         result = await _create_draft(state, context, target, flow_data, authorised_sha256=validated)
@@ -198,6 +199,7 @@ async def _promote(state: AgentState, context: AgentContext, emit: Emitter) -> U
         base=_known(state.write.live_base),
         iteration=state.iteration,
         reason="promote",
+        name=state.plan.current.new_name,
     )
     if isinstance(result, Stale):
         return await _stopped(state, context, result, emit, where="live")
@@ -241,7 +243,11 @@ async def _roll_back(state: AgentState, context: AgentContext, emit: Emitter) ->
         return {"outcome": "rolled_back", "write": WriteState(draft_id=None, stores={})}
     original = str(state.write.original_sha)
     written = await context.publisher.restore(
-        chatflow_id=str(chatflow_id), flow_data=await context.blobs.get(original), sha256=original, iteration=iteration
+        chatflow_id=str(chatflow_id),
+        flow_data=await context.blobs.get(original),
+        sha256=original,
+        iteration=iteration,
+        name=state.target.flow.name if state.target.flow and state.plan.current.new_name else None,
     )
     emit.put(WriteData(chatflow_id=chatflow_id, flow=written.sha256), f"Put '{written.name}' back to what it was")
     await remove_stores(context, emit)

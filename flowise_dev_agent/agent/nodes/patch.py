@@ -87,7 +87,7 @@ async def compile_patch_ir(
     findings = [finding for finding in state.check.findings if finding.origin == "new"]
     if scope is None:
         raise LookupError("The scope of the patch is not defined.")
-    if plan.operation == "copy" and not plan.nodes and not plan.removals:
+    if (plan.operation == "copy" and not plan.nodes and not plan.removals) or plan.only_renames:
         return {
             "patch": PatchState(ops=[], nothing_to_change=None, own=False),
             "check": CheckState(findings=[], flow_sha=None, validated_sha=None),
@@ -223,9 +223,11 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
     if drift.finding:
         check = CheckState(flow_sha=None, findings=[drift.finding], unknown_types=[])
         return {"check": check, "catalogue": drift.catalogue}
-    if not ops and state.intent.operation == "copy":
-        # A copy as it is: the very bytes of the original.
-        change = Difference(text="an unchanged copy")
+    if not ops and (state.intent.operation == "copy" or state.plan.current.only_renames):
+        # A copy as it is, and a flow with another name: the very bytes of the original.
+        change = Difference(
+            text=f"renamed to '{name}'" if (name := state.plan.current.new_name) else "an unchanged copy"
+        )
         check = CheckState(flow_sha=state.write.current_sha, change=change, unknown_types=[])
         return {"check": check, "catalogue": drift.catalogue}
     graph = await base_graph(state, context)

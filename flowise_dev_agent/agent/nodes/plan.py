@@ -253,6 +253,8 @@ def _is_approved(state: AgentState, previous: PlanContract | None, plan: PlanCon
         return False
     if not all(store in agreed_stores(previous) for store in agreed_stores(plan)):
         return False
+    if plan.new_name not in (None, previous.new_name):
+        return False
     return previous.operation == plan.operation and beyond_approval(plan.capability, agreed) is None
 
 

@@ -10,7 +10,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning import contracts
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.reasoner import Reasoner
-from flowise_dev_agent.reasoning.rules.design import build, change
+from flowise_dev_agent.reasoning.rules.design import build, change, naming
 from flowise_dev_agent.reasoning.rules.design.parts import for_request
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, without_opening
 from flowise_dev_agent.reasoning.rules.design.reading import read
@@ -151,7 +151,7 @@ def _plan(request: contracts.PlanRequest) -> contracts.PlanContract:
     """The plan of a request; pure, so that it can run in a process of its own."""
     previous, is_new = request.previous, request.intent.operation == "create" and not request.existing
     # A flow that exists keeps the name that it has on the server.
-    name, rest = change.take_flow_name(texts.normalised(request.feedback)) if request.feedback and is_new else ("", "")
+    name, rest = naming.take_flow_name(texts.normalised(request.feedback)) if request.feedback and is_new else ("", "")
     if previous is not None and not previous.declined and name:
         previous = previous.model_copy(update={"flow_name": name})
         request = replace(request, previous=previous, feedback=rest or None)
@@ -170,7 +170,7 @@ def _plan(request: contracts.PlanRequest) -> contracts.PlanContract:
     made = made.to_plan()
     if request.intent.operation != "copy" or made.declined:
         return made
-    named = change.copy_name(request.requirement) or made.flow_name
+    named = naming.copy_name(request.requirement) or made.flow_name
     return made.model_copy(update={"flow_name": named, "goal": telling.short(request.requirement)})
 
 
@@ -181,7 +181,7 @@ def _design(request: contracts.PlanRequest, world: World) -> Design:
     if wish is None:
         raise world.decline("declined_failed", reason=request.verdict.reason if request.verdict else "")
     if request.intent.operation == "copy" and not request.feedback:
-        wish = change.wish_for_copy(wish, request.target)
+        wish = naming.wish_for_copy(wish, request.target)
         if not wish:
             same = build.declined(request, "")
             return same.model_copy(update={"declined": None, "steps": [world.say("step_copy")]})

@@ -160,6 +160,8 @@ class FlowVersions:
             flow_data=await self._versions.text(version),
             sha256=version.sha256,
             iteration=version.iteration,
+            # A session that gave the flow another name gives the former one back, too.
+            name=version.name if len({row.name for row in rows}) > 1 else None,
         )
         if not written.unchanged:
             # The first version with this text says whose it is: found there, or written by the session.

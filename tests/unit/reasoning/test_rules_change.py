@@ -127,9 +127,9 @@ async def test_a_name_and_another_wish_of_one_feedback_are_both_done(catalogue: 
     assert {value.param: value.value for value in contract.values}["temperature"] == 0.1
 
 
-async def test_a_flow_that_is_written_is_not_renamed(catalogue: NodeStore) -> None:
+async def test_a_flow_that_is_written_gets_another_name(catalogue: NodeStore) -> None:
     session = await written(SUPPORT, catalogue)
-    assert (await session.plan("Call it Parcel Helper")).declined
+    assert (await session.plan("Call it Parcel Helper")).new_name == "Parcel Helper"
 
 
 @pytest.mark.parametrize(

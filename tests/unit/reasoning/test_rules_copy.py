@@ -4,7 +4,7 @@ import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PlanContract, PlanRequest
-from flowise_dev_agent.reasoning.rules.design.change import copy_name
+from flowise_dev_agent.reasoning.rules.design.naming import copy_name
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
 EXISTING = {

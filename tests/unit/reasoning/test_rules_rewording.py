@@ -126,9 +126,16 @@ CLEAR = [
         "You answer. Answer in at most 4 sentences.",
         "two sentences max",
         "Answer in at most 4 sentences.",
-        "Two sentences max.",
+        "Answer in two sentences max.",
     ),
     ("You tutor in maths. Be friendly and give long answers.", "be brief", "and give long answers.", ". Be brief."),
+    (
+        "You answer. Be matter-of-fact.",
+        "Der Ton darf lockerer sein",
+        "Be matter-of-fact.",
+        "Der Ton darf lockerer sein.",
+    ),
+    ("You answer. Seja formal e breve.", "Pode ser mais descontraída", "Seja formal", "Pode ser mais descontraída"),
 ]
 
 
@@ -235,9 +242,7 @@ APPENDED_BESIDE = [
     ("Spediamo solo in Italia, con 9 euro di spese.", "Adesso spediamo anche in Svizzera, 25 euro"),
     ("Rispondi in italiano, con tono cordiale.", "Antworte auch auf Deutsch, wenn jemand Deutsch schreibt"),
     ("Otwarte codziennie od 8:00 do 20:00.", "W niedziele zamykamy o 18:00"),
-    ("Be matter-of-fact.", "Der Ton darf lockerer und herzlich sein"),
     ("Evening classes run on Tuesdays from 6pm to 9pm and cost £34.", "Evening classes move to Wednesdays, same time"),
-    ("Seja formal e breve.", "Pode ser mais descontraída"),
     ("Bei Fragen verweise an Frau Ebert, Tel. 0365 555 12.", "Frau Ebert ist weg, jetzt Herr Solak, Tel. 0365 555 18"),
 ]  # fmt: skip
 
@@ -618,12 +623,40 @@ def test_as_is_how_a_copy_is_called(wish: str, name: str) -> None:
     assert (plan.operation, plan.flow_name, plan.values) == ("copy", name, [])
 
 
-def test_the_name_of_a_flow_that_exists_is_declined_for_its_reason() -> None:
-    for wish in ("rename the flow to Heron Desk", "rename it to Heron 2025, the old name confuses everyone",
-                 'Rename it to "Heron Desk – Night", nothing else', "Benenn den Bot um in Heron"):  # fmt: skip
-        assert "changed in Flowise" in (planned(BOATS, wish).declined or "") or "in Flowise" in str(
-            planned(BOATS, wish)
-        )
+@pytest.mark.parametrize(
+    ("wish", "name"),
+    [
+        ("rename the flow to Heron Desk", "Heron Desk"),
+        ("rename it to Heron 2025, the old name confuses everyone", "Heron 2025"),
+        ('Rename it to "Heron Desk – Night", nothing else', "Heron Desk – Night"),
+        ("Just rename this to Heron Desk (v2) and leave the rest alone.", "Heron Desk (v2)"),
+        ("Benenn den Bot um in Heron", "Heron"),
+        ("Nenne ihn Bootsauskunft, sonst nichts ändern", "Bootsauskunft"),
+        ("Rinominalo in Sportello Barche", "Sportello Barche"),
+        ("Chama-lhe Balcão 2", "Balcão 2"),
+        ("Renomme-le en Bureau du port", "Bureau du port"),
+        ("Llámalo Puerto Norte. El resto se queda igual", "Puerto Norte"),
+        ("hernoem hem naar Havenbalie, de rest blijft zo", "Havenbalie"),
+        ("nazwij go Port Pomoc", "Port Pomoc"),
+    ],
+)
+def test_a_flow_that_exists_gets_another_name_and_nothing_else(wish: str, name: str) -> None:
+    plan = planned(BOATS, wish)
+    assert (plan.declined, plan.new_name, plan.values, plan.nodes, plan.not_done) == (None, name, [], [], [])
+    assert any(f"«{name}»" in step and "«Front desk»" in step for step in plan.steps)
+
+
+@pytest.mark.parametrize("wish", ["always call it a vessel", "Say that the ferry is called Maeve"])
+def test_a_name_within_a_rule_renames_nothing(wish: str) -> None:
+    plan = planned(BOATS, wish)
+    assert plan.new_name is None
+    assert wish[1:] in prompt_after(BOATS, plan)
+
+
+def test_a_name_and_another_wish_are_both_done() -> None:
+    plan = planned(BOATS, "Call it Heron Night and never mention vouchers")
+    assert plan.new_name == "Heron Night"
+    assert prompt_after(BOATS, plan) == f"{BOATS}\nNever mention vouchers"
 
 
 @pytest.mark.parametrize(
@@ -709,20 +742,103 @@ def test_memory_in_an_agentflow_is_limited_or_off(wish: str, changed: dict[str, 
 
 
 @pytest.mark.parametrize(
-    ("wish", "told", "remark"),
+    "wish",
     [
-        ("Never mention vouchers, it told a lady with ducklings to pay so", "Never mention vouchers", "ducklings"),
-        ("Bitte alle duzen, das ist bei uns jetzt so üblich.", "Bitte alle duzen", "üblich"),
-        ("Visitors should be addressed as Mr and Mrs, some were offended", "addressed as Mr and Mrs", "offended"),
-        ("Responde siempre con rimas, nuestros clientes son de Valencia", "Responde siempre con rimas", "Valencia"),
+        "Never mention vouchers, it told a lady with ducklings to pay so",
+        "Bitte alle Gäste begrüßen, das ist bei uns jetzt so üblich.",
+        "Responde siempre con rimas, nuestros clientes son de Valencia",
+        "If a claim is open, say so: Reference: Dept. 4 / Claims, and nothing more",
+    ],
+)
+def test_a_sentence_of_a_wish_and_its_reason_is_written_whole(wish: str) -> None:
+    assert prompt_after("You answer for the house.", planned("You answer for the house.", wish)).split("\n")[1] == wish
+
+
+@pytest.mark.parametrize(
+    ("wish", "written"),
+    [
+        ("The deposit is 20 euros. Please leave the rest exactly as it is.", "The deposit is 20 euros."),
+        ("Hi there, mention the tides! Thanks a lot", "Mention the tides!"),
+        ("Nenne die Gezeiten, bitte. Der Rest bleibt, wie er ist. Danke!", "Nenne die Gezeiten."),
+        ("Parle des marées, et laisse le reste tel quel. Merci !", "Parle des marées."),
+        ("Habla de las mareas; lo demás se queda igual. Gracias", "Habla de las mareas"),
+        ("Parla delle maree. Il resto lascialo com'è, grazie.", "Parla delle maree."),
+        ("Fale das marés, o resto fica igual", "Fale das marés"),
+        ("Noem de getijden, laat de rest zo. Bedankt", "Noem de getijden"),
+        ("Wspomnij o pływach i dopytaj o łódź. Resztę zostaw bez zmian.", "Wspomnij o pływach i dopytaj o łódź."),
+        ("can it finish every answer with a joke about herons? my boss insists...",
+         "Finish every answer with a joke about herons."),
+        ("Kann er am Ende nach dem Boot fragen?", "Am Ende nach dem Boot fragen."),
     ],
 )  # fmt: skip
-def test_a_remark_behind_a_wish_is_written_nowhere(wish: str, told: str, remark: str) -> None:
-    plan = planned("You answer for the house.", wish)
-    written = " ".join(str(value.value) for value in plan.values)
-    assert told in written
-    assert remark not in written
-    assert any(remark in part.quote for part in plan.parts if part.state == "assumed")
+def test_scope_courtesy_and_questions_leave_the_wish_alone(wish: str, written: str) -> None:
+    prompt = "You answer for Heron Boats in Cobh.\nNever mention discounts."
+    plan = planned(prompt, wish)
+    assert prompt_after(prompt, plan).rstrip(".") == f"{prompt}\n{written}".rstrip(".")
+    assert plan.not_done == []
+
+
+@pytest.mark.parametrize(
+    ("wish", "kept"),
+    [
+        ("answer from our PDF price list. Keep the memory we have.", "bufferMemory_0"),
+        ("Antworte aus unserer PDF-Preisliste, das Gedächtnis so lassen wie es ist", "bufferMemory_0"),
+    ],
+)
+def test_a_part_that_is_to_stay_is_not_touched(wish: str, kept: str) -> None:
+    plan = planned(BOATS, wish)
+    assert plan.declined is None
+    assert kept not in plan.removals
+    assert not any(value.node_id == kept for value in plan.values)
+    assert not any("Memory" in node.node_name for node in plan.nodes if not node.existing)
+    assert planned(BOATS, "remove the memory. Leave the memory as it is.").declined
+
+
+@pytest.mark.parametrize(
+    ("prompt", "wish", "after"),
+    [
+        ("Write replies of about 150 words with some background.", "2 sentences max from now on",
+         "Write replies of 2 sentences max with some background."),
+        ("Strona zwykła (1800 znaków) kosztuje 45 zł, przysięgła 65 zł. Ekspres do 45 minut.",
+         "strona zwykła kosztuje teraz 52 zł, nie 45",
+         "Strona zwykła (1800 znaków) kosztuje 52 zł, przysięgła 65 zł. Ekspres do 45 minut."),
+        ("Reply in at most 60 words. Quote the page.", "60 words is too short, make it up to 120",
+         "Reply in at most 120 words. Quote the page."),
+        ("Responde siempre en español.", "Que responda en el idioma del cliente",
+         "Responde siempre en el idioma del cliente."),
+        ("Antworten Sie höchstens in fünf Sätzen. Der Strompreis beträgt 31 Cent.",
+         "Strom kostet jetzt 29 Cent statt 31, und bitte höchstens drei Sätze",
+         "Antworten Sie höchstens in drei Sätzen. Der Strompreis beträgt 29 Cent."),
+        ("You write for a laundry in Leeds. Shirts are £2.", "the city is York, not Leeds",
+         "You write for a laundry in York. Shirts are £2."),
+    ],
+)  # fmt: skip
+def test_only_the_value_that_differs_changes_within_a_sentence(prompt: str, wish: str, after: str) -> None:
+    assert prompt_after(f"You help.\n{prompt}", planned(f"You help.\n{prompt}", wish)) == f"You help.\n{after}"
+
+
+def test_a_ban_on_what_the_prompt_orders_in_other_words_is_one_question() -> None:
+    order = "Tell customers that parcels arrive on the second working day, and name the day."
+    prompt = f"You help with orders.\n{order}\nShipping is free above £60."
+    plan = planned(prompt, "never promise delivery dates!!")
+    assert plan.asks
+    assert f"«{order}»" in (plan.declined or "")
+    after = prompt_after(prompt, planned(prompt, "never promise delivery dates!!", (plan.declined or "", "replace")))
+    assert after == prompt.replace(order, "Never promise delivery dates!!")
+
+
+def test_an_answer_that_settles_nothing_is_asked_once_more_with_the_choices() -> None:
+    rule = "Only dogs up to 10 kg are allowed, at most one for each cottage."
+    prompt, wish = f"You help guests.\n{rule}\nCats are not allowed.", "Customers may now bring dogs of any size."
+    first = planned(prompt, wish).declined or ""
+    assert f"reads «{wish[:-1]}, at most one for each cottage.»" in first
+    second = planned(prompt, wish, (first, "yes, still one")).declined or ""
+    assert "«yes, still one»" in second
+    assert second.endswith(first)
+    plan = planned(prompt, wish, (first, "yes, still one"), (second, "replace"))
+    assert prompt_after(prompt, plan) == prompt.replace(rule, f"{wish[:-1]}, at most one for each cottage.")
+    own = "Dogs of any size are allowed, one for each cottage."
+    assert prompt_after(prompt, planned(prompt, wish, (first, own))) == prompt.replace(rule, own)
 
 
 def test_a_part_whose_number_or_language_is_written_nowhere_is_told_as_not_done() -> None:
@@ -773,8 +889,6 @@ def test_another_language_takes_the_place_of_the_one_that_is_there() -> None:
     wish = "Ab jetzt bitte auf Deutsch antworten, egal in welcher Sprache gefragt wird"
     after = HARBOUR.replace("Always answer in English, even if the guest writes in another language", wish)
     assert prompt_after(HARBOUR, planned(HARBOUR, wish)) == after
-    reason = "Die Hälfte unserer Mitglieder versteht das Englisch nicht."
-    assert prompt_after(HARBOUR, planned(HARBOUR, f"{wish}. {reason}")) == after
 
 
 @pytest.mark.parametrize("answer", ["replace", "no, drop them", "remove it", "weg", "quítala", "usuń"])

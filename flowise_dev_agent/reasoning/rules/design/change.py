@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any
 
 from flowise_dev_agent.contracts.plan import Design, DesignConnection, Part, PlanContract, PlannedValue
@@ -15,33 +14,28 @@ from flowise_dev_agent.patch.validate.limits import BOUNDS
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.playbook import is_advice
-from flowise_dev_agent.reasoning.rules.design.build import asked, fresh_ids, spans_of, values_of
-from flowise_dev_agent.reasoning.rules.design.parts import Account
-from flowise_dev_agent.reasoning.rules.design.prompt import begins_wish
-from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
+from flowise_dev_agent.reasoning.rules.design import build, naming, parts, prompt, providers, rewording, wording
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
-from flowise_dev_agent.reasoning.rules.design.rewording import akin
 from flowise_dev_agent.reasoning.rules.design.selection import TOOL, Edits, find_edits, tool_row, unwanted
 from flowise_dev_agent.reasoning.rules.design.values import Said, parameters, prompt_field
-from flowise_dev_agent.reasoning.rules.design.wording import held, without_remarks, worded
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import Span, mentions, normalised, signals, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, words
+from flowise_dev_agent.reasoning.rules.language.text import (
+    Span,
+    mentions,
+    normalised,
+    quoted,
+    signals,
+    squeeze,
+    to_number,
+)
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 
 _MODELS = "Chat Models"
 _SYSTEM_TEXT = "Messages[0].content"
 _ORDINALS = ("first", "second", "third")
-_FLOW, _CALLED, _APPENDED = pattern("naming", "flow"), pattern("copying", "called"), pattern("about", "appended")
-#: "Copy the flow ... as Y": "as" alone says nothing.
-_COPIED_AS = re.compile(rf"(?i)(?:{words('copy').pattern})[^.;:\n]{{0,90}}?\s{pattern('copying', 'as').pattern}")
-#: How Flowise names a flow; its digits are no value.
-_ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
-_QUOTES = "\"“”„«»「」' "
-_LONGEST_NAME = 100
-#: How alike a misspelt word is, and how many characters away its number.
-_ALIKE, _NEAR = 0.85, 25
+_APPENDED = pattern("about", "appended")
 _TITLE_WORD = re.compile(r"[^\W\d_]{3,}")
 _CLAUSE_END = re.compile(r"[.;!?\n](?:\s|$)")
 _REPLY, _HUMAN, _AGENT = "directReplyAgentflow", "humanInputAgentflow", "agentAgentflow"
@@ -55,7 +49,7 @@ def wish_of(request: PlanRequest) -> str | None:
         return normalised(request.feedback)
     if request.previous is None:
         # What was said to a plan that is gone still holds.
-        return normalised("\n".join([asked(request.requirement, request.clarifications).text, *request.later]))
+        return normalised("\n".join([build.asked(request.requirement, request.clarifications).text, *request.later]))
     verdict = request.verdict
     # General advice is none of the person's words and is not read like them.
     fix = verdict.fix if verdict and not verdict.done else ""
@@ -72,48 +66,59 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         there |= {node.node_id: node.node_name for node in planned.nodes}
         there = {id_: name for id_, name in there.items() if id_ not in planned.removals}
     existing = world.schemas(there)
-    flow_name, wish = take_flow_name(wish) if request.existing else ("", wish)
-    if (flow_name and request.intent.operation == "update") or words("rename").search(wish):
-        raise world.decline("declined_flow_name")
-    wish = _APPENDED.sub("", wish)
+    wish, kept = naming.without_kept(_APPENDED.sub("", naming.without_scope(wish)))
+    renames = request.existing and request.intent.operation != "copy"
+    new_name, wish = naming.take_flow_name(wish) if renames else ("", wish)
+    if words("rename").search(wish):
+        raise world.decline("declined_node_name")
     change, remarks = _read(request, wish, world)
     change = replace(change, no_memory=change.no_memory or "bufferMemory" in unwanted(change.text, world))
     wired = {f"{op.target_node_id}.{op.target_anchor}" for op in wire(existing).connections} if pending else set[str]()
     occupied = request.occupied | wired
     inside = any(schema.category == AGENTFLOW_CATEGORY for schema in existing.values())
     edits = Edits() if inside else find_edits(change, existing, occupied, world)
-    asks, links, cuts = _approval(request, change)
-    if asks:
-        change, edits = replace(change, spans=(*change.spans, asks)), replace(edits, added=(_HUMAN,))
+    asked_first, links, cuts = _approval(request, change)
+    if asked_first:
+        change, edits = replace(change, spans=(*change.spans, asked_first)), replace(edits, added=(_HUMAN,))
     going = [*edits.removed, *edits.replaced]
     stays = {id_: schema for id_, schema in existing.items() if id_ not in going}
-    ids = fresh_ids(edits.added, existing)
-    ids |= fresh_ids(tuple(edits.replaced.values()), {**existing, **ids})
+    ids = build.fresh_ids(edits.added, existing)
+    ids |= build.fresh_ids(tuple(edits.replaced.values()), {**existing, **ids})
     added = world.schemas(ids)
-    values = [*values_of(added, change, "", world), *_models(request, change, wish, world)]
+    values = [*build.values_of(added, change, "", world), *_models(request, change, wish, world)]
     for id_, schema in _meant(request, stays, wish, world).items():
         own = parameters(schema, Said(change), language=world.language, asked_only=True)
         values += [PlannedValue(node_id=id_, param=name, value=value) for name, value in own.items()]
     own, come, out = _own_tools(request, change, wish, world)
     values += own
     ranged = _in_range(request, values, world)
-    spans, gone = spans_of(change, {**stays, **added}), [*out, *(existing[node_id] for node_id in going)]
+    spans, gone = build.spans_of(change, {**stays, **added}), [*out, *(existing[node_id] for node_id in going)]
     if not (change.system_text or change.prompt_text):
         # Nobody is asked about words of a wish that names parts which have no place here.
-        Account(change.text, spans, {**stays, **added}, values, gone).check(world)
+        parts.Account(change.text, spans, {**stays, **added}, values, gone).check(world)
     places, chosen = _prompts(request, change, {**stays, **added}, wish, world)
     moved = _moved(request, edits, existing, added, world)
     ranged = [one for one in ranged if (one.node_id, one.param) not in [(two.node_id, two.param) for two in moved]]
     places |= {f"{value.node_id}.{value.param}": str(value.value) for value in moved}
-    understood = bool(values or ids or going)
-    words_, reworded, left = worded(request, change, spans, places, chosen, world, understood=understood, gone=gone)
+    # What is quoted may be the value of a field.
+    plain, said = {str(one.value) for one in values}, [*wording.heard(change.text, spans)]
+    open_ = [one for one in said if not ((quotes := quoted(one.line)) and plain.issuperset(quotes))]
+    done = bool(values or ids or going or new_name)
+    words_, steps, written, left = wording.worded(request, open_, change, places, chosen, world, done=done, gone=gone)
     told = [(one.node_id, one.param) for one in words_]
     texts = [*(value for value in moved if (value.node_id, value.param) not in told), *words_]
     ranged, values = [*ranged, *texts], [*values, *texts]
-    if not values and not ids and not going:
+    if not (done or texts):
         raise world.decline("declined_no_change")
-    former = f"{request.texts} {request.base}"
-    account = Account(change.text, spans, {**stays, **added}, [*values, *ranged], gone, former=former)
+    for node_id in (*going, *(value.node_id for value in values)):
+        if (schema := existing.get(node_id)) and schema.category in kept and node_id in request.existing:
+            raise world.decline("declined_kept", label=schema.label)
+    written += [str(one.value) for one in (*values, *ranged) if one not in texts]
+    # What a field held before is often named, too.
+    nodes = (request.base.node(one.node_id) if request.base else None for one in values)
+    written += [str(node.inputs.get(one.param)) for one, node in zip(values, nodes, strict=True) if node]
+    pieces, whole = [prompt.Unit(one.start, one.end, one.part, True) for one in said], {**stays, **added}
+    account = parts.Account(change.text, spans, whole, [*values, *ranged], gone, written=written, pieces=pieces)
     account.check(world)
     partners = [op.target_node_id for op in wire({**added, **stays}, list(stays), occupied).connections if added]
     touched = dict.fromkeys([*(value.node_id for value in values), *partners])
@@ -123,23 +128,18 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     needed = dict.fromkeys([*earlier, *required_types(new, world.available)])
     prompts = [f"{text.node_id}.{text.param}" for text in texts]
     source = f"feedback:{1 if planned else 0}" if request.feedback else "requirement"
-    steps = [world.say("step_remove", node=id_, label=existing[id_].label) for id_ in edits.removed]
+    steps += [world.say("step_remove", node=id_, label=existing[id_].label) for id_ in edits.removed]
     steps += [world.say("step_replace", node=id_, old=existing[id_].label, new=world.schema(name).label)
               for id_, name in edits.replaced.items()]  # fmt: skip
+    steps += [world.say("step_rename", old=request.target or "", new=new_name)] if new_name else []
     design = Design(
-        goal=world.say("goal_change", requirement=telling.short(wish)),
-        operation=request.intent.operation,
-        flow_name=planned.flow_name if planned else request.intent.title,
-        flow_kind="AGENTFLOW" if inside else "CHATFLOW",
-        nodes=telling.planned(shown, world, existing=set(request.existing)),
-        removals=[node_id for node_id in going if node_id in request.existing],
-        values=ranged,
-        connections=links,
-        disconnections=cuts,
-        credential_requirements=list(needed),
+        goal=world.say("goal_change", requirement=telling.short(wish)), operation=request.intent.operation,
+        flow_name=planned.flow_name if planned else request.intent.title, new_name=new_name or None,
+        flow_kind="AGENTFLOW" if inside else "CHATFLOW", values=ranged, connections=links, disconnections=cuts,
+        nodes=telling.planned(shown, world, existing=set(request.existing)), credential_requirements=list(needed),
+        removals=[node_id for node_id in going if node_id in request.existing], steps=steps,
         parts=account.parts(world, source=source, prompts=prompts, left=left, remarks=remarks),
-        steps=[*reworded, *steps],
-    )
+    )  # fmt: skip
     design = telling.told(design, shown, Said(change, "\n".join(str(text.value) for text in texts)), world)
     return _merged(planned, design, going, request, world, pending=pending) if planned else design
 
@@ -152,8 +152,7 @@ def _in_range(request: PlanRequest, values: Sequence[PlannedValue], world: World
         if isinstance(number, int | float) and low is not None and not low <= number <= (high or math.inf):
             most, said = "" if high is None else f" – {high:g}", f"{number:g}"
             question = world.say("question_range", where=value.param, value=said, low=f"{low:g}", high=most)
-            answer = re.search(NUMBER, dict(request.clarifications).get(question, ""))
-            if answer is None:
+            if (answer := re.search(NUMBER, dict(request.clarifications).get(question, ""))) is None:
                 raise DeclinedError(question)
             value = value.model_copy(update={"value": to_number(answer[0])})
         found.append(value)
@@ -179,10 +178,10 @@ def _pending(request: PlanRequest) -> bool:
 def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World) -> Mapping[str, NodeSchema]:
     """The places (`node id` or `node id.path`) that a wish means: in nodes that it names, the one of its ordinal from
     left to right, else all. Raises DeclinedError for an ordinal that none has."""
-    said = f"{wish}\n{asked(request.requirement, request.clarifications).details}"
+    said = f"{wish}\n{build.asked(request.requirement, request.clarifications).details}"
     named, denied = list[str](), list[str]()
     for place in places:
-        names = [naming(name) for name in _own_names(request, place.partition(".")[0])]
+        names = [rewording.whole(name) for name in _own_names(request, place.partition(".")[0])]
         if any(name.search(said) for name in names):
             (named if any(True for name in names for _ in mentions(said, name)) else denied).append(place)
     if named or denied:
@@ -190,10 +189,11 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
         exact = [one for one in named if request.labels.get(one.partition(".")[0], "") in wish]
         return {place: places[place] for place in exact or named or places if place not in denied}
     # "The node that writes the mail" is "Write mail", "the one that drafts" the Drafter.
-    spoken = [word for word in set(_TITLE_WORD.findall(wish.casefold())) if any(mentions(wish, naming(word)))]
+    spoken = [word for word in set(_TITLE_WORD.findall(wish.casefold())) if any(mentions(wish, rewording.whole(word)))]
     ids = dict.fromkeys(place.partition(".")[0] for place in places)
     titles = {id_: _TITLE_WORD.findall(name.casefold()) for id_ in ids for name in _own_names(request, id_)[1:]}
-    alike = [id_ for id_, own in titles.items() if own and all(any(akin(one, word) for word in spoken) for one in own)]
+    alike = [id_ for id_, own in titles.items()
+             if own and all(any(rewording.akin(one, word) for word in spoken) for one in own)]  # fmt: skip
     if len(alike) == 1:
         return {place: schema for place, schema in places.items() if place.partition(".")[0] == alike[0]}
     ordinals = [match.group() for match in mentions(wish, pattern("inside", "ordinal"))]
@@ -221,23 +221,28 @@ def _own_names(request: PlanRequest, node_id: str) -> list[str]:
 def _read(request: PlanRequest, text: str, world: World) -> tuple[Reading, list[str]]:
     """(the wish, in which the names of nodes only say where; remarks in it). Raises DeclinedError where two models
     could be meant."""
-    text = respelled(text)
     change = read(text, world.store)
-    text, remarks = without_remarks(text, spans_of(change, world.schemas(request.existing)))
+    remarks = [
+        one for one in wording.heard(text, build.spans_of(change, world.schemas(request.existing))) if one.remark
+    ]
+    said = [squeeze(text[one.start : one.end]).strip(" ,;:") for one in remarks]
+    for one in remarks:
+        text = text[: one.start] + " " * (one.end - one.start) + text[one.end :]
     change = read(text, world.store) if remarks else change
-    new = {provider.chat for _, provider in chat_providers(change.text)} - set(request.existing.values())
+    new = {provider.chat for _, provider in providers.chat_providers(change.text)} - set(request.existing.values())
     if len(new) > 1:
         raise world.decline("question_model", names=", ".join(sorted(new)))
-    named = [naming(name) for id_ in request.existing for name in _own_names(request, id_)]
-    said = [*named, words("all_of_them"), pattern("inside", "ordinal")]
-    places = [match.span() for looked_for in said for match in looked_for.finditer(text)]
+    named = [rewording.whole(name) for id_ in request.existing for name in _own_names(request, id_)]
+    where = [*named, words("all_of_them"), pattern("inside", "ordinal")]
+    places = [match.span() for looked_for in where for match in looked_for.finditer(text)]
     nodes = [*world.schemas(request.existing).values(), *world.schemas(request.inside).values()]
     change = _with_settings(change, nodes)
     stored = any(schema.category == "Vector Stores" for schema in nodes)
     if stored and not (change.loaders or change.urls or change.inline_text):
         # It answers from its documents already: a wish that speaks of them says how.
         change = replace(change, spans=tuple(span for span in change.spans if span.names != DOCUMENTS))
-    return replace(change, spans=(*change.spans, *(Span(start, end, keep=True) for start, end in places))), remarks
+    change = replace(change, spans=(*change.spans, *(Span(start, end, keep=True) for start, end in places)))
+    return change, said
 
 
 def _with_settings(change: Reading, nodes: Sequence[NodeSchema]) -> Reading:
@@ -291,7 +296,7 @@ def _moved(
         source, target = prompt_field(existing[old]), prompt_field(added[new])
         if source is None or target is None or (source == target and old in request.existing):
             continue
-        if text := held(request, f"{old}.{source}"):
+        if text := wording.held(request, f"{old}.{source}"):
             ends = {"responsePrompt": f"{world.say('from_documents')}\n{{context}}", "template": "{text}"}
             behind = ends.get(target, "")
             text += f"\n\n{behind}" if behind and behind[-9:] not in text else ""
@@ -313,20 +318,16 @@ def _merged(
     removals = [node_id for node_id in planned.removals if node_id in request.existing]
     tests = list({test.turns[0]: test for test in [*planned.tests, *change.tests]}.values())[:10]
     criteria = list({one.text: one for one in [*planned.criteria, *change.criteria]}.values())[:20]
-    merged = change.model_copy(
-        update={
-            "goal": planned.goal if new else change.goal,
-            "nodes": list(nodes.values()),
-            # A node that is wanted after all stays.
-            "removals": [id_ for id_ in dict.fromkeys([*removals, *change.removals]) if id_ not in nodes],
-            "values": values[:100],
-            "parts": _numbered("p", [*planned.parts, *change.parts][:40]),
-            "connections": [*(planned.connections if pending else []), *change.connections],
-            "tests": _numbered("t", tests),
-            "criteria": _numbered("c", criteria),
-            "placeholders": telling.placeholders(values),
-        }
-    )
+    # A node that is wanted after all stays.
+    removals = [id_ for id_ in dict.fromkeys([*removals, *change.removals]) if id_ not in nodes]
+    update = {
+        "goal": planned.goal if new else change.goal, "nodes": list(nodes.values()), "removals": removals,
+        "values": values[:100], "parts": _numbered("p", [*planned.parts, *change.parts][:40]),
+        "connections": [*(planned.connections if pending else []), *change.connections],
+        "tests": _numbered("t", tests), "criteria": _numbered("c", criteria),
+        "placeholders": telling.placeholders(values),
+    }  # fmt: skip
+    merged = change.model_copy(update=update)
     labels = [world.schema(node.node_name).label for node in nodes.values() if not node.existing]
     return merged.model_copy(update={"steps": telling.steps(labels, merged, world)}) if new else merged
 
@@ -349,7 +350,7 @@ def _approval(
     about_reply = asks and end and words("about_language").search(change.text, asks.start(), end.start())
     if not (asks and end and about_reply and len(replies) == 1 and request.base) or _HUMAN in request.existing.values():
         return None, [], []
-    (human,) = fresh_ids((_HUMAN,), request.existing)
+    (human,) = build.fresh_ids((_HUMAN,), request.existing)
     edges = [edge for edge in request.base.edges if edge.target == replies[0]]
     links = [DesignConnection(source=one.source, output=one.output_name, target=human) for one in edges]
     links.append(DesignConnection(source=human, output="proceed", target=replies[0]))
@@ -407,62 +408,3 @@ def _models(request: PlanRequest, change: Reading, wish: str, world: World) -> l
             values = {name: old[name] for name in plain if old.get(name) not in (None, "")} | values
         found += [PlannedValue(node_id=node_id, param=f"{path}.{name}", value=v) for name, v in values.items()]
     return found
-
-
-# --- What a wish calls a flow or a copy ------------------------------------------------------------------------------
-
-
-def take_flow_name(text: str) -> tuple[str, str]:
-    """(the name that a wish gives the flow, the text without what said so); an empty name where it gives none."""
-    match = _FLOW.search(text)
-    if match is None:
-        return "", text
-    name, rest = _cut(match.group("name"))
-    behind = text[match.end() :].lstrip(" .,;:")
-    return squeeze(name.strip(_QUOTES))[:_LONGEST_NAME], squeeze(f"{text[: match.start()]} {rest} {behind}")
-
-
-def _cut(name: str) -> tuple[str, str]:
-    """(the name, what is wished for behind it): "Front desk and answer briefly" is a name and another wish."""
-    ends = re.finditer(r"\s(?:and|und|y|et|e)\s", name) if name[:1] not in "\"“„«'" else ()
-    cut = next((match for match in ends if begins_wish(name[match.end() :])), None)
-    return (name[: cut.start()], name[cut.end() :]) if cut else (name, "")
-
-
-def naming(name: str) -> re.Pattern[str]:
-    """The whole name in a text."""
-    return re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
-
-
-def respelled(text: str) -> str:
-    """The text with the words of settings spelled right where a number is near: "temprature 0.2"."""
-
-    def right(match: re.Match[str]) -> str:
-        word = match.group().casefold()
-        near = re.search(r"\d", text[max(0, match.start() - _NEAR) : match.end() + _NEAR])
-        alike = get_close_matches(word, wordset("settings"), 1, _ALIKE) if near else []
-        return alike[0] if alike and not (word.startswith(alike[0]) or alike[0].startswith(word)) else match.group()
-
-    return re.sub(r"[^\W\d_]{5,}", right, text)
-
-
-def copy_name(text: str) -> str | None:
-    """What the copy is to be called, None when the text does not say."""
-    match = _CALLED.search(text) or _COPIED_AS.search(text)
-    return squeeze(match.group("name").strip(_QUOTES) if match else "")[:_LONGEST_NAME] or None
-
-
-def wish_for_copy(text: str, original: str | None) -> str:
-    """What `text` wants to be different in the copy, '' for nothing. `original` is the name of the flow to copy, which
-    says nothing about the copy: a copy of the "Sales bot" is not told to be a sales bot."""
-    rest = squeeze(_ID.sub(" ", (_CALLED if _CALLED.search(text) else _COPIED_AS).sub(" ", text)))
-    rest = re.sub(re.escape(original), " ", rest, flags=re.IGNORECASE) if original else rest
-    copied = words("copy").search(rest)
-    if copied is None:
-        return squeeze(rest).strip(" ,;:.")
-    before, behind = rest[: copied.start()], rest[copied.end() :]
-    begins = pattern("copying", "wish").search(behind)
-    # A value is a wish, whatever stands in front of it; "the flow, copied" puts the wish in front.
-    said = behind[begins.start() :] if begins else behind if re.search(r"\d|@|://", behind) else ""
-    asks = begins or (not said and any(words(name).search(before) for name in ("change", "add_to")))
-    return squeeze(f"{before if asks else ''} {said}").strip(" ,;:.")

@@ -26,16 +26,17 @@ class Account:
 
     def __init__(
         self, text: str, spans: Sequence[Span], nodes: Mapping[str, NodeSchema], values: Sequence[PlannedValue],
-        gone: Sequence[NodeSchema] = (), *, ready: bool = False, former: str = "",
+        gone: Sequence[NodeSchema] = (), *, ready: bool = False, written: Sequence[str] | None = None,
+        pieces: Sequence[Unit] = (),
     ) -> None:  # fmt: skip
         self._text, self._spans = text, [span for span in spans if not span.task]
         self._nodes, self._values = nodes, values
         #: What ready tools are for.
         self._kinds_done = {"call", "service"} if ready else set[str]()
         self._gone = {name for schema in gone for name in (schema.name, f"@{schema.category}")}
-        self._units = units(text, spans)
-        #: Everything that is written, and that was there before.
-        self._written = " ".join([former, *(str(value.value) for value in values)]).casefold()
+        self._units = pieces or units(text, spans)
+        #: Everything that is written: of a text that changes what is new in it.
+        self._written = " ".join([str(value.value) for value in values] if written is None else written).casefold()
         self._there = {number for found in _NUMBERS.findall(self._written) for number in _numbers(found)}
         self._done = [span for span in self._spans if self._effect(span) is not None]
         #: Recognised stretches that the design does nothing about.
@@ -104,14 +105,10 @@ class Account:
     def _signals(self) -> list[tuple[str, str]]:
         """(words, kind) of what names structure that nothing in the design does."""
         present = {schema.name for schema in self._nodes.values()}
-        return [
-            (squeeze(match.group()), kind)
-            for match, kind in signals(self._text)
-            # Several agents are none of the one flow that is made, whatever else the words name.
-            if not present & set(constants("doers").get(kind, ()))
-            and kind not in self._kinds_done
-            and (kind == "team" or not any(_does(span, match) for span in self._done))
-        ]
+        # Several agents are none of the one flow that is made, whatever else the words name.
+        return [(squeeze(match.group()), kind) for match, kind in signals(self._text)
+                if not present & set(constants("doers").get(kind, ())) and kind not in self._kinds_done
+                and (kind == "team" or not any(_does(span, match) for span in self._done))]  # fmt: skip
 
     def _effect(self, span: Span) -> tuple[list[str], list[str]] | None:
         """The nodes and values that a stretch leads to, None when it leads to nothing."""

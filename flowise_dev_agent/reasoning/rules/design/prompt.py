@@ -6,19 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, pattern, table, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, pattern, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, capital, quoted_spans, squeeze
 
 _TOKEN = re.compile(rf"{pattern('text', 'abbreviated').pattern}|" r"[^\W_]+(?:(?:['’+#%.-]|_)+[^\W_]+)*|\S|\n")
 _ENDS, _FULL_WIDTH, _BREAKS = frozenset(".!?;\n"), frozenset("。！？"), frozenset(",:—–、，")
 #: What belongs together whatever is in it: brackets, of any kind.
 _BRACKETS = re.compile(r"\([^()\n]{0,300}\)|\[[^\[\]\n]{0,300}\]|（[^（）\n]{0,300}）")
-#: How a wish addresses the flow before it says how it should behave, and what such a wish begins with.
-_ADDRESS, _BEHAVES, _IF = (pattern("prompt", name) for name in ("address", "behaves", "if"))
+#: What a wish that says how to behave begins with.
+_BEHAVES = pattern("prompt", "behaves")
 #: What is known of each letter: nothing, that it was recognised, that it belongs to a task.
 _SEEN, _TASK = 1, 2
-_BUT = pattern("about", "but")
-_FEWEST_WORDS, _FEWEST_SIGNS = 4, 8
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,7 @@ def prompt_of(text: str, spans: Sequence[Span], *, lead: bool = True) -> str:
 def _sentence(text: str, sentence: Sequence[Unit]) -> str:
     """A sentence without the structure at its ends; nothing is cut out of it. Empty for one of structure alone."""
     whole, kept = _tidy(text[sentence[0].start : sentence[-1].end]), [*sentence]
-    told = [n for n, unit in enumerate(kept, 1) if not (unit.structure or _is_loose(_stretch(text, unit)))]
+    told = [n for n, unit in enumerate(kept, 1) if not (unit.structure or _is_loose(text[unit.start : unit.end]))]
     last = max(told, default=0)
     kept = kept[:last] if any(unit.structure for unit in kept[last:]) else kept
     # "With a calculator and a smile" hangs together.
@@ -174,78 +172,6 @@ def _says_something(line: str) -> bool:
     return not all(map(is_empty, _words(line)))
 
 
-@dataclass(frozen=True)
-class Clause:
-    """One thing that a wish says beside structure: as it was said, `bare` with NULs for what was recognised in it, and
-    as an `instruction`, '' where it is put as none. `taken`: a part of it was recognised, so it is no whole wish."""
-
-    line: str
-    bare: str
-    instruction: str
-    taken: bool
-
-
-def clauses_of(text: str, spans: Sequence[Span]) -> list[Clause]:
-    """What a wish for a change says to the model, in the person's words and order."""
-    found: list[Clause] = []
-    said_of_flow = [m.span() for name in ("change", "add", "remove", "this_flow") for m in words(name).finditer(text)]
-    groups: list[list[Unit]] = []
-    for unit in units(text, [*spans, *(Span(start, end, keep=True) for start, end in said_of_flow)]):
-        stretch = _stretch(text, unit)
-        # "... and if you do not know, say so" is one wish, and so is "instead of 'Hi' say 'Hello'".
-        before = _without(_stretch(text, groups[-1][-1]), wordset("also")) if groups else ""
-        hangs = _IF.match(before) or words("instead_of").match(before) or _first(text, unit) in wordset("thats")
-        if not groups or unit.opens or (begins_wish(stretch) and not hangs and not _BUT.match(stretch)):
-            groups.append([])
-        groups[-1].append(unit)
-    bare = text
-    for span in spans:
-        gone = "\x00" * (span.end - span.start)
-        bare = bare if span.task else bare[: span.start] + gone + bare[span.end :]
-    for group in groups:
-        line = capital(_without(_sentence(text, group).strip(" ,;"), wordset("ands")))
-        plain = _without(line, wordset("connectors") | wordset("also"))
-        address = _ADDRESS.match(plain)
-        said = _without(plain[address.end() :] if address else plain, wordset("also"))
-        behaves = _BEHAVES.match(said)
-        own = [unit for unit in group if not unit.structure]
-        if not own or (not _says_something(said) and not (behaves and said.count(" ") > 1)):
-            continue
-        condition, _, then = said.partition(", ")
-        is_wish = address or behaves or (_IF.match(condition) and _BEHAVES.match(then))
-        rest = " ".join(bare[unit.start : unit.end] for unit in own)
-        # What stands behind a comma or "and" is another wish.
-        apart = len(own) < len(group) and re.match(rf"[,;:]|(?:{'|'.join(wordset('ands'))})\s", text[own[-1].end :])
-        last = own[-1].end if apart else group[-1].end
-        taken = any(one.start < last and group[0].start < one.end for one in spans
-                    if not (one.task or one.keep or one.denied) and (one.names or one.params))  # fmt: skip
-        found.append(Clause(line, rest, capital(said if behaves else plain) if is_wish else "", taken))
-    return found
-
-
-def speaks_of_no_part(line: str) -> bool:
-    """Whether a line has no word about a flow and its parts: what it wants can only be a way to behave."""
-    structure = ("structure", "parts", "change", "add", "remove", "create", "copy")
-    signals = (looked_for for looked_for, _ in table("signals"))
-    return not any(one.search(line) for one in (*map(words, structure), *signals))
-
-
-def says_enough(line: str) -> bool:
-    """Whether a line can be a wish of its own, and not a remark ("hmm, not quite"). Some scripts have no spaces."""
-    spaces = line.count(" ")
-    return spaces >= _FEWEST_WORDS - 1 or (not spaces and not line.isascii() and len(line) >= _FEWEST_SIGNS)
-
-
 def behaves(stretch: str) -> bool:
     """Whether a stretch says what a model is to do."""
     return bool(_BEHAVES.match(stretch))
-
-
-def begins_wish(stretch: str) -> bool:
-    """Whether a stretch says what is to be changed, or how to behave."""
-    plain = _without(stretch, wordset("connectors"))
-    return any(one.match(plain) for one in (_ADDRESS, _BEHAVES, words("change"), words("add")))
-
-
-def _stretch(text: str, unit: Unit) -> str:
-    return text[unit.start : unit.end].strip(" ,;:")

@@ -9,36 +9,36 @@ from typing import NamedTuple
 
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.rules.design.prompt import behaves
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, pattern, patterns, table, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import capital, quoted_spans, squeeze
+from flowise_dev_agent.reasoning.rules.language import lexicon
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, patterns, words, wordset
+from flowise_dev_agent.reasoning.rules.language.text import capital, detect_language, quoted_spans, squeeze
 
 _SENTENCE, _COUNT, IF = pattern("values", "sentence"), pattern("values", "count"), pattern("prompt", "if")
-_ROLE = pattern("prompt", "role")
-TELLS = pattern("facts", "tells")
+_ROLE, _TELLS = pattern("prompt", "role"), pattern("facts", "tells")
+_WHENEVER = re.compile(rf"(?i)(?<!\w)(?:{IF.pattern[4:]})")
 _DAYS, _DAY_TO, _SINCE = patterns("days", "names"), pattern("days", "to"), pattern("days", "since")
 #: Values of which one can take the place of another of its kind, the clearest first.
-_SHAPES = {name: pattern("values", name) for name in ("mail", "address", "price", "time", "phone")}
-_SHAPES["language"] = words("languages")
-_TOPICS = tuple(f"about_{name}" for name in ("price", "phone", "hours", "place", "apology", "address", "length"))
-#: What a value is about, whatever it belongs to.
-_GENERIC = (*_TOPICS, "about_language", "languages", "now", "addition", "forbids", "allows", "begins_at", "ends_at")
-#: Of these a prompt says one thing only.
-_ONE_OF = frozenset({"about_apology", "about_address", "about_length", "about_place"})
-_SHAPED = ("greeting", "closing", "emoji", "tone", "format")
-_CLASS_WORDS, _VERB = pattern("about", "tone"), pattern("about", "verb")
-_CONTACTS = frozenset({"mail", "address", "phone"})
+_SHAPES = {name: pattern("values", name) for name in ("mail", "address", "price", "time", "phone", "length")}
+_SHAPES["language"] = re.compile(f"{pattern('values', 'their_language').pattern}|{words('languages').pattern}", re.I)
+#: What a value is about, whatever it belongs to, and of what a prompt says one thing only.
+_TOPICS, _GENERIC, _ONE_OF, _SHAPED = lexicon.constants("about").values()
+_CLASS_WORDS, _VERB, _TOO = (pattern("about", name) for name in ("tone", "verb", "too"))
+_AGAINST, _CONTACTS = patterns("about", "against"), frozenset({"mail", "address", "phone"})
 _NO_NUMBERS = frozenset({"quote", "language", *_CONTACTS})
-_RANGE = re.compile(r"\s?(?:-|–|〜|~|to|till|until|bis|à|a|às|do|tot|alle)\s?")
-_BECOMES = re.compile(r"(?i)[\s,]*(?:to|auf|à|a|para|naar|na|zu|→|->|=>|から|を)[\s]*")
+_BECOMES = re.compile(r"(?i)\d\D{0,12}?(?:\sto|auf|à|para|naar|\sna|zu|→|->|=>|から|を)\s?\D{0,3}\d")
+_INSTEAD = re.compile(f"{pattern('about', 'rather').pattern}|{words('instead_of').pattern}", re.IGNORECASE)
 _JOINT = re.compile(rf"[,;]?\s(?:{'|'.join(sorted(wordset('ands')))})\s|[,;]\s")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
-_WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]{3,}|[\u30a0-\u30ff\u3400-\u9fff]{2,}")
-_FUNCTION_WORDS = frozenset(chain.from_iterable(FUNCTION_WORDS.values()))
+_JOINT_AT_END, _CLAUSE_JOINT = (
+    re.compile(rf"(?:{_JOINT.pattern})$|$"),
+    re.compile(rf"{_JOINT.pattern}|[.!?\n]\s*(?!\d)|。"),
+)
+_NUMBER, _NAME = re.compile(r"\d+(?:[.,]\d+)?"), re.compile(r"(?<=[\w,] )[A-ZÀ-Ý][\wà-ÿ]+")
+_COUNTED, _NAMES = re.compile(lexicon.NUMBER, re.IGNORECASE), re.compile(r"[A-ZÀ-Ý][\w'’-]+(?:\s[A-ZÀ-Ý][\w'’-]+)*")
+_WORD, _FUNCTION_WORDS = pattern("values", "word"), lexicon.FUNCTIONS
 _EVERYDAY = tuple(word for word in wordset("everyday") if len(word) > 3)
 _SHORTEST_STEM, _SHARE_OF_STEM, _RARE = 5, 0.57, 2
-_LONGEST_OLD, _NEXT_TO, _LONGEST_SHORT, _LONGEST_READ = 60, 8, 4, 600
-#: From which likeness on a sentence is asked about, and how many are.
-_ALIKE, _MOST_ASKED = 10, 4
+#: `_ALIKE`: from which likeness on a sentence is asked about; `_MOST_ASKED`: how many are.
+_LONGEST_OLD, _NEXT_TO, _LONGEST_SHORT, _LONGEST_READ, _ALIKE, _MOST_ASKED = 60, 8, 4, 600, 10, 4
 _CLAUSE_END = re.compile(r"[,;:.!?](?:\s|$)|[、。]")
 
 
@@ -90,21 +90,23 @@ def values_in(text: str, *, bare: bool = False) -> list[Value]:
     return sorted(found, key=lambda value: value.start)
 
 
-def amendment(line: str, prompt: str, near: tuple[int, int] | None = None, *, new: bool = False) -> Amendment | None:
-    """What a line says about something that is there; None where it speaks of nothing in the prompt. `near` is what
-    the line before it changed; `new`: it is known to be about what is different."""
+def amendment(line: str, prompt: str, near: tuple[int, int] = (0, 0), *, new: bool = False) -> Amendment | None:
+    """What a line says about something that is there; None where it speaks of nothing in the prompt. `near` is what the
+    line before it changed; `new`: it is known to be about what is different."""
     wanted, former = _former(line)
     # What a line is about it says at its beginning.
-    said = verbatim(wanted[:_LONGEST_READ])
-    found = _of_former(wanted, former, prompt) if former else _of_two(said, prompt)
+    said, is_new = verbatim(wanted[:_LONGEST_READ]), new or _is_new(line)
+    found = _of_known(line, former, wanted, prompt)
     found = found or (None if IF.match(line) else _of_values(said, prompt, near, new=new, whole=wanted))
-    found = found or _of_rule(said, former, prompt, whole=wanted)
+    found = found or _of_rule(said, former, prompt, whole=wanted, new=is_new)
     return None if found is None or found.new == found.old else found
 
 
 def speaking(prompt: str, gone: Sequence[NodeSchema]) -> list[Amendment]:
     """The sentences of a prompt that speak of tools that go."""
-    said = [looked_for for looked_for, means in table("tools") if {one.name for one in gone}.intersection(means)]
+    said = [
+        looked_for for looked_for, means in lexicon.table("tools") if {one.name for one in gone}.intersection(means)
+    ]
     said += [re.compile(re.escape(schema.label), re.IGNORECASE) for schema in gone]
     return [Amendment(*match.span(), match.group(), "", certain=False) for match in sentences(prompt)
             if any(one.search(match.group()) for one in said)]  # fmt: skip
@@ -127,32 +129,62 @@ def relates(line: str, prompt: str) -> bool:
 
 def _former(line: str) -> tuple[str, str]:
     """(the line without what it says is to go: "... instead of ...", that)."""
-    instead = words("instead_of").search(line)
+    instead = _INSTEAD.search(line)
     if instead is None:
         return line, ""
     rest = line[instead.end() : instead.end() + _LONGEST_OLD]
-    first = next((value for value in values_in(rest) if value.start <= _NEXT_TO), None)
+    first = next((value for value in values_in(rest, bare=True) if value.start <= _NEXT_TO), None)
     former = rest[: first.end] if first else _CLAUSE_END.split(rest)[0]
     kept = squeeze(f"{line[: instead.start()].rstrip(' ,')} {line[instead.end() + len(former) :].lstrip(' ,')}")
-    return capital(re.sub(r"\s(?=[.,;!])", "", kept)), former
+    return capital(re.sub(r"\s(?=[.,;!])", "", kept)), former.strip()
 
 
-def _of_former(wanted: str, former: str, prompt: str) -> Amendment | None:
-    """The one place of the value that the line says is to go, with the new one there."""
-    old, mine = values_in(former, bare=True)[:1], values_in(wanted, bare=True)
-    mine = [one for one in mine if old and (one.kind == old[0].kind or not (old[0].kind or one.kind in _NO_NUMBERS))]
+def _of_known(line: str, former: str, wanted: str, prompt: str) -> Amendment | None:
+    """The new value in the place of the one that a line names as the old one: "45 instead of 40", "from 9 to 5 to 9 to
+    6", "60 words is too short, make it 120"."""
+    if former:
+        old = values_in(former, bare=True)[:1]
+        names = [*_NAMES.finditer(line[: line.find(former)])]
+        if not old and names and _NAMES.fullmatch(former) and len(there := [*whole(former).finditer(prompt)]) == 1:
+            return _changed(prompt, [(Value("name", *there[0].span(), former), names[-1].group())])
+        new = [one for one in values_in(wanted, bare=True) if old and _comparable(old[0], one)]
+        # What follows is about something else; what stands right before is meant.
+        before = [one for one in new if one.start < line.find(former)]
+        return _swapped(old, before[-1:] or new[:1], prompt, wanted)
+    values = [one for one in values_in(line, bare=True) if one.kind != "quote"]
+    half = len(values) // 2
+    more = words("addition").search(_TOO.sub(" ", line))
+    if not half or len(values) % 2 or more or not (_BECOMES.search(line) or _TOO.search(line) or _is_new(line)):
+        return None
+    return _swapped(values[:half], values[half:], prompt, line)
+
+
+def _comparable(one: Value, other: Value) -> bool:
+    return one.kind == other.kind or not ((one.kind and other.kind) or {one.kind, other.kind} & _NO_NUMBERS)
+
+
+def _swapped(old: Sequence[Value], new: Sequence[Value], prompt: str, about: str) -> Amendment | None:
+    """Values in the place of others, which follow one another there, too: in the one clause that is about the same."""
+    if not old or len(old) != len(new):
+        return None
+    there, own = values_in(prompt, bare=True), own_words(about)
+    windows = (there[start : start + len(old)] for start in range(len(there) - len(old) + 1))
+    places = [one for one in windows if [*map(_said, one)] == [*map(_said, old)] and _comparable(one[0], new[0])]
+    ends = [0, *(joint.end() for joint in _CLAUSE_JOINT.finditer(prompt)), len(prompt)]
+
+    def likeness(place: Sequence[Value]) -> int:
+        start, end = max(one for one in ends if one <= place[0].start), min(one for one in ends if one >= place[-1].end)
+        return sum(_is_among(word, own) for word in own_words(prompt[start:end]))
+
+    likely = sorted(places, key=likeness, reverse=True)
+    if not likely or (len(likely) > 1 and likeness(likely[0]) == likeness(likely[1])):
+        return None
     # A bare number is another one in each sentence: only that of a sentence about the same thing is meant.
-    return _swapped(old, mine[:1], prompt, "" if old and old[0].kind else wanted) if mine else None
-
-
-def _swapped(old: Sequence[Value], new: Sequence[Value], prompt: str, about: str = "") -> Amendment | None:
-    """Values in the one place of others, which follow one another there, too; with `about` in a sentence about that."""
-    own, there = own_words(about), values_in(prompt, bare=True)
-    spans = [m.span() for m in sentences(prompt) if not about or any(_is_among(w, own) for w in own_words(m.group()))]
-    windows = (there[start : start + len(old)] for start in range(len(there)))
-    places = [one for one in windows if [*map(_said, one)] == [*map(_said, old)]
-              and any(start <= one[0].start and one[-1].end <= end for start, end in spans)]  # fmt: skip
-    return _changed(prompt, _exchanged(places[0], new)) if len(places) == 1 and len(old) == len(new) else None
+    sure = old[0].kind or new[0].kind or likeness(likely[0])
+    found = _changed(prompt, _exchanged(likely[0], new)) if sure else None
+    spoken = {*map(_said, old), *map(_said, new)}
+    more = [one for one in values_in(about) if one.kind not in ("quote", "language") and _said(one) not in spoken]
+    return replace(found, certain=False) if found and more else found
 
 
 def _said(value: Value) -> str:
@@ -160,18 +192,7 @@ def _said(value: Value) -> str:
     return " ".join(_NUMBER.findall(value.text)) or re.sub(r"[\W_]", "", value.text).casefold()
 
 
-def _of_two(line: str, prompt: str) -> Amendment | None:
-    """The new one of two values in the place of the old one: "from 9 to 5 to 9 to 6", "9時〜17時から9時〜18時に"."""
-    values = [one for one in values_in(line, bare=True) if one.kind != "quote"]
-    runs: list[list[Value]] = []
-    for value in values:
-        joined = runs and _RANGE.fullmatch(line[runs[-1][-1].end : value.start])
-        runs = [*runs[:-1], [*runs[-1], value]] if joined else [*runs, [value]]
-    pairs = [(one, two) for one, two in pairwise(runs) if _BECOMES.fullmatch(line[one[-1].end : two[0].start])]
-    return next((found for one, two in pairs if (found := _swapped(one, two, prompt))), None)
-
-
-def _of_values(line: str, prompt: str, near: tuple[int, int] | None, *, new: bool, whole: str) -> Amendment | None:
+def _of_values(line: str, prompt: str, near: tuple[int, int], *, new: bool, whole: str) -> Amendment | None:
     """The values of a line in the place of those that belong to the same thing. None where it speaks of another thing
     or another day, or says that it is one thing more."""
     is_new = new or _is_new(line)
@@ -181,7 +202,7 @@ def _of_values(line: str, prompt: str, near: tuple[int, int] | None, *, new: boo
     foreign = [word for word in _thing(line) if not _is_among(word, own_words(prompt))]
     for group in _groups(line, whole=True):
         rivals = _rivals(group, known, foreign, is_new=is_new)
-        close = [one for one in rivals if near and near[0] <= one.values[0].start < near[1]]
+        close = [one for one in rivals if near[0] <= one.values[0].start < near[1]]
         rivals = close if len(close) == 1 and not group.owner else rivals
         fitting = _paired(line, group, rivals[0]) if len(rivals) == 1 else []
         if rivals and not fitting:
@@ -189,7 +210,10 @@ def _of_values(line: str, prompt: str, near: tuple[int, int] | None, *, new: boo
         pairs += fitting
     more = (bool(foreign) and not new) or len(pairs) < sum(one.kind != "quote" for one in values_in(line))
     found = _changed(prompt, pairs) if pairs else None
-    return replace(found, new=ended(whole, found.old), certain=False) if found and more else found
+    if not (found and more):
+        return found
+    one = [_replaced(whole, line, one, prompt) for one in sentences(prompt) if one.span() == (found.start, found.end)]
+    return replace(one[0] if one else replace(found, new=ended(whole, found.old)), certain=False)
 
 
 def _groups(text: str, *, whole: bool = False) -> list[Group]:
@@ -262,17 +286,21 @@ def _paired(line: str, group: Group, chosen: Group) -> list[tuple[Value, str]]:
     """Each value that changes with the new one; none where it is not clear which is which."""
     old, new = chosen.values, group.values
     if len(old) == 2 and len(new) == 1 and new[0].kind == "time":
-        before = line[: new[0].start]
-        said = (words(name).finditer(before) for name in ("begins_at", "ends_at"))
+        said = (words(name).finditer(line[: new[0].start]) for name in ("begins_at", "ends_at"))
         last = [max((one.end() for one in found), default=-1) for found in said]
         return [(old[last.index(max(last))], new[0].text)] if last[0] != last[1] else []
     return _exchanged(old, new) if len(old) == len(new) else []
 
 
 def _exchanged(old: Sequence[Value], new: Sequence[Value]) -> list[tuple[Value, str]]:
-    """Each value with its new text; of a number without a unit the unit stays."""
-    pairs = zip(old, new, strict=True)
-    return [(one, two.text if two.kind else _NUMBER.sub(two.text, one.text, count=1)) for one, two in pairs]
+    """Each value with its new text; of a number with the same unit, and of one without, the unit stays."""
+    return [(one, _new_text(one, two)) for one, two in zip(old, new, strict=True)]
+
+
+def _new_text(old: Value, new: Value) -> str:
+    number, units = _COUNTED.search(new.text), [_WORD.findall(_COUNTED.sub(" ", one.text))[-1:] for one in (old, new)]
+    unit = new.kind not in {*_NO_NUMBERS, "time"} and all(units) and akin(units[0][0], units[1][0])
+    return _COUNTED.sub(number[0], old.text, count=1) if number and (unit or new.kind in ("", "price")) else new.text
 
 
 def _changed(prompt: str, pairs: Sequence[tuple[Value, str]]) -> Amendment:
@@ -313,30 +341,26 @@ def own_words(text: str) -> frozenset[str]:
 # --- Rules --------------------------------------------------------------------------------------------------------
 
 
-def _of_rule(line: str, former: str, prompt: str, whole: str) -> Amendment | None:
-    """The sentences that a line may be meant to replace, the most alike first. It is certain where there is one of
-    which the line leaves nothing out. `whole` is what it would be replaced by."""
-    about = [(_likeness(line, former, match.group(), prompt, first=not n), match)
-             for n, match in enumerate(sentences(prompt))]  # fmt: skip
+def _of_rule(line: str, former: str, prompt: str, *, whole: str, new: bool) -> Amendment | None:
+    """The sentences that a line may be meant to replace, the most alike first. It is certain where there is one, of
+    which nothing is lost. `whole` is what it would be replaced by."""
+    about = [(_likeness(line, former, match.group(), prompt, new=new), match) for match in sentences(prompt)
+             if match.start() or not _ROLE.match(match.group())]  # fmt: skip
     about = sorted((one for one in about if one[0]), key=lambda one: -one[0])
     chosen = [match for likeness, match in about if likeness >= min(about[0][0], _ALIKE)]
-    new = "" if words("taken_out").search(line) else whole
-    found = [_replaced(new, line, match, prompt) for match in chosen[:_MOST_ASKED]]
+    taken = words("taken_out").search(line)
+    found = [_replaced("" if taken else whole, line, match, prompt) for match in chosen[:_MOST_ASKED]]
     return replace(found[0], certain=found[0].certain and not found[1:], others=tuple(found[1:])) if found else None
 
 
-def _likeness(line: str, former: str, sentence: str, prompt: str, *, first: bool) -> int:
-    """How much a line speaks of what a sentence says: 0 where both can well be true; from _ALIKE on it is against it
-    or of the same subject."""
+def _likeness(line: str, former: str, sentence: str, prompt: str, *, new: bool) -> int:
+    """How much a line is about what a sentence says: 0 where both can well be true; from _ALIKE on it is against it or
+    a rule of which a prompt has one."""
     shared, classes = _shared(line, sentence, prompt), classes_of(line) & classes_of(sentence)
-    if first and _ROLE.match(sentence):
-        # Who the bot is stays, whatever is said about it.
-        return 0
     if words("taken_out").search(line):
         return len(shared | _topics(line, sentence))
     if former and _shared(former, sentence, prompt):
         return _ALIKE + len(shared) + 1
-    new = _is_new(line)
     if _opposed(line, sentence, shared) or _ruled(line, sentence, classes, new=new):
         return _ALIKE + len(shared) + len(classes)
     if words("addition").search(line) and not new:
@@ -349,7 +373,7 @@ def _likeness(line: str, former: str, sentence: str, prompt: str, *, first: bool
     value = any(_same(kind, one.kind) for one in values_in(line) for kind in kinds)
     # Opening hours without a day are those of every day.
     topic = _topics(line, sentence) if new or (value and bool(days[0]) != bool(days[1])) else set[str]()
-    whole = all(_is_among(word, own) for word in theirs) or all(_is_among(word, theirs) for word in own)
+    whole = any(all(_is_among(word, two) for word in one) for one, two in ((own, theirs), (theirs, own)))
     close = shared and (value or new or days[0] or (whole and not IF.match(line)))
     return 1 + len(shared) if len(shared) > 1 or close or topic or (value and (new or not own)) else 0
 
@@ -361,7 +385,7 @@ def _ruled(line: str, sentence: str, classes: frozenset[str], *, new: bool) -> b
         return True
     rest = [word for word in _thing(_CLASS_WORDS.sub(" ", line)) if not _is_among(word, own_words(sentence))]
     # "Mention the short way" is about the way.
-    narrow = classes & {"about_length", "tone"} and len(rest) <= 1 and not TELLS.search(line)
+    narrow = classes & {"about_length", "tone"} and len(rest) <= 1 and not _TELLS.search(line)
     return bool(narrow or classes - {"about_length", "tone", "language", "about_place"})
 
 
@@ -382,8 +406,14 @@ def _opposed(line: str, sentence: str, shared: set[str]) -> bool:
     """Whether one allows or asks for what the other forbids, or says that is open what is closed."""
     against, allowed = _forbidden(sentence)
     mine, wanted = _forbidden(line)
-    meant = any(word in against and _meets(word, wanted) and not _is_among(word, mine) for word in shared)
+    meant = any(
+        word in against and _is_among(word, wanted, loosely=True) and not _is_among(word, mine) for word in shared
+    )
     if meant or (behaves(sentence) and any(word in allowed and _is_among(word, mine) for word in shared)):
+        return True
+    orders = any(behaves(clause.strip()) for clause in _CLAUSE_END.split(sentence))
+    both = {n for n, topic in enumerate(_AGAINST) if topic.search(line) and topic.search(sentence)}
+    if mine and not against and orders and (len(both) > 1 or (both and shared)):
         return True
     if words("goes").search(line) and not against:
         return bool(shared)
@@ -402,40 +432,47 @@ def _forbidden(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _replaced(new: str, line: str, match: re.Match[str], prompt: str) -> Amendment:
-    """The sentence with new words in the place of the parts that the line speaks about. It is certain where the line
-    says everything that goes."""
+    """The sentence with new words in the place of the parts that the line speaks about. It is certain where no fact
+    and no further rule is lost."""
     sentence = match.group()
     joints = [joint.end() for joint in _JOINT.finditer(sentence) if not words("even").match(sentence, joint.end())]
-    cuts = [0, *joints, len(sentence)]
-    parts = [sentence[start:end] for start, end in pairwise(cuts)]
+    parts = [sentence[start:end] for start, end in pairwise([0, *joints, len(sentence)])]
     classes = classes_of(line) & classes_of(sentence)
-    about = [n for n, part in enumerate(parts) if _shared(line, part, prompt) or classes_of(part) & classes]
+    kinds = {one.kind for one in values_in(line)} & _CONTACTS
+    about = [n for n, part in enumerate(parts) if _shared(line, part, prompt) or classes_of(part) & classes
+             or any(one.kind in kinds for one in values_in(part))]  # fmt: skip
     first, last = (about[0], about[-1] + 1) if about else (0, len(parts))
-    # "Greet the men and women" has no second rule.
-    verb = behaves(parts[first]) or _VERB.match(parts[first]) or classes_of(parts[first].split(" ", 1)[0])
-    first = first if not new or verb else 0
+    # "Greet the men and women" has no second rule, and what is in front stays where it is a rule of its own.
+    rule = behaves(parts[0]) and (behaves(parts[first]) or _VERB.match(parts[first]) or not new)
+    first = first if rule or (values_in("".join(parts[:first])) and not classes) else 0
     front, gone, behind = ("".join(some) for some in (parts[:first], parts[first:last], parts[last:]))
-    front = _JOINT.sub("", front) if len(parts[:first]) == 1 else re.sub(rf"(?:{_JOINT.pattern})$", "", front)
     own, allowed = own_words(line), bool(classes or words("goes").search(line)) + ("about_length" in classes)
     said = words("even").split(gone)[0]
     open_ = [one for one in own_words(said) if new and "about_place" not in classes and not _is_among(one, own)]
-    lost = [one for one in values_in(gone) if one.kind != "language" and one.text not in line]
-    torn = bool(front and not behaves(front)) or bool(behind and not behaves(behind))
+    lost = facts(gone) - facts(line) if not classes & {"about_length", "about_place", "greeting", "closing"} else set()
     # "Never X, Y or Z" is a list of which each part leans on its beginning.
-    leans = words("forbids").search(sentence) is not None and len(parts) > 1
-    leans = torn or (leans and not behaves(behind))
-    front, behind = ("", "") if leans else (front, behind)
+    leans = words("forbids").search(sentence) is not None and len(parts) > 1 and not behaves(behind)
+    front, behind = ("", "") if leans else (re.sub(rf"(?:{_JOINT.pattern})$", "", front), behind)
+    if new and behind and not (behaves(behind) or _VERB.match(behind)):
+        # "..., at most one for each cottage" goes on behind what is new.
+        joint = _JOINT_AT_END.search(gone)
+        new, behind = f"{new.rstrip('.。 ')}{joint[0] if joint else ' '}{behind}", ""
     kept = [ended(one, sentence) for one in (front, new) if one]
     text = " ".join([*kept, *([capital(behind)] if behind else [])])
-    leans = leans or bool(lost and not classes & {"about_length", "about_place", "greeting", "closing"})
-    certain = not (leans or len(open_) > allowed or IF.match(sentence) or IF.match(line))
+    certain = not (leans or lost or len(open_) > allowed or IF.match(sentence) or _WHENEVER.search(line))
     return Amendment(*match.span(), sentence, text, certain)
+
+
+def facts(text: str) -> set[str]:
+    """Numbers, addresses, quotations and names of a text, which must not get lost."""
+    names = () if detect_language(text) == "de" else _NAME.findall(words("languages").sub(" ", text))
+    return {one.text.casefold() for one in values_in(text, bare=True) if one.kind != "language"} | {*names}
 
 
 def _shared(line: str, sentence: str, prompt: str) -> set[str]:
     """Words of the sentence that the line speaks of and that few sentences of the prompt have."""
     said = _telling_words(line)
-    found = [word for word in _telling_words(sentence) if _meets(word, said)]
+    found = [word for word in _telling_words(sentence) if _is_among(word, said, loosely=True)]
     return {word for word in found if sum(_is_among(word, other) for other in _words_of(prompt)) <= _RARE}
 
 
@@ -448,12 +485,22 @@ def _words_of(prompt: str) -> list[set[str]]:
 @lru_cache(maxsize=512)
 def _telling_words(text: str) -> frozenset[str]:
     """The words of a text but those that any wish and any prompt has."""
-    folded = {word.casefold() for word in _WORD.findall(text)}.difference(wordset("glue"), *FUNCTION_WORDS.values())
+    folded = {word.casefold() for word in _WORD.findall(text)}.difference(wordset("glue"), _FUNCTION_WORDS)
     return frozenset(one for one in folded if not (one.startswith(_EVERYDAY) or words("languages").fullmatch(one)))
 
 
-def _is_among(word: str, others: Iterable[str]) -> bool:
-    return any(akin(word, one) for one in others)
+def whole(name: str) -> re.Pattern[str]:
+    """The whole name in a text."""
+    return re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+
+
+def _is_among(word: str, others: Iterable[str], *, loosely: bool = False) -> bool:
+    """Whether a word is a form of one of others; `loosely`: or has something to do with one, which may be another thing
+    of its kind: "legal advice" and "legality", in German "Reitstunde" and "Stunde"."""
+    near = [one for one in others if loosely and len(one) >= _SHORTEST_STEM]
+    alike = any(_in_common(word, one) > _SHORTEST_STEM or one in word for one in near)
+    inside = len(word) >= _SHORTEST_STEM and any(word in one for one in near)
+    return alike or inside or any(akin(word, one) for one in others)
 
 
 def akin(one: str, other: str) -> bool:
@@ -462,6 +509,8 @@ def akin(one: str, other: str) -> bool:
     >>> akin("apologise", "apologising"), akin("station", "stay")
     (True, False)
     """
+    if "-" in one or "-" in other:
+        return one == other
     common = _in_common(one, other)
     shortest = min(len(one), len(other), _SHORTEST_STEM)
     return one == other or (3 <= common >= shortest and common >= _SHARE_OF_STEM * max(len(one), len(other)))
@@ -469,16 +518,6 @@ def akin(one: str, other: str) -> bool:
 
 def _in_common(one: str, other: str) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-
-
-def _meets(word: str, others: Iterable[str]) -> bool:
-    """Whether a word has something to do with one of others, which may be another thing of its kind: "legal advice" and
-    "legality", in German "Reitstunde" and "Stunde"."""
-    return any(
-        akin(word, one) or _in_common(word, one) > _SHORTEST_STEM
-        or (min(len(word), len(one)) >= _SHORTEST_STEM and (word in one or one in word))
-        for one in others
-    )  # fmt: skip
 
 
 def _topics(line: str, sentence: str) -> set[str]:

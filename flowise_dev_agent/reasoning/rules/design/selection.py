@@ -15,7 +15,7 @@ from flowise_dev_agent.reasoning.rules.design.values import Said, open_params, p
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, table, words
 from flowise_dev_agent.reasoning.rules.language.text import is_negated, mentioned, mentions
-from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, MODEL_CATEGORIES, complete, fitting_output, wire
+from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, MODEL_CATEGORIES, complete, wire
 
 #: A flow has one of each of these; one asked for by name takes the place of the usual one.
 _SINGLE: Final = frozenset(constants("kinds")["single"])
@@ -179,17 +179,8 @@ def _several(names: list[str], reading: Reading, world: World) -> list[str]:
 
 def defaults_of(provider: Provider, world: World) -> dict[str, str]:
     """What to add for a required input, by the class that it takes."""
-    return {
-        **dict.fromkeys(("BaseChatModel", "BaseLanguageModel"), provider.chat),
-        **dict.fromkeys(("BaseMemory", "BaseChatMemory"), "bufferMemory"),
-        **dict.fromkeys(("BaseRetriever", "VectorStore", "VectorStoreRetriever"), "memoryVectorStore"),
-        **dict.fromkeys(("BasePromptTemplate", "PromptTemplate"), "promptTemplate"),
-        "Embeddings": provider.embeddings or default_embeddings(world),
-        "Document": "plainText",
-        "BaseChain": "llmChain",
-        "Neo4j": "Neo4j",
-        "TextSplitter": "recursiveCharacterTextSplitter",
-    }
+    own = {"chat": provider.chat, "embeddings": provider.embeddings or default_embeddings(world)}
+    return {kind: own.get(name, name) for name, kinds in constants("defaults").items() for kind in kinds}
 
 
 def check_wired(
@@ -308,9 +299,7 @@ def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: fr
         # An agent does not run without tools; a chain goes on with what it was told.
         agents = [id_ for id_, schema in existing.items() if schema.name == "toolAgent"]
         replaced |= dict.fromkeys(agents, "conversationChain")
-    edits = _fitted(Edits(replaced, removed, tuple(added)), change, existing, occupied, world)
-    _check_needed(edits, existing, world)
-    return edits
+    return _fitted(Edits(replaced, removed, tuple(added)), change, existing, occupied, world)
 
 
 def _wanted(change: Reading, existing: Mapping[str, NodeSchema], world: World, dropped: frozenset[str]) -> list[str]:
@@ -371,15 +360,3 @@ def _fitted(
     taken = wiring.renamed(occupied, {id_: f"in_{id_}" for id_ in edits.replaced})
     check_wired({**new, **fixed}, world, list(fixed), taken)
     return replace(edits, added=added)
-
-
-def _check_needed(edits: Edits, existing: Mapping[str, NodeSchema], world: World) -> None:
-    """Raises DeclinedError when something that stays or is new cannot do without what is removed."""
-    stays = [schema for id_, schema in existing.items() if id_ not in (*edits.removed, *edits.replaced)]
-    others = [*stays, *map(world.schema, (*edits.added, *edits.replaced.values()))]
-    for gone in (existing[node_id] for node_id in edits.removed):
-        for other in others:
-            for anchor in other.anchors:
-                lacks = not (anchor.optional or anchor.show) and fitting_output(gone, anchor)
-                if lacks and not any(fitting_output(rest, anchor) for rest in others if rest is not other):
-                    raise world.decline("declined_required", label=gone.label, by=other.label)

@@ -85,42 +85,31 @@ def _texts(schema: NodeSchema, said: Said, language: str) -> dict[str, Any]:
 
 def _asked(schema: NodeSchema, said: Said) -> dict[str, Any]:
     reading, numbers = said.reading, said.reading.quantities
-    sources = True if reading.sources else None
-    match schema.category:
-        case "Chat Models":
-            return _model_values(schema, reading)
-        case "Embeddings":
-            named = _EMBEDDING_MODEL.search(reading.text)
-            return {"modelName": named.group(1).lower()} if named else {}
-        case "Memory":
-            return {"k": numbers.memory_window}
-        case "Text Splitters":
-            size, overlap = numbers.chunk_size, numbers.chunk_overlap
-            if size is not None and overlap is None and size <= _DEFAULT_OVERLAP:
-                # The default overlap would not be smaller than the chunk, which the splitter refuses.
-                overlap = size // 10
-            return {"chunkSize": size, "chunkOverlap": overlap}
-        case "Vector Stores" | "Retrievers":
-            return {"topK": numbers.top_k}
-        case "Moderation":
-            error = next((quote for quote in quoted(reading.text) if quote not in reading.denied_words), None)
-            return {"denyList": "\n".join(reading.denied_words) or None, "moderationErrorMessage": error}
-        case "Output Parsers":
-            rows = [{"property": f.name, "type": f.kind, "description": f.description} for f in reading.fields]
-            return {"jsonStructure": rows or None}
-        case "Document Loaders":
-            page = said.url or next(iter(reading.urls), None)
-            return {"text": reading.inline_text, "url": page, "repoLink": page, "limit": numbers.pages}
-        case "Agent Flows":
-            window, kind = numbers.memory_window, "windowSize" if numbers.memory_window else None
-            off = False if reading.no_memory else None
-            memory = {"MemoryType": kind, "MemoryWindowSize": window, "EnableMemory": off}
-            own = {f"{step}{name}": value for step in ("agent", "llm") for name, value in memory.items()}
-            return {"maxLoopCount": numbers.max_loops, **own}
-        case "Chains" | "Agents" | "Tools":
-            return {"returnSourceDocuments": sources, "maxIterations": numbers.max_iterations}
-        case _:
-            return {}
+    if schema.category == "Chat Models":
+        return _model_values(schema, reading)
+    size, overlap, page = numbers.chunk_size, numbers.chunk_overlap, said.url or next(iter(reading.urls), None)
+    if size is not None and overlap is None and size <= _DEFAULT_OVERLAP:
+        # The default overlap would not be smaller than the chunk, which the splitter refuses.
+        overlap = size // 10
+    embeddings = _EMBEDDING_MODEL.search(reading.text)
+    error = next((quote for quote in quoted(reading.text) if quote not in reading.denied_words), None)
+    rows = [{"property": f.name, "type": f.kind, "description": f.description} for f in reading.fields]
+    memory = {"MemoryType": "windowSize" if numbers.memory_window else None, "MemoryWindowSize": numbers.memory_window,
+              "EnableMemory": False if reading.no_memory else None}  # fmt: skip
+    steps = {f"{step}{name}": value for step in ("agent", "llm") for name, value in memory.items()}
+    runs = {"returnSourceDocuments": True if reading.sources else None, "maxIterations": numbers.max_iterations}
+    found: dict[str, dict[str, Any]] = {
+        "Embeddings": {"modelName": embeddings.group(1).lower()} if embeddings else {},
+        "Memory": {"k": numbers.memory_window},
+        "Text Splitters": {"chunkSize": size, "chunkOverlap": overlap},
+        **{kind: {"topK": numbers.top_k} for kind in ("Vector Stores", "Retrievers")},
+        "Moderation": {"denyList": "\n".join(reading.denied_words) or None, "moderationErrorMessage": error},
+        "Output Parsers": {"jsonStructure": rows or None},
+        "Document Loaders": {"text": reading.inline_text, "url": page, "repoLink": page, "limit": numbers.pages},
+        "Agent Flows": {"maxLoopCount": numbers.max_loops, **steps},
+        **dict.fromkeys(("Chains", "Agents", "Tools"), runs),
+    }
+    return found.get(schema.category, {})
 
 
 def _needed(schema: NodeSchema, said: Said, language: str) -> dict[str, Any]:

@@ -1,82 +1,136 @@
 """What a wish for a change says to the model, and what becomes of the prompts of the flow."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.reasoning.contracts import PlanRequest
-from flowise_dev_agent.reasoning.rules.design import prompt, rewording
+from flowise_dev_agent.reasoning.rules.design import rewording
+from flowise_dev_agent.reasoning.rules.design.prompt import behaves
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.design.rewording import Amendment, amendment
 from flowise_dev_agent.reasoning.rules.design.values import without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import Span, capital, quoted, squeeze
+from flowise_dev_agent.reasoning.rules.language.text import Span, capital, quoted, quoted_spans, squeeze
 
-#: A number, an address, or a name within a sentence. German writes every noun like a name.
-_FACT, _NAME = re.compile(r"\d|@|://"), re.compile(r"(?<=[\w,] )[A-ZÀ-Ý][a-zà-ÿ]")
-_MOST_VALUES, _FEWEST_WORDS, _RELATIVE = 50, 3, re.compile(rf"(?i)^(?:{'|'.join(wordset('relatives'))})\s")
-_WISHES = ("change", "add", "remove", "copy")
-_REFERS, _SUBJECT, _OBLIGED, _SOME = (pattern("about", name) for name in ("refers", "subject", "obliged", "some"))
-
-
-def without_remarks(text: str, spans: Sequence[Span]) -> tuple[str, list[str]]:
-    """(the text without the stretches that ask for nothing and tell the model nothing, those)."""
-    all_, remarks, wished, plain = prompt.units(text, spans), list[prompt.Unit](), False, rewording.verbatim(text)
-    parts = [span for span in spans if not (span.task or span.keep or span.denied)]
-    #: A wish before that needs no more words: one for a part of the flow, and one for a way to behave.
-    built = told = False
-    for unit, before in zip(all_, [None, *all_], strict=False):
-        quote = text[unit.start : unit.end]
-        part = any(one.start < unit.end and unit.start < one.end for one in parts)
-        begins = prompt.begins_wish(quote.strip()) or _OBLIGED.search(quote) is not None
-        # "Could you add that ...?" is a wish.
-        wished = begins or (wished and not unit.opens)
-        # "... with him" goes with what it hangs on, "and" with what is behind it.
-        about, ruled = _REFERS.match(quote), rewording.classes_of(quote)
-        bare = not (_FACT.search(quote) or quoted(quote))
-        hangs = before in remarks and bare and not (unit.opens or begins or part or ruled)
-        apart = unit.opens or quote.lstrip()[:1] in ",;:–—" or text[: unit.start].rstrip()[-1:] in ",;:–—"
-        vague = not (ruled or unit.opens or words("structure").search(quote))
-        free = (built and (about or vague or _SUBJECT.match(quote))) or (told and about and bare)
-        # "Half of our members ..." is why, before or behind what is wished for.
-        follows = not (part or begins) and ((free and apart) or (unit.opens and bare and _SOME.match(quote)))
-        spoken = plain[unit.start : unit.end], "" if wished else plain[unit.start :]
-        if hangs or follows or _is_remark(*spoken, opens=unit.opens):
-            remarks += [before] if before and text[before.start : before.end].strip(" ,") in wordset("ands") else []
-            remarks.append(unit)
-        says = rewording.TELLS.search(quote) and not (words("forbids").search(quote) or rewording.IF.match(quote))
-        built, told = built or part, (told or begins) and not says
-    rest = text
-    for unit in remarks:
-        rest = f"{rest[: unit.start]}{' ' * (unit.end - unit.start)}{rest[unit.end :]}"
-    return rest, [squeeze(text[unit.start : unit.end]).strip(" ,;:") for unit in remarks]
+_FEWEST_WORDS, _FEWEST_SIGNS = 4, 8
+_OBLIGED, _REFERS, _ADDRESS = pattern("about", "obliged"), pattern("about", "refers"), pattern("prompt", "address")
+_OLD_RULE, _CAN_IT, _SHORT = pattern("change", "old_rule"), pattern("change", "can_it"), pattern("text", "abbreviated")
+#: How a wish says that something is to be in the prompt: "add that ...", "put in: ...".
+_PUT = re.compile(rf"(?i)(?:{words('add').pattern})[^:.;\n]{{0,20}}?(?:[:：]|,?\s(?:that|que|che|że))\s*(?=\S)")
+_LOWER = re.compile(r"(?<=\w\w\w)[.]\s(?=[a-zà-ÿ])|[!?]+\s(?=\w)|(?<=\d)\.\s(?=[a-zà-ÿ]{2})")
+_JOINT = re.compile(rf"[,;]\s(?:(?:{'|'.join(wordset('ands'))})\s)?|\s(?:{'|'.join(wordset('ands'))})\s|\s[–—]\s")
 
 
-def _is_remark(stretch: str, behind: str, *, opens: bool) -> bool:
-    asks, said = re.match(r"[^.!?\n]*[?？]", behind), stretch.strip(" ,;:.!")
-    greets = re.search(r"\w", said) and {*re.findall(r"\w+", said.casefold())} <= wordset("greetings")
-    reason = asks or (not opens and words("because").match(said) and not _FACT.search(said))
-    wishes = prompt.begins_wish(said) or any(words(name).search(said) for name in _WISHES)
-    return bool(greets or ((reason or words("remark").search(said)) and not wishes))
+@dataclass(frozen=True)
+class Heard:
+    """One thing that a wish says: a whole sentence, of one that asks for a part of the flow a part of the sentence.
+    `part`: it asks for a part; `remark`: it asks for nothing; `loose`: it is beside a part and says neither."""
+
+    start: int
+    end: int
+    line: str
+    part: bool
+    remark: bool
+    loose: bool
+
+
+def heard(text: str, spans: Sequence[Span]) -> Iterator[Heard]:
+    """What a wish says."""
+    parts = [one for one in spans if (one.names or one.params) and not (one.task or one.keep or one.denied)]
+    quotes = quoted_spans(text)
+    sentences = [span for match in rewording.sentences(text) for span in _typed(text, *match.span())]
+    while sentences:
+        start, end = sentences.pop(0)
+        while sentences and any(one < end < two for one, two in quotes):
+            # A sentence that quotes others is one.
+            end = sentences.pop(0)[1]
+        built = _meet(parts, start, end)
+        cuts = [start]
+        for joint in _JOINT.finditer(text, start, end) if built else ():
+            # A wish of words alone goes on behind a joint: "... and tell people about vouchers and dogs".
+            goes_on = asks(text[cuts[-1] : joint.start()].strip(" ,;")) and not _meet(parts, cuts[-1], joint.start())
+            quoted_ = any(one < joint.start() < two for one, two in quotes)
+            cuts += [] if quoted_ or (goes_on and not _is_cut(text, start, joint.end(), end)) else [joint.end()]
+        # Only beside a part of the flow a sentence is read in pieces: "add a calculator and never mention prices".
+        for begin, finish in pairwise([*cuts, end]):
+            line, mine = _line(text[begin:finish]), _meet(parts, begin, finish)
+            # "... without the calculator", "not the first" say no more.
+            known = [re.escape(text[one.start : one.end]) for one in spans if begin <= one.start < finish
+                     and (built or (one.denied and one.names))]  # fmt: skip
+            says = rewording.own_words(re.sub("|".join(known), "", line)) and not (built and words("keep").search(line))
+            mine = mine or (bool(known) and not says)
+            if re.search(r"\w", line):
+                loose = built and not (mine or asks(line))
+                yield Heard(begin, finish, line, mine, _is_remark(line, beside=loose, part=mine), loose)
+
+
+def _meet(spans: Sequence[Span], start: int, end: int) -> bool:
+    return any(one.start < end and start < one.end for one in spans)
+
+
+def _typed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The sentences of a stretch that was typed without capitals: "moves to Mondays. also the lift ..."."""
+    short = {match.end() for match in _SHORT.finditer(text, start, end)}
+    ends = [match.end() for match in _LOWER.finditer(text, start, end) if match.start() + 1 not in short]
+    yield from pairwise([start, *ends, end])
+
+
+def _is_cut(text: str, start: int, place: int, end: int) -> bool:
+    behind = text[place:end].lstrip()
+    why = words("because").match(behind) or _REFERS.match(behind) or words("remark").search(text, start, place)
+    return bool(why) or asks(behind)
+
+
+def _line(said: str) -> str:
+    """A sentence as it is told to the model: without what only frames it ("please add that", "it should")."""
+    said = squeeze(re.sub(r"\s{2,}(?=[.!?])", "", said)).strip(" ,;:–—")
+    while (first := said.partition(" "))[0].strip(",").casefold() in wordset("ands") and first[2]:
+        said = first[2]
+    plain = said
+    while (first := plain.partition(" "))[0].strip(",").casefold() in wordset("also") | wordset("ands") and first[2]:
+        plain = first[2]
+    for one in (said, plain):
+        if frame := _PUT.match(one) or _CAN_IT.match(one):
+            return capital(re.sub(r"\?+$", ".", one[frame.end() :]))
+    frame = _ADDRESS.match(plain)
+    plain = plain[frame.end() :] if frame else plain
+    return capital(plain if behaves(plain) else said)
+
+
+def _is_remark(line: str, *, beside: bool, part: bool) -> bool:
+    """Whether a line asks for nothing and tells the model nothing. `beside`: a part of the same sentence is built."""
+    says = quoted(line) or asks(line) or words("forbids").search(line)
+    why = words("remark").search(line) or words("because").match(line) or _OLD_RULE.search(line)
+    if beside:
+        return bool(why or _REFERS.match(line))
+    return bool(why) and not (asks(line) if part else says or rewording.facts(line))
+
+
+def asks(line: str) -> bool:
+    """Whether a line says what is to be done, or how to behave."""
+    wish = any(one.match(line) for one in (_ADDRESS, words("change"), words("add"), words("remove"), _CAN_IT))
+    return wish or behaves(line) or _OBLIGED.search(line) is not None
 
 
 def worded(
-    request: PlanRequest, change: Reading, spans: Sequence[Span], places: Mapping[str, str], chosen: Sequence[str],
-    world: World, *, understood: bool, gone: Sequence[NodeSchema] = (),
-) -> tuple[list[PlannedValue], list[str], list[str]]:  # fmt: skip
-    """(values, steps that tell of sentences that change, clauses not understood): what the words of a wish mean for
-    `places`, the prompts (`node.field`) with what they hold while they are empty; `chosen` are those that the wish
-    names. `understood`: something else of it is done; `gone`: types of nodes that go. Raises DeclinedError."""
+    request: PlanRequest, said: Sequence[Heard], change: Reading, places: Mapping[str, str], chosen: Sequence[str],
+    world: World, *, done: bool, gone: Sequence[NodeSchema] = (),
+) -> tuple[list[PlannedValue], list[str], list[str], list[str]]:  # fmt: skip
+    """(values, steps that tell of sentences that change, what is written, clauses not understood): what the words of a
+    wish mean for `places`, the prompts (`node.field`) with what they hold while they are empty; `chosen` are those that
+    the wish names. `done`: something else of it is; `gone`: types of nodes that go. Raises DeclinedError."""
     texts = {place: held(request, place) or default for place, default in places.items()}
-    lines, left = _heard(request, change, spans, texts, world, understood=understood, named=bool(chosen))
-    given, steps, added, near = change.system_text or change.prompt_text, list[str](), list[str](), None
+    lines, left = _told(request, said, texts, world, done=done, named=bool(chosen))
+    given, steps, added, near = change.system_text or change.prompt_text, list[str](), list[str](), (0, 0)
     speak = [place for place in texts if rewording.speaking(texts[place], gone)]
     if not (lines or given or speak):
-        return [], [], left
+        return [], [], [], left
     place = _one_prompt(request, list(chosen) or speak or list(places), lines, texts, world)
     (node_id, _, param), text = place.partition("."), texts[place]
     html, whole = text.lstrip().startswith("<p"), not held(request, place) and bool(places[place])
@@ -84,52 +138,59 @@ def worded(
         text, whole = given if param == "template" else without_braces(given), True
         text += f"\n\n{places[place]}" if "{context}" in places[place] and "{context}" not in text else ""
         text, lines = "\n".join([text, *lines]), []
+    written = [text] if given and not change.adds else []
+    lines = [piece for line in lines for piece in _apart(line, text)]
     for line in [*reversed(rewording.speaking(text, gone)), *lines, *([given] if given and change.adds else [])]:
         found = _settled(request, line, text, near, world)
         if isinstance(found, Amendment):
             steps.append(world.say("step_reword", where=place, old=found.old, new=found.new or "–"))
-            text, near = _with(text, found), (found.start, found.start + len(found.new or ""))
+            written.append(f"{line if isinstance(line, str) else ''} {found.new}")
+            text, near = _with(text, found), (found.start, found.start + len(found.new))
         elif found:
             added.append(f"<p>{found}</p>" if html else found)
-    added = added if len(added) <= _MOST_VALUES else ["\n".join(added)]
     if steps or whole:
-        return [PlannedValue(node_id=node_id, param=param, value="\n".join([text, *added]))], steps, left
-    return [PlannedValue(node_id=node_id, param=param, value=one, mode="append") for one in added], steps, left
+        values = [PlannedValue(node_id=node_id, param=param, value="\n".join([text, *added]))]
+    else:
+        values = [PlannedValue(node_id=node_id, param=param, value="\n".join(added), mode="append")] if added else []
+    return values, steps, [*written, *added], left
 
 
-def _heard(
-    request: PlanRequest, change: Reading, spans: Sequence[Span], texts: Mapping[str, str], world: World, *,
-    understood: bool, named: bool,
-) -> tuple[list[str], list[str]]:  # fmt: skip
+def _told(
+    request: PlanRequest, said: Sequence[Heard], texts: Mapping[str, str], world: World, *, done: bool, named: bool
+) -> tuple[list[str], list[str]]:
     """(lines for a prompt; what is not understood beside other things). Raises DeclinedError."""
-    trusting = request.intent.operation == "update"
     lines, left = list[str](), list[str]()
-    for clause in (one for one in prompt.clauses_of(change.text, spans) if not _is_rest(one)):
-        asks = not clause.instruction and any(words(name).search(clause.line) for name in ("add", "remove", "create"))
-        structure = asks and words("structure").search(clause.line)
-        # A wish that names the node whose prompt it is for may well say "agent".
-        free = prompt.speaks_of_no_part(clause.bare) or (named and not structure)
-        # What speaks of no part of the flow can only be for the model.
-        bare = clause.bare
-        fact = _FACT.search(bare) or quoted(bare) or (change.language != "de" and _NAME.search(bare))
-        own = prompt.says_enough(clause.line) and (fact or (trusting and free and not understood))
-        own = own or clause.instruction or rewording.classes_of(clause.bare)
-        told = own or any(rewording.relates(clause.bare, text) for text in texts.values())
-        if told and not clause.taken and not structure:
-            lines.append(clause.instruction or (clause.line if trusting else capital(_RELATIVE.sub("", clause.line))))
-        elif free:
-            left.append(clause.line)
-        else:
-            raise world.decline("declined_wish", parts=f"«{clause.line}»")
-    if left and not (lines or understood):
+    for one in (one for one in said if not (one.remark or one.part)):
+        line, makes = one.line, any(words(name).match(one.line) for name in ("add", "remove", "create", "change"))
+        structure = words("structure").search(line) and (makes or not (named or _is_told(line)))
+        wanted = request.intent.operation == "update" and says_enough(line) and not done
+        about = any(rewording.relates(line, text) for text in texts.values())
+        if structure or (makes and not (_is_told(line) or wanted or about)):
+            raise world.decline("declined_wish", parts=f"«{line}»")
+        (lines if not one.loose and (_is_told(line) or wanted or about) else left).append(without_braces(line))
+    if left and not (lines or done):
         raise world.decline("declined_wish", parts=f"«{left[0]}»")
     return lines, left
 
 
-def _is_rest(clause: prompt.Clause) -> bool:
-    """Whether a clause is one or two words around what was recognised: in a language without words here a verb."""
-    around = "\x00" in clause.bare and not clause.instruction
-    return clause.taken and len(rewording.own_words(clause.bare)) < (_FEWEST_WORDS if around else 1)
+def _apart(line: str, text: str) -> list[str]:
+    """The parts of a line that each give another value to what the prompt says, else the line as it is."""
+    cuts = [0, *(joint.end() for joint in _JOINT.finditer(line)), len(line)]
+    parts = [line[start:end].strip(" ,;") for start, end in pairwise(cuts)]
+    apart = len(parts) > 1 and all(rewording.values_in(one) for one in parts)
+    return parts if apart and all((found := amendment(one, text)) and found.certain for one in parts) else [line]
+
+
+def _is_told(line: str) -> bool:
+    """Whether a line is a rule or a fact for the model."""
+    rule = behaves(line) or rewording.classes_of(line) or rewording.IF.match(line)
+    return bool(rule or (says_enough(line) and (rewording.facts(line) or _OBLIGED.search(line))))
+
+
+def says_enough(line: str) -> bool:
+    """Whether a line can be a wish of its own, and not a remark ("hmm, not quite"). Some scripts have no spaces."""
+    spaces = line.count(" ")
+    return spaces >= _FEWEST_WORDS - 1 or (not spaces and not line.isascii() and len(line) >= _FEWEST_SIGNS)
 
 
 def held(request: PlanRequest, place: str) -> str:
@@ -151,32 +212,33 @@ def _one_prompt(
     if not places:
         raise world.decline("declined_no_prompt")
     places = [place for place in places if any(amendment(line, texts[place]) for line in lines)] or places
-    ids = [place.partition(".")[0] for place in places]
     if len(places) > 1:
+        ids = [place.partition(".")[0] for place in places]
         raise world.decline("declined_which", nodes=", ".join(request.labels.get(id_) or id_ for id_ in ids))
     return places[0]
 
 
 def _settled(
-    request: PlanRequest, line: str | Amendment, text: str, near: tuple[int, int] | None, world: World
+    request: PlanRequest, line: str | Amendment, text: str, near: tuple[int, int], world: World
 ) -> Amendment | str:
     """What becomes of a sentence of the prompt, one that speaks of what goes or that a line is about; else the line,
-    which is added. Raises DeclinedError, a question."""
-    gone, said = (line, "") if isinstance(line, Amendment) else (None, without_braces(line))
+    which is added. Raises DeclinedError, a question, which is asked once more where the answer leaves it open."""
+    gone, said = (line, "") if isinstance(line, Amendment) else (None, line)
     found = gone or amendment(said, text, near, new=request.intent.operation == "copy")
     if found is None or found.certain:
         return found or said
-    several = [found, *found.others]
+    several, answers = [found, *found.others], dict(request.clarifications)
     key = "question_gone" if gone else "question_several" if found.others else "question_replace"
     old = " ".join(f"{n}. «{one.old}»" for n, one in enumerate(several, 1)) if found.others else found.old
-    question = world.say(key, old=old, line=said, new=found.new or "–")
-    answer = without_braces(dict(request.clarifications).get(question, "").strip(" .!\"'«»“”„"))
-    if not answer:
-        raise DeclinedError(question)
-    if (settled := _chosen(answer, said, several)) is None:
-        # Nobody is asked the same again.
-        raise world.decline("declined_wish", parts=f"«{answer}»")
-    return settled
+    question, answer = world.say(key, old=old, line=said, new=found.new or "–"), ""
+    for _ in range(2):
+        answer = without_braces(answers.get(question, "").strip(" .!\"'«»“”„"))
+        if not answer:
+            raise DeclinedError(question)
+        if (settled := _chosen(answer, said, several)) is not None:
+            return settled
+        question = world.say("question_again", answer=answer, question=question)
+    raise world.decline("declined_wish", parts=f"«{answer}»")
 
 
 def _chosen(answer: str, line: str, several: Sequence[Amendment]) -> Amendment | str | None:
@@ -196,7 +258,7 @@ def _chosen(answer: str, line: str, several: Sequence[Amendment]) -> Amendment |
         return None
     # "65 euros" says what changes in the sentence.
     value = amendment(answer, about[0].old)
-    whole = rewording.ended(answer, about[0].old) if prompt.says_enough(answer) else None
+    whole = rewording.ended(answer, about[0].old) if says_enough(answer) else None
     new = value.new if value and value.certain else whole
     return replace(about[0], new=new, others=()) if new else None
 

@@ -60,7 +60,7 @@ def to_ops(request: PatchRequest) -> list[patch.PatchOp]:
     if not ops and request.seed:
         # A pattern that is the whole flow: a connection that is there may be made again.
         ops += wire(there).connections
-    if not ops and not plan.values:
+    if not (ops or plan.values or plan.new_name):
         raise ModelOutputError("The rules find nothing to change for this plan.")
     if len(ops) > request.max_ops:
         raise ModelOutputError(f"The plan takes {len(ops)} ops, at most {request.max_ops} are allowed.")

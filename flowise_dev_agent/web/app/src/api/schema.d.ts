@@ -3945,6 +3945,11 @@ export interface components {
              * @description ids of nodes of the existing flow that the person wants unchanged
              */
             kept: string[];
+            /**
+             * New Name
+             * @description What a flow that exists is renamed to.
+             */
+            new_name: string | null;
             /** Nodes */
             nodes: components["schemas"]["PlannedNode"][];
             /**
@@ -7298,6 +7303,11 @@ export interface components {
              * @description ids of nodes of the existing flow that the person wants unchanged
              */
             kept: string[];
+            /**
+             * New Name
+             * @description What a flow that exists is renamed to.
+             */
+            new_name: string | null;
             /** Nodes */
             nodes: components["schemas"]["PlannedNode"][];
             /**
