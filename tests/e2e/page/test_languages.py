@@ -1,12 +1,17 @@
 """The page in the person's language."""
 
+import json
+import re
+from pathlib import Path
+
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Page, expect
 
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import Screen
 from tests.e2e.service import ServiceProcess
 
+I18N = Path(__file__).parents[3] / "flowise_dev_agent" / "web" / "app" / "src" / "i18n"
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
@@ -34,5 +39,133 @@ async def test_the_page_speaks_the_browsers_language_until_a_person_chooses_anot
     await expect(plan.get_by_label("Que faut-il changer ?")).to_have_value("Nenne ihn Anna")
     await page.reload()
     await screen.question("Le plan")
+    assert screen.heard == []
+    await page.context.close()
+
+
+#: Names of Flowise and of the product, and words of two languages.
+NOT_OURS = frozenset(
+    re.findall(
+        r"\w+",
+        "agent agents chat chatbot chatflow flow flows model chain memory buffer window tool tools retriever vector "
+        "store document documents loader text splitter embeddings prompt calculator session name type node nodes "
+        "version tokens tests test status system message conversation details plan compact layout person json "
+        "flowise default page",
+    )
+)
+#: What the page shows of the flow itself, of its answers, and what people wrote.
+FOREIGN = (
+    ".react-flow, code, pre, .said, .turn.mine, .node-details, .built, select, .version-title, h1, time, .trace, "
+    ".now .markdown, .earlier .markdown, blockquote, noscript, .session-link, .flow-name, .clip"
+)
+
+
+def english_words() -> frozenset[str]:
+    """The words of the page's English texts that no German text of it has."""
+    words = re.compile(r"[a-zäöüß]{4,}")
+    catalogue: dict[str, str] = json.loads((I18N / "de.json").read_text())
+    german = {word for text in catalogue.values() for word in words.findall(text.lower())}
+    plain = (re.sub(r"\{\{\w+\}\}|`[^`]*`|_(one|many|other)$", " ", key) for key in catalogue)
+    return frozenset({word for key in plain for word in words.findall(key.lower())} - german - NOT_OURS)
+
+
+async def english(page: Page, beside: str) -> list[str]:
+    """The English that a person reads on the page: lines with a word of ours, all cards open."""
+    await page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    await expect(page.get_by_text(re.compile(r"geladen…|^Lädt…"))).to_have_count(0)
+    text: str = await page.evaluate(
+        """(foreign) => {
+            const shown = document.body.cloneNode(true);
+            shown.querySelectorAll(foreign).forEach((one) => one.remove());
+            shown.querySelectorAll("script, style, dialog:not([open])").forEach((one) => one.remove());
+            shown.querySelectorAll("*").forEach((one) => one.append("\\n"));
+            return shown.textContent;
+        }""",
+        beside,
+    )
+    ours = english_words()
+    # Names are quoted.
+    lines = [(line.strip(), re.sub(r"„[^“]*“|https?://\S+", " ", line.lower())) for line in text.splitlines()]
+    found = [line for line, said in lines if ours & set(re.findall(r"[a-zäöüß]{4,}", said))]
+    return list(dict.fromkeys(found))
+
+
+async def test_a_german_person_reads_no_english_from_the_plan_to_a_conflict(
+    browser: Browser, page_service: ServiceProcess, flowise_flows: FlowiseClient
+) -> None:
+    screen = await Screen.open(browser, page_service.url, locale="de-DE")
+    page = screen.page
+    read: dict[str, list[str]] = {}
+
+    async def reads(step: str, beside: str = FOREIGN) -> None:
+        if found := await english(page, beside):
+            read[step] = found
+
+    async def begin(wish: str) -> None:
+        await page.goto(f"{page_service.url}/#/")
+        await page.get_by_label("Was soll der Chatbot tun?").fill(wish)
+        await reads(f"home: {wish}")
+        await screen.press("Starten")
+        await page.wait_for_url("**/#/s/*")
+
+    # A new flow, a question about it, and its history.
+    await begin("Baue einen Chatbot mit GPT-4o und Gedächtnis für unseren Leuchtturm. Er antwortet freundlich.")
+    plan = await screen.question("Der Plan")
+    await reads("plan")
+    await screen.press("Zustimmen", plan)
+    result = await screen.question("Das Ergebnis")
+    await reads("result")
+    await screen.press("Annehmen", result)
+    await screen.status("Angenommen")
+    await page.get_by_text("Zusammenfassung", exact=True).click()
+    await reads("accepted")
+    link = await page.locator(".bench-head").get_by_role("link", name="Verlauf").get_attribute("href")
+    flow = str(link).rpartition("/")[2]
+    await page.get_by_label("Was soll anders sein?").fill("Welches Modell benutzt er?")
+    await screen.press("Danach fragen")
+    await screen.status("Beantwortet")
+    # The answer quotes the flow as models read it.
+    await reads("answered", f"{FOREIGN}, .markdown, .story small:has(.artifact)")
+    await page.goto(f"{page_service.url}/#/history/{flow}")
+    await expect(page.get_by_role("region", name="Versionen")).to_be_visible()
+    await reads("history")
+
+    # A change, which somebody else overtakes; put back in the end.
+    await page.goto(f"{page_service.url}/#/f/{flow}/default")
+    await page.get_by_label("Was soll anders sein?").fill("Setze die Temperatur auf 0,2")
+    await reads("flow")
+    await screen.press("Ändern")
+    plan = await screen.question("Der Plan")
+    await reads("plan of a change")
+    await screen.press("Zustimmen", plan)
+    result = await screen.question("Das Ergebnis")
+    await reads("result of a change")
+    live = await flowise_flows.get_chatflow(flow)
+    theirs = json.loads(live.flow_data)
+    theirs["nodes"][0]["position"]["x"] += 40
+    await flowise_flows.update_chatflow(flow, flow_data=json.dumps(theirs))
+    await screen.press("Annehmen", result)
+    conflict = await screen.question("Der Flow wurde in Flowise geändert")
+    await reads("conflict")
+    await screen.press("Beide behalten", conflict)
+    result = await screen.question("Das Ergebnis")
+    await screen.press("Zurücksetzen", result)
+    await reads("sure")
+    await page.locator(".destructive").get_by_role("button").first.click()
+    await screen.status("Zurückgesetzt")
+    await reads("rolled back")
+
+    # What cannot be built, a question which flow is meant, and a cancellation.
+    await begin("Baue mir eine App für Android, mit der unsere Kunden bezahlen.")
+    await screen.question("Das lässt sich nicht bauen")
+    await reads("refused")
+    await begin("Ändere die Temperatur des Flows Lagune auf 0,1")
+    await screen.question("Welcher Flow?")
+    await reads("which flow")
+    await screen.press("Abbrechen", page.locator(".question"))
+    await page.locator(".destructive").get_by_role("button").first.click()
+    await screen.status("Abgebrochen")
+    await reads("cancelled")
+    assert read == {}, json.dumps(read, indent=1, ensure_ascii=False)
     assert screen.heard == []
     await page.context.close()

@@ -3,6 +3,7 @@ import { type ReactNode, useContext, useMemo, useState } from "react";
 import { sessionChange } from "../api/queries";
 import type { Difference, FlowChange } from "../api/types";
 import { t } from "../i18n";
+import { said } from "../i18n/sentences";
 import { ErrorNote } from "../ui/ErrorNote";
 import { Tabs } from "../ui/Tabs";
 import { EditingContext, edited } from "./edits";
@@ -54,7 +55,7 @@ export function FlowDiff({ change, instance }: { change: FlowChange; instance?: 
   ];
   return (
     <div className="flow-diff">
-      <p className="visually-hidden">{change.diff.summary}</p>
+      <p className="visually-hidden">{said(change.diff.summary)}</p>
       <Tabs label={t("The change")} tabs={tabs} />
     </div>
   );
@@ -84,7 +85,7 @@ function ChangeCanvas({ change, instance }: { change: FlowChange; instance?: str
         flow={shown}
         label={t("The flow, {{side}}. {{summary}}", {
           side: sides.find(([value]) => value === side)?.[1] ?? side,
-          summary: change.diff.summary,
+          summary: said(change.diff.summary),
         })}
         chosen={chosen}
         onChoose={setChosen}
@@ -113,7 +114,7 @@ function ChangeCanvas({ change, instance }: { change: FlowChange; instance?: str
 
 /** "Before", or "Before: v1.0" when the state has a name. */
 const sideName = (side: string, label: string): string =>
-  label.toLowerCase() === side.toLowerCase() ? side : `${side}: ${label}`;
+  label.toLowerCase() === side.toLowerCase() ? side : `${side}: ${said(label)}`;
 
 /** How many of each change there are. */
 export function Legend({ marked }: { marked: Marked }) {

@@ -6,6 +6,7 @@ import { api, dataOf } from "../api/client";
 import { caller, comparison, flowVersions } from "../api/queries";
 import type { NumberedVersion } from "../api/types";
 import { t } from "../i18n";
+import { said } from "../i18n/sentences";
 import { ShareButton } from "../share/ShareButton";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
@@ -80,6 +81,9 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
   );
 }
 
+/** The wish that led to it, in the person's words; what happened otherwise in those of the page. */
+const titleOf = ({ origin, title }: NumberedVersion): string => (origin === "session" ? title : said(title));
+
 interface VersionProps {
   flow: string;
   version: NumberedVersion;
@@ -117,7 +121,7 @@ function Version({ flow, version, shown, onShow }: VersionProps) {
   return (
     <li className={shown ? "version shown" : "version"}>
       <button type="button" className="version-title" aria-pressed={shown} onClick={onShow}>
-        <strong>{name}</strong> <span className="words">{version.title}</span>
+        <strong>{name}</strong> <span className="words">{titleOf(version)}</span>
       </button>
       <p className="row">
         {version.current && <span className="badge ok">{t("current")}</span>}
@@ -186,7 +190,7 @@ function Comparison({ flow, versions, before, after, onCompare }: ComparisonProp
       <select value={value} onChange={(event) => choose(event.target.value)}>
         {versions.map((version) => (
           <option key={version.name} value={version.name}>
-            {version.name} {version.title}
+            {version.name} {titleOf(version)}
           </option>
         ))}
         <option value={LIVE}>{t("Flowise, now")}</option>

@@ -32,13 +32,15 @@ export function NodeDetails({ marked, instance, onClose }: Props) {
       <p className="row">
         <MarkBadge mark={mark} />
         <small>
-          {[node.name, node.category, node.version && `version ${node.version}`].filter(Boolean).join(" · ")}
+          {[node.name, node.category, node.version && t("version {{version}}", { version: node.version })]
+            .filter(Boolean)
+            .join(" · ")}
         </small>
       </p>
       <p>
         <small>
           <code>{node.id}</code>
-          {node.credential && ` · credential ${node.credential}`}
+          {node.credential && ` · ${t(node.credential === "bound" ? "credential bound" : "credential missing")}`}
         </small>
       </p>
       {ran.map((step, index) => (

@@ -1,5 +1,6 @@
 /** Positions and sizes on the canvas. Sizes are computed, not measured. */
 import type { CanvasNode, CanvasView } from "../api/types";
+import { t } from "../i18n";
 
 export const NODE_WIDTH = 280;
 export const HEADER = 46;
@@ -135,8 +136,10 @@ const TONES: [string, string][] = [
 /** The flow as text, for screen readers. */
 export function inWords(view: CanvasView): string {
   const nodes = view.nodes.filter((node) => node.kind !== "note");
-  return `${nodes.length} nodes, ${view.edges.length} connections: ${nodes
-    .slice(0, 12)
-    .map((node) => node.label)
-    .join(", ")}${nodes.length > 12 ? ", …" : ""}`;
+  const names = nodes.slice(0, 12).map((node) => node.label);
+  return t("{{nodes}} nodes, {{edges}} connections: {{names}}", {
+    nodes: nodes.length,
+    edges: view.edges.length,
+    names: [...names, ...(nodes.length > 12 ? ["…"] : [])].join(", "),
+  });
 }

@@ -58,7 +58,7 @@ it("P90: says whose text was replaced and restores either version after a confir
   await userEvent.click(await screen.findByRole("button", { name: "Restore the session’s text" }));
   expect(sent).toEqual([]);
   await userEvent.click(screen.getByRole("button", { name: "Write v2.0 to Flowise" }));
-  expect(await screen.findByText(/holds v2.0 again/)).toBeTruthy();
+  expect(await screen.findByText(/is as v2.0 again/)).toBeTruthy();
   await userEvent.click(screen.getByRole("button", { name: "Restore their text" }));
   await userEvent.click(screen.getByRole("button", { name: "Write v3.0 to Flowise" }));
   expect(sent).toEqual(["/sessions/s1/rollback?version=v2.0", "/sessions/s1/rollback?version=v3.0"]);

@@ -52,10 +52,15 @@ function Kept({ session, conflicts }: { session: SessionView; conflicts: Conflic
             {versions.data && !(ours && theirs) && <p>{t("A version of it is no longer stored.")}</p>}
             <div className="actions">
               {ended && ours && (
-                <Restore version={ours} whose="the session’s text" busy={restore.isPending} onYes={restore.mutate} />
+                <Restore
+                  version={ours}
+                  whose={t("the session’s text")}
+                  busy={restore.isPending}
+                  onYes={restore.mutate}
+                />
               )}
               {ended && theirs && (
-                <Restore version={theirs} whose="their text" busy={restore.isPending} onYes={restore.mutate} />
+                <Restore version={theirs} whose={t("their text")} busy={restore.isPending} onYes={restore.mutate} />
               )}
               <Link className="button" href={`/history/${session.chatflow_id}`}>
                 {t("Compare the versions")}
@@ -68,8 +73,8 @@ function Kept({ session, conflicts }: { session: SessionView; conflicts: Conflic
       <p role="status">
         {restore.data &&
           (restore.data.already_there
-            ? `The flow already holds ${restore.data.label}; nothing was written.`
-            : `The flow holds ${restore.data.label} again, and this was verified in Flowise.`)}
+            ? t("The flow already is as {{name}}; nothing was written.", { name: restore.data.label })
+            : t("The flow is as {{name}} again, and verified in Flowise.", { name: restore.data.label }))}
       </p>
       <ErrorNote error={versions.error ?? restore.error} />
     </section>
@@ -86,9 +91,9 @@ interface RestoreProps {
 function Restore({ version, whose, busy, onYes }: RestoreProps) {
   return (
     <ConfirmButton
-      label={`Restore ${whose}`}
-      question={`Restore ${whose} (${version.label})?`}
-      yes={`Write ${version.label} to Flowise`}
+      label={t("Restore {{text}}", { text: whose })}
+      question={t("Restore {{text}} ({{version}})?", { text: whose, version: version.label })}
+      yes={t("Write {{name}} to Flowise", { name: version.label })}
       busy={busy}
       onYes={() => onYes(version)}
     >

@@ -19,7 +19,10 @@ interface Props {
 /** The flow as the session has it: from the plan on, before anything is written. */
 export function Picture({ session, written, coming }: Props) {
   const revision = session.interrupt?.id ?? session.last_event_seq;
-  const planned = !written && (session.plan !== null || session.interrupt?.type === "plan_approval");
+  const question = session.interrupt;
+  // What cannot be built has no picture.
+  const asked = question?.type === "plan_approval" && !question.data.contract.declined;
+  const planned = !written && (session.plan !== null || asked);
   const { data: preview } = useQuery({ ...sessionPreview(session.thread_id, revision), enabled: planned });
   if (written)
     return <SessionDiff sessionId={session.thread_id} revision={session.last_event_seq} instance={session.instance} />;

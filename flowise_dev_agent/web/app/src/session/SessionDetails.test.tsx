@@ -30,7 +30,7 @@ it("shows the answer to a question about a flow as Markdown", () => {
 
 it("says apart from the figures that another reasoning mode has answered, and links the flow", () => {
   const { container } = render(<FallbackNotice session={SESSION} />);
-  expect(container.textContent).toContain("plan: The model did not answer.");
+  expect(container.textContent).toContain("Plan: The model did not answer.");
   cleanup();
   render(
     <QueryClientProvider client={new QueryClient()}>

@@ -5,6 +5,7 @@ import { Link } from "wouter";
 import { api, dataOf } from "../api/client";
 import type { PlanView, SessionView } from "../api/types";
 import { t } from "../i18n";
+import { said, saidMarkdown } from "../i18n/sentences";
 import { ErrorNote } from "../ui/ErrorNote";
 import { count, dollars, duration, moment } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
@@ -12,6 +13,7 @@ import { Milestones } from "./Milestones";
 import { DeleteSession } from "./SessionHeader";
 import { TestList } from "./TestList";
 import type { Timeline } from "./timeline";
+import { OPERATIONS, PHASES } from "./words";
 
 /** What is known so far, each in a card that opens. */
 export function SessionCards({ session, tests }: { session: SessionView; tests: Timeline["tests"] }) {
@@ -81,7 +83,7 @@ export function Figures({ session }: { session: SessionView }) {
       ),
     ],
     [t("Flowise server"), session.instance],
-    [t("Operation"), session.operation_mode],
+    [t("Operation"), session.operation_mode && t(OPERATIONS[session.operation_mode] ?? session.operation_mode)],
     [t("Iterations"), session.iteration + 1],
     [
       t("Tokens"),
@@ -125,7 +127,7 @@ export function FallbackNotice({ session }: { session: SessionView }) {
       <ul>
         {session.degraded.map((one) => (
           <li key={one.phase}>
-            {one.phase}: {one.fallback_reason}
+            {t(PHASES[one.phase] ?? one.phase)}: {said(one.fallback_reason)}
           </li>
         ))}
       </ul>
@@ -155,5 +157,5 @@ export function Summary({ sessionId }: { sessionId: string }) {
       dataOf(api.GET("/sessions/{session_id}/summary", { params: { path: { session_id: sessionId } }, signal })),
   });
   if (!data) return error ? <ErrorNote error={error} /> : <p className="quiet">{t("Loading the summary…")}</p>;
-  return <Markdown text={data.summary} level={2} />;
+  return <Markdown text={saidMarkdown(data.summary)} level={2} />;
 }

@@ -1,4 +1,5 @@
 import { t } from "../i18n";
+import { said } from "../i18n/sentences";
 import { count, dollars, duration } from "../ui/format";
 import type { Note, PhaseGroup, Step } from "./timeline";
 import { activity, PHASES } from "./words";
@@ -93,7 +94,7 @@ function NoteLine({ note }: { note: Note }) {
   const others = note.candidates.filter((candidate) => !candidate.fits);
   const text = (
     <>
-      <span className={`label ${note.type}`}>{label}</span> {note.text}
+      <span className={`label ${note.type}`}>{label}</span> {said(note.text)}
     </>
   );
   if (others.length === 0) return <small className="words">{text}</small>;
@@ -107,8 +108,8 @@ function NoteLine({ note }: { note: Note }) {
         {others.map((candidate) => (
           <li key={`${candidate.to} ${candidate.why}`}>
             <small>
-              {candidate.to === "end" ? "end" : activity(candidate.to).toLowerCase()}
-              {t(", if")} {candidate.why}
+              {candidate.to === "end" ? t("the end") : activity(candidate.to)}
+              {t(", if")} {said(candidate.why)}
             </small>
           </li>
         ))}

@@ -1,5 +1,6 @@
 import type { Trial } from "../api/types";
 import { t } from "../i18n";
+import { said } from "../i18n/sentences";
 import { duration } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
 import { TraceView } from "./TraceView";
@@ -60,11 +61,13 @@ export function TestList({ tests, baseline = [], notes = [], session }: Props) {
               </span>
             </div>
             <div className="said">
-              <Markdown text={test.answer || test.error || t("No answer.")} />
+              <Markdown text={test.answer || said(test.error ?? "") || t("No answer.")} />
             </div>
             {!test.passed && (
               <p className="problem">
-                {[test.category && t(CATEGORIES[test.category]), test.answer && test.error].filter(Boolean).join(": ")}
+                {[test.category && t(CATEGORIES[test.category]), test.answer && test.error && said(test.error)]
+                  .filter(Boolean)
+                  .join(": ")}
               </p>
             )}
             {test.used_tools && test.used_tools.length > 0 && (
@@ -76,7 +79,7 @@ export function TestList({ tests, baseline = [], notes = [], session }: Props) {
             )}
             {notes[index] && (
               <p>
-                <small>{notes[index]}</small>
+                <small>{said(notes[index] ?? "")}</small>
               </p>
             )}
             {session && test.trace_sha256 && <TraceView session={session} sha256={test.trace_sha256} />}
@@ -84,7 +87,7 @@ export function TestList({ tests, baseline = [], notes = [], session }: Props) {
               <details>
                 <summary>{t("Before the change")}</summary>
                 <div className="said">
-                  <Markdown text={before.answer || before.error || t("No answer.")} />
+                  <Markdown text={before.answer || said(before.error ?? "") || t("No answer.")} />
                 </div>
               </details>
             )}

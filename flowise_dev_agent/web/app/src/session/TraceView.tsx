@@ -21,7 +21,7 @@ export function TraceView({ session, sha256 }: { session: string; sha256: string
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{t("What happened inside")}</summary>
       {trace.error && <ErrorNote error={trace.error} />}
-      {trace.data ? <Steps trace={trace.data} /> : <p className="quiet">{trace.error ? "" : "Loading …"}</p>}
+      {trace.data ? <Steps trace={trace.data} /> : <p className="quiet">{trace.error ? "" : t("Loading…")}</p>}
     </details>
   );
 }

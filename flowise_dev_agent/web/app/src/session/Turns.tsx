@@ -5,6 +5,7 @@ import { Link } from "wouter";
 import { flowConversation } from "../api/queries";
 import type { ConversationSession, Turn } from "../api/types";
 import { t } from "../i18n";
+import { said } from "../i18n/sentences";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
@@ -23,7 +24,7 @@ export function Turns({ turns, open, speaker }: { turns: Turn[]; open: string | 
       ) : (
         // biome-ignore lint/suspicious/noArrayIndexKey: turns are only appended
         <p key={index} className="turn theirs">
-          {turn.interrupt?.type ? t(questionTitle(turn.interrupt.type, turn.interrupt.reason)) : turn.words}
+          {turn.interrupt?.type ? t(questionTitle(turn.interrupt.type, turn.interrupt.reason)) : said(turn.words)}
         </p>
       ),
     );

@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import type { Verdict } from "../api/types";
 import { t } from "../i18n";
+import { said } from "../i18n/sentences";
 
 export const HEADLINES: Record<NonNullable<Verdict["headline"]>, string> = {
   works: "Works: every part and every criterion was shown.",
@@ -46,7 +47,7 @@ export function VerdictView({ verdict }: { verdict: Verdict }) {
         <ul className="plain states" aria-label={t("Parts of the request")}>
           {parts.map((part) => (
             <StateLine key={part.id} state={part.state}>
-              “{part.quote}” {part.reason && <small>{part.reason}</small>}
+              “{part.quote}” {part.reason && <small>{said(part.reason)}</small>}
             </StateLine>
           ))}
         </ul>
@@ -55,7 +56,7 @@ export function VerdictView({ verdict }: { verdict: Verdict }) {
         <ul className="plain states" aria-label={t("Criteria")}>
           {criteria.map((item) => (
             <StateLine key={item.id} state={item.state}>
-              {item.text} {item.reason && !shared && <small>{item.reason}</small>}
+              {item.text} {item.reason && !shared && <small>{said(item.reason)}</small>}
               {item.evidence.map((one) => (
                 <small key={`${one.trial} ${one.quote}`}>
                   {" "}
@@ -66,7 +67,7 @@ export function VerdictView({ verdict }: { verdict: Verdict }) {
           ))}
         </ul>
       )}
-      {shared && <small>{shared}</small>}
+      {shared && <small>{said(shared)}</small>}
     </section>
   );
 }

@@ -1,6 +1,7 @@
 /** A session's events as steps with their duration, cost and reasons, its tests, and what it does now. */
 import type { SessionEvent } from "../api/types";
 import { t } from "../i18n";
+import { said } from "../i18n/sentences";
 import { activity } from "./words";
 
 type EventOf<Type extends SessionEvent["type"]> = Extract<SessionEvent, { type: Type }>;
@@ -98,6 +99,9 @@ export function timelineOf(events: readonly SessionEvent[]): Timeline {
         open.tokens.usd += event.data.usd;
         break;
       }
+      case "node_artifact:persisted":
+        // The milestones show what matters of them.
+        break;
       default:
         open?.notes.push(note(event));
     }
@@ -111,7 +115,7 @@ export function currentActivity(timeline: Timeline): string {
   const { running } = timeline;
   if (!running) return t("Waiting for a free worker");
   const repeat = running.notes.findLast((one) => one.type === "retry" || one.type === "fallback");
-  return repeat ? `${activity(running.node)} (${repeat.text})` : activity(running.node);
+  return repeat ? `${activity(running.node)} (${said(repeat.text)})` : activity(running.node);
 }
 
 function newStep(event: SessionEvent): Step {

@@ -40,6 +40,14 @@ const ACTIVITIES: Record<string, string> = {
 /** "Writing the plan"; an unknown node is shown by its own name. */
 export const activity = (node: string): string => t(ACTIVITIES[node] ?? node.replaceAll("_", " "));
 
+/** What a session does to a flow. */
+export const OPERATIONS: Record<string, string> = {
+  create: "New flow",
+  update: "Change of a flow",
+  copy: "Copy of a flow",
+  question: "Question about a flow",
+};
+
 export interface StatusWord {
   text: string;
   tone: "live" | "wait" | "ok" | "bad" | "";

@@ -6,6 +6,7 @@ import { startSession } from "../api/sessions";
 import type { HealthView } from "../api/types";
 import { Sketch } from "../flow/FlowThumbnail";
 import { t } from "../i18n";
+import { said } from "../i18n/sentences";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ExpectedCost } from "../ui/ExpectedCost";
 import { FileDrop } from "../ui/files";
@@ -126,7 +127,7 @@ export function NewSession({ draft, keep, first }: Props) {
           </p>
         </div>
       )}
-      {offer && !begun && <small>{offer}</small>}
+      {offer && !begun && <small>{said(offer)}</small>}
       <ErrorNote error={start.error} />
       <ul className={first ? "plain examples" : "plain row"} aria-label={t("Examples")}>
         {EXAMPLES.slice(0, first ? EXAMPLES.length : SHORT_LIST).map((example) => (

@@ -1,5 +1,6 @@
 import { lazy, type ReactNode, Suspense } from "react";
 import { t } from "../i18n";
+import { said } from "../i18n/sentences";
 
 const AddCredential = lazy(() => import("./AddCredential").then((module) => ({ default: module.AddCredential })));
 
@@ -10,11 +11,11 @@ export function ErrorNote({ error, children }: { error: unknown; children?: Reac
   const secret = code === "secret_in_text";
   return (
     <div role="alert" className="note bad">
-      <p>{message || t("Something went wrong.")}</p>
+      <p>{message ? said(message) : t("Something went wrong.")}</p>
       {secret ? (
         <p>{t("Nothing was stored. Add it as a credential, take it out of the text, and send the text again.")}</p>
       ) : (
-        hint && <p>{hint}</p>
+        hint && <p>{said(hint)}</p>
       )}
       {secret && (
         <Suspense>

@@ -34,7 +34,7 @@ export function CredentialCheckForm({ question, session, busy, send }: FormProps
                 {t("create it in Flowise")}
               </a>
             ) : (
-              "create it in Flowise"
+              t("create it in Flowise")
             )}{" "}
             {t('and press "Read again".')}
           </p>

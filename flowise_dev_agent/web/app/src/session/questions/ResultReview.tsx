@@ -2,6 +2,7 @@ import { useContext, useId, useState } from "react";
 import type { Action, InterruptOf } from "../../api/types";
 import { countEdits, EditingContext, opsOf } from "../../flow/edits";
 import { t } from "../../i18n";
+import { said } from "../../i18n/sentences";
 import { AddCredential } from "../../ui/AddCredential";
 import { plural } from "../../ui/format";
 import { EditBar } from "../EditBar";
@@ -59,7 +60,7 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
       <TestList tests={tests} baseline={baseline} notes={verdict?.notes ?? []} session={session.thread_id} />
       {change?.summary && (
         <p>
-          <strong>{t("What changed:")}</strong> {change.summary}. {t("The picture shows it.")}
+          <strong>{t("What changed:")}</strong> {said(change.summary)}. {t("The picture shows it.")}
         </p>
       )}
       {tests.some((one) => !one.passed && one.category === "CREDENTIAL") && (
@@ -68,7 +69,7 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
           <AddCredential instance={session.instance} />
         </div>
       )}
-      {verdict?.reason && <p className="quiet">{verdict.reason}</p>}
+      {verdict?.reason && <p className="quiet">{said(verdict.reason)}</p>}
       {worse.length > 0 && (
         <div className="note warn">
           <p>
@@ -94,7 +95,7 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
       <Findings findings={warnings} />
       {notes.map((text) => (
         <p key={text} className="quiet">
-          {text}
+          {said(text)}
         </p>
       ))}
       {iterations.length > 1 && <Iteration iterations={iterations} chosen={chosen} choose={setChosen} />}

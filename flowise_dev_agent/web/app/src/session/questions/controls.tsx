@@ -2,6 +2,7 @@
 import { createContext, Fragment, type ReactNode, type RefObject, useContext, useId, useRef, useState } from "react";
 import type { Action, Answer, Finding, Interrupt, Option, SessionView } from "../../api/types";
 import { t } from "../../i18n";
+import { said } from "../../i18n/sentences";
 import { ErrorNote } from "../../ui/ErrorNote";
 import { tooLong } from "../../ui/tooLong";
 import { useDraft } from "../../ui/useDraft";
@@ -201,12 +202,9 @@ function FindingList({ label, findings }: { label: string; findings: Finding[] }
           key={`${one.code} ${one.where} ${one.message}`}
           className={one.severity === "error" ? "note bad" : "note warn"}
         >
-          <p>{one.message}</p>
-          {one.hint && <p>{one.hint}</p>}
-          <small>
-            {one.code}
-            {one.where ? ` at ${one.where}` : ""}
-          </small>
+          <p>{said(one.message)}</p>
+          {one.hint && <p>{said(one.hint)}</p>}
+          <small>{one.where ? t("{{code}} at {{where}}", { code: one.code, where: one.where }) : one.code}</small>
         </li>
       ))}
     </ul>

@@ -1,0 +1,37 @@
+import { afterEach, expect, it } from "vitest";
+import { speak } from ".";
+import { said, saidMarkdown } from "./sentences";
+
+afterEach(() => speak("en"));
+
+it("says sentences of the service in the person's language, with their values", async () => {
+  const asked = "No flow matches 'Lagoon'. These are the 10 changed last of 12; which one is to be changed?";
+  expect(said(asked)).toBe(asked);
+  await speak("de");
+  expect(said(asked)).toBe(
+    "Kein Flow passt zu „Lagoon“. Das sind die 10 zuletzt geänderten von 12; welcher soll geändert werden?",
+  );
+  // Several sentences, some of a flow or a model.
+  expect(said("The plan changed. It now has a calculator. Say what should be different.")).toBe(
+    "Der Plan hat sich geändert. It now has a calculator. Sag, was anders sein soll.",
+  );
+  expect(said("First line\nThe flow passed.\n")).toBe("First line\nThe flow passed.\n");
+  expect(said("")).toBe("");
+});
+
+it("counts in the person's language, and leaves the signs of Markdown", async () => {
+  await speak("de");
+  expect(said("2 nodes added, 1 removed; 1 field changed")).toBe("2 Knoten hinzugefügt, 1 entfernt; 1 Feld geändert");
+  expect(said("2 nodes added, like before")).toBe("2 nodes added, like before");
+  const lines = ["## Requirement", "> Status: open", "- 2026-11-23 07:00:00 **ada** (page) approved the plan"];
+  expect(saidMarkdown(lines.join("\n"))).toBe(
+    ["## Wunsch", "> Status: open", "- 2026-11-23 07:00:00 **ada** (Seite) hat den Plan genehmigt"].join("\n"),
+  );
+});
+
+it("takes what is typed literally: neither a value nor a name is read as a template or an expression", async () => {
+  await speak("de");
+  expect(said("No flow matches '{{x}} (.*) $t(Approve now)'.")).toBe(
+    "Kein Flow passt zu „{{x}} (.*) $t(Approve now)“.",
+  );
+});
