@@ -52,6 +52,12 @@ class NodeTypeNotFoundError(InvalidInputError):
     code = "node_type_not_found"
 
 
+class VersionNotFoundError(InvalidInputError):
+    """The flow or the session has no version of this name, or no longer."""
+
+    code = "version_not_found"
+
+
 class InvalidAnswerError(InvalidInputError):
     """An answer that does not fit the open interrupt's schema; the interrupt stays open."""
 

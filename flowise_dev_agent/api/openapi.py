@@ -1,15 +1,43 @@
 """The OpenAPI document: stable operation ids, the shared problem components and the key."""
 
 import json
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 
-from flowise_dev_agent.api import problems
+from flowise_dev_agent.api.responses import add_codes, components, illustrate
 from flowise_dev_agent.contracts.process_conversation import ChatFrame
+
+_OF_SESSION: Final = (
+    *("get_session", "get_session_summary", "get_session_change", "get_session_preview", "get_session_design"),
+    *("list_session_turns", "list_session_events", "list_session_decisions", "list_session_artifacts"),
+    *("list_session_versions", "list_session_deliveries", "rename_session", "cancel_session", "delete_session"),
+)
+_OF_FLOW: Final = (
+    *("get_flow_graph", "get_flow_summary", "get_flow_conversation", "export_flow", "flow_ops"),
+    *("list_flow_versions", "list_numbered_versions"),
+)
+#: By operation: what of its response is which parameter of which other operations.
+LINKS: Final[Mapping[str, Sequence[tuple[str, str, Sequence[str]]]]] = {
+    "start_session": [("$response.body#/thread_id", "session_id", _OF_SESSION)],
+    "list_sessions": [("$response.body#/sessions/0/thread_id", "session_id", _OF_SESSION)],
+    "list_session_artifacts": [("$response.body#/items/0/id", "artifact_id", ["get_session_artifact"])],
+    "import_flow": [("$response.body#/session_id", "session_id", ["get_session", "rollback_session"])],
+    "apply_to_flow": [("$response.body#/session_id", "session_id", ["get_session", "rollback_session"])],
+    "find_flows": [("$response.body#/flows/0/id", "chatflow_id", _OF_FLOW)],
+    "start_flow_test": [("$response.body#/id", "test_id", ["get_flow_test"])],
+    "start_flow_text_test": [("$response.body#/id", "test_id", ["get_flow_test"])],
+    "add_attachment": [("$response.body#/id", "attachment_id", ["get_attachment", "delete_attachment"])],
+    "list_nodes": [("$response.body#/nodes/0/name", "name", ["get_node"])],
+    "import_patterns": [("$response.body#/imported/0", "pattern_id", ["delete_pattern"])],
+    "create_key": [("$response.body#/id", "key_id", ["rotate_key", "revoke_key"])],
+    "list_keys": [("$response.body#/keys/0/id", "key_id", ["rotate_key", "revoke_key"])],
+}
 
 
 def operation_id(route: APIRoute) -> str:
@@ -24,15 +52,16 @@ def complete(app: FastAPI) -> None:
     @cache
     def openapi() -> dict[str, Any]:
         document = generate()
-        shared, parts = problems.components(), document["components"]
-        parts["schemas"].update(shared["schemas"])
+        parts = document["components"]
         frames = TypeAdapter[ChatFrame](ChatFrame).json_schema(ref_template="#/components/schemas/{model}")
         parts["schemas"].update({**frames.pop("$defs"), "ChatFrame": frames})
-        parts["responses"] = shared["responses"]
         parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "description": "AGENT_API_KEY"}}
         for item in document["paths"].values():
             for operation in item.values():
                 _complete(operation)
+        shared = components()
+        parts["schemas"].update(shared["schemas"])
+        parts["responses"] = shared["responses"]
         document["security"] = [{"key": []}]
         return document
 
@@ -40,15 +69,48 @@ def complete(app: FastAPI) -> None:
 
 
 def _complete(operation: dict[str, Any]) -> None:
-    """What holds for every operation: a body may be unreadable or too large, a stream has frames."""
+    """What holds for every operation: a body may be unreadable or too large, a stream has frames; links, examples."""
     if "requestBody" in operation:
-        also = {str(status): response for status, response in problems.declared(400, 413).items()}
-        operation["responses"] = also | operation["responses"]
+        add_codes(operation["responses"], "bad_request", "body_too_large")
     if any(one["name"] == "if-match" for one in operation.get("parameters", [])):
-        operation["responses"]["412"] = problems.declared(412)[412]
+        add_codes(operation["responses"], "precondition_failed")
     for response in operation["responses"].values():
         if (frames := response.get("content", {}).get("text/event-stream")) is not None:
             frames["schema"] = _frame(frames["schema"])
+    for found, param, targets in LINKS.get(operation["operationId"], ()):
+        for status in operation["responses"].keys() & {"200", "201", "202"}:
+            operation["responses"][status]["links"] = operation["responses"][status].get("links", {}) | {
+                target: {"operationId": target, "parameters": {param: found}} for target in targets
+            }
+    if example := _examples().get(operation["operationId"]):
+        _illustrate(operation, example)
+
+
+def _illustrate(operation: dict[str, Any], example: dict[str, Any]) -> None:
+    """Put a request and its response into an operation."""
+    given = example["parameters"]
+    for parameter in operation.get("parameters", []):
+        if parameter["name"] in given:
+            parameter["example"] = given[parameter["name"]]
+    if "body" in example:
+        for content in operation["requestBody"]["content"].values():
+            content["example"] = example["body"]
+    responses = operation["responses"]
+    if "response" not in example:
+        return
+    status, shown = str(example["status"]), {"example": example["response"]}
+    if "$ref" in responses[status]:
+        # A problem, which several operations share.
+        illustrate(responses[status]["$ref"], example["response"])
+        return
+    for content in responses[status]["content"].values():
+        content.update(shown)
+
+
+@cache
+def _examples() -> dict[str, Any]:
+    """What the service answered when the examples were recorded (`tests/e2e/test_examples.py`), by operation."""
+    return json.loads(Path(__file__).with_name("examples.json").read_text(encoding="utf-8"))
 
 
 def _frame(data: dict[str, Any]) -> dict[str, Any]:

@@ -40,6 +40,7 @@ _RETRY_AFTER_SECS = "5"
 _STATUS: dict[type[errors.AgentError], int] = {
     errors.InvalidInputError: 422,
     errors.NodeTypeNotFoundError: 404,
+    errors.VersionNotFoundError: 404,
     errors.SessionNotFoundError: 404,
     errors.ScopeMissingError: 403,
     errors.ApprovalNeededError: 403,
@@ -76,7 +77,7 @@ _STATUS: dict[type[errors.AgentError], int] = {
 }
 
 #: Problems that HTTP itself knows: code, hint.
-_HTTP_PROBLEMS: dict[int, tuple[str, str]] = {
+HTTP_PROBLEMS: dict[int, tuple[str, str]] = {
     400: ("bad_request", "Send a JSON body in UTF-8."),
     401: ("unauthorized", "Send a key of the service: `Authorization: Bearer <key>`."),
     403: (
@@ -87,6 +88,7 @@ _HTTP_PROBLEMS: dict[int, tuple[str, str]] = {
     404: ("not_found", "See /docs for the routes."),
     405: ("method_not_allowed", "See /docs for the methods of this path."),
     408: ("request_timeout", "Send the whole request at once."),
+    412: ("precondition_failed", "Read it again, and send its new ETag."),
     413: (
         "body_too_large",
         f"A request body may have {MAX_BODY_BYTES // 1024} KB, one with a flow {MAX_FLOW_BODY_BYTES // 1024**2} MB, an "
@@ -114,7 +116,7 @@ def problem_response(
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
     """A response for `status`; code and hint default to those that HTTP suggests."""
-    http_code, http_hint = _HTTP_PROBLEMS.get(status, ("http_error", None))
+    http_code, http_hint = HTTP_PROBLEMS.get(status, ("http_error", None))
     title = HTTPStatus(status).phrase
     problem = Problem(
         title=title,
@@ -134,7 +136,12 @@ def problem_response(
 
 def status_of(error: errors.AgentError) -> int:
     """The HTTP status of an error; 500 for one that should have been handled inside."""
-    return next((_STATUS[cls] for cls in type(error).__mro__ if cls in _STATUS), 500)
+    return status_of_class(type(error))
+
+
+def status_of_class(kind: type[errors.AgentError]) -> int:
+    """The HTTP status of a class of errors."""
+    return next((_STATUS[cls] for cls in kind.__mro__ if cls in _STATUS), 500)
 
 
 def install(app: FastAPI) -> None:
@@ -144,27 +151,6 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RateLimitExceeded, _rate_limited)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _unexpected)
-
-
-def declared(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The `responses` of a route that can answer with these problems, as references to shared components."""
-    every = sorted({*statuses, 401, 403, 422, 500, 503})
-    return {s: {"$ref": f"#/components/responses/{_component(s)}", "description": HTTPStatus(s).phrase} for s in every}
-
-
-def components() -> dict[str, Any]:
-    """The shared OpenAPI components behind `declared`."""
-    schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-    schemas = {**schema.pop("$defs", {}), "Problem": schema}
-    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    statuses = sorted({*_HTTP_PROBLEMS, *_STATUS.values()})
-    responses = {_component(s): {"description": HTTPStatus(s).phrase, "content": content} for s in statuses}
-    return {"schemas": schemas, "responses": responses}
-
-
-def _component(status: int) -> str:
-    # Not by phrase: Python 3.13 has other words for some than 3.11.
-    return f"Problem{status}"
 
 
 def _agent_error(request: Request, error: Exception) -> JSONResponse:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, File, Path, Query, Request, UploadFile
 
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.once import ONCE, OnceRoute
-from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.responses import REPEATED, declared
 from flowise_dev_agent.contracts.attachments import AttachmentList, AttachmentView
 from flowise_dev_agent.errors import InvalidInputError
 
@@ -16,7 +16,7 @@ router = APIRouter(prefix="/attachments", tags=["attachments"], route_class=Once
 AttachmentId = Annotated[UUID, Path(description="The attachment's id.")]
 
 
-@router.post("", dependencies=[ONCE], status_code=201, responses=declared(409, 413))
+@router.post("", dependencies=[ONCE], status_code=201, responses=declared(*REPEATED, "body_too_large"))
 async def add_attachment(
     request: Request,
     file: Annotated[UploadFile, File(description="PDF, DOCX, text, Markdown, CSV, OpenAPI 3, PNG, JPEG or WebP.")],
@@ -35,13 +35,13 @@ async def list_attachments(
     return AttachmentList(attachments=await engine(request).attachments.of_session(session_id))
 
 
-@router.get("/{attachment_id}", responses=declared(404))
+@router.get("/{attachment_id}", responses=declared("attachment_not_found"))
 async def get_attachment(request: Request, attachment_id: AttachmentId) -> AttachmentView:
     """What is known of a file."""
     return await engine(request).attachments.get(attachment_id)
 
 
-@router.delete("/{attachment_id}", status_code=204, responses=declared(404))
+@router.delete("/{attachment_id}", status_code=204, responses=declared("attachment_not_found"))
 async def delete_attachment(request: Request, attachment_id: AttachmentId) -> None:
     """Remove a file that no session uses; the others go with their session."""
     await engine(request).attachments.delete(attachment_id)

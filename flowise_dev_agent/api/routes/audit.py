@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import StreamingResponse
 
 from flowise_dev_agent.api.deps import MAX_SEQ, engine
-from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.responses import declared
 from flowise_dev_agent.contracts.audit import AuditPage, AuditReport, ErasedWords
 from flowise_dev_agent.contracts.requests import Moment
 from flowise_dev_agent.persistence import AuditFilter

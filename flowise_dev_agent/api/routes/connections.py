@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request, Response
 
 from flowise_dev_agent.api.deps import TAGGED, IfMatch, engine, tagged
-from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.responses import FLOWISE, MODEL, declared
 from flowise_dev_agent.contracts.connections import ConnectFlowise, ConnectionsView, ConnectModel
 
 router = APIRouter(prefix="/connections", tags=["instances"])
@@ -15,7 +15,7 @@ async def get_connections(request: Request, response: Response) -> ConnectionsVi
     return tagged(response, await engine(request).connections.view())
 
 
-@router.put("/flowise", responses=TAGGED | declared(409, 502, 504))
+@router.put("/flowise", responses=TAGGED | declared("connection_not_storable", *FLOWISE))
 async def connect_flowise(
     request: Request, response: Response, body: ConnectFlowise, if_match: IfMatch
 ) -> ConnectionsView:
@@ -23,7 +23,7 @@ async def connect_flowise(
     return tagged(response, await engine(request).connections.connect_flowise(body, if_match))
 
 
-@router.put("/model", responses=TAGGED | declared(409, 502))
+@router.put("/model", responses=TAGGED | declared("connection_not_storable", *MODEL))
 async def connect_model(request: Request, response: Response, body: ConnectModel, if_match: IfMatch) -> ConnectionsView:
     """Try a model, and plan with it from now on. The key is kept encrypted and never shown."""
     return tagged(response, await engine(request).connections.connect_model(body, if_match))

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request
 
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.once import ONCE_OF_SECRETS, OnceRoute
-from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.responses import FLOWISE, REPEATED, declared
 from flowise_dev_agent.runtime.admin.credentials import (
     CreatedCredential,
     CredentialTypeList,
@@ -18,13 +18,13 @@ from flowise_dev_agent.runtime.admin.credentials import (
 router = APIRouter(tags=["instances"], route_class=OnceRoute)
 
 
-@router.post("/credentials", dependencies=[ONCE_OF_SECRETS], status_code=201, responses=declared(409, 413, 502, 504))
+@router.post("/credentials", dependencies=[ONCE_OF_SECRETS], status_code=201, responses=declared(*REPEATED, *FLOWISE))
 async def post_credential(request: Request, body: NewCredential) -> CreatedCredential:
     """Create a credential on a Flowise server. It goes there and is stored nowhere here; sessions use it by its id."""
     return await create_credential(engine(request).instances, engine(request).ledger, body)
 
 
-@router.get("/credentials/types", responses=declared(502, 504))
+@router.get("/credentials/types", responses=declared(*FLOWISE))
 async def list_credential_types(
     request: Request,
     instance: Annotated[str | None, Query(max_length=200, description="Flowise instance; the default one.")] = None,

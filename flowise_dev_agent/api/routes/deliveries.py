@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from flowise_dev_agent.api.deps import Service
-from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.responses import declared
 from flowise_dev_agent.contracts.webhooks import DeliveryPage, DeliveryStatus
 
 router = APIRouter(tags=["webhooks"])

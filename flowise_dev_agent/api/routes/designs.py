@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.responses import declared
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.designs import DesignForm
 

@@ -18,7 +18,7 @@ from flowise_dev_agent.api.deps import (
 )
 from flowise_dev_agent.api.limits import limit_chat
 from flowise_dev_agent.api.once import ONCE, OnceRoute
-from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.responses import FLOWISE, REPEATED, declared
 from flowise_dev_agent.contracts.change import FlowChange, SessionChange
 from flowise_dev_agent.contracts.chat import CHAT_ID_PATTERN, ChatQuestion
 from flowise_dev_agent.contracts.flow_tests import FlowTestView, TestFlow, TestFlowText, ValidatedFlow, ValidateFlow
@@ -71,10 +71,11 @@ Reference = Annotated[
     ),
 ]
 
+_WRITES = ("approval_needed", "patch_error", "idempotency_key_reused", "stale_base", "write_failed", *FLOWISE)
 _WRITING = {202: {"model": FlowWriteResult, "description": "Still at it; see the session."}}
 
 
-@router.get("/flows", responses=declared(502, 504))
+@router.get("/flows", responses=declared(*FLOWISE))
 async def find_flows(
     flows: Flows,
     query: Annotated[str, Query(max_length=200, description="Each word must begin a word of the flow.")] = "",
@@ -89,7 +90,7 @@ async def find_flows(
     return await flows.find(instance, query, limit=limit, drafts=drafts, cursor=cursor, pictures=pictures)
 
 
-@router.get("/flows/{chatflow_id}/graph", responses=TAGGED | declared(404, 502, 504))
+@router.get("/flows/{chatflow_id}/graph", responses=TAGGED | declared("flowise_not_found", *FLOWISE))
 async def get_flow_graph(
     response: Response,
     chatflow_id: FlowId,
@@ -114,7 +115,7 @@ async def get_flow_conversation(
     return await engine(request).conversations.of_flow(str(chatflow_id), instance, limit=limit, cursor=cursor)
 
 
-@router.get("/flows/{chatflow_id}/summary", responses=TAGGED | declared(404, 502, 504))
+@router.get("/flows/{chatflow_id}/summary", responses=TAGGED | declared("flowise_not_found", *FLOWISE))
 async def get_flow_summary(
     response: Response, chatflow_id: FlowId, flows: Flows, instance: Instance = None
 ) -> FlowSummary:
@@ -122,7 +123,7 @@ async def get_flow_summary(
     return tagged(response, await flows.summary(str(chatflow_id), instance))
 
 
-@router.get("/flows/{chatflow_id}/compare", responses=declared(404, 502, 504))
+@router.get("/flows/{chatflow_id}/compare", responses=declared("version_not_found", "flowise_not_found", *FLOWISE))
 async def compare_flow_versions(
     chatflow_id: FlowId,
     flows: Flows,
@@ -133,14 +134,16 @@ async def compare_flow_versions(
     return await flows.compare(str(chatflow_id), before, after)
 
 
-@router.get("/sessions/{session_id}/change", responses=declared(404))
+@router.get("/sessions/{session_id}/change", responses=declared("session_not_found"))
 async def get_session_change(session_id: SessionId, flows: Flows) -> SessionChange | None:
     """What the session does to its flow: before, after, the difference and the ops, as of its last question or its
     end. `null` before there is anything to see."""
     return await flows.session_change(session_id)
 
 
-@router.get("/sessions/{session_id}/versions/{label}/graph", responses=declared(404))
+@router.get(
+    "/sessions/{session_id}/versions/{label}/graph", responses=declared("session_not_found", "version_not_found")
+)
 async def get_version_graph(
     session_id: SessionId, label: Annotated[str, Path(pattern=r"^v\d{1,6}\.0$")], flows: Flows
 ) -> CanvasView:
@@ -151,7 +154,7 @@ async def get_version_graph(
 @router.post(
     "/flows/{chatflow_id}/chat",
     dependencies=[Depends(limit_chat), ONCE],
-    responses=declared(404, 409, 413, 429, 502, 504),
+    responses=declared("flowise_not_found", "attachment_not_found", "rate_limited", *REPEATED, *FLOWISE),
 )
 async def ask_flow(
     request: Request, chatflow_id: FlowId, body: ChatQuestion, flows: Flows, instance: Instance = None
@@ -166,7 +169,9 @@ async def ask_flow(
     return await flows.ask(str(chatflow_id), instance, said, body.chat_id)
 
 
-@router.delete("/flows/{chatflow_id}/chat/{chat_id}", status_code=204, responses=declared(404, 502, 504))
+@router.delete(
+    "/flows/{chatflow_id}/chat/{chat_id}", status_code=204, responses=declared("flowise_not_found", *FLOWISE)
+)
 async def delete_chat(chatflow_id: FlowId, chat_id: ChatId, flows: Flows, instance: Instance = None) -> None:
     """Remove such a conversation from Flowise."""
     await flows.forget(str(chatflow_id), instance, chat_id)
@@ -175,7 +180,7 @@ async def delete_chat(chatflow_id: FlowId, chat_id: ChatId, flows: Flows, instan
 # --- checks and tests ------------------------------------------------------------------------------------------------
 
 
-@router.post("/flows/validate", responses=declared(400, 413, 502, 504))
+@router.post("/flows/validate", responses=declared("not_a_flow", *FLOWISE))
 async def validate_flow(body: ValidateFlow, tests: FlowTesting, instance: Instance = None) -> ValidatedFlow:
     """Check a flow against what the server has, and write nothing. 400 for a text that is not a flow; else 200, with
     what is wrong in `validation`."""
@@ -186,7 +191,7 @@ async def validate_flow(body: ValidateFlow, tests: FlowTesting, instance: Instan
     "/flows/{chatflow_id}/test",
     status_code=202,
     dependencies=[Depends(limit_chat), ONCE],
-    responses=declared(404, 409, 413, 429, 502, 504),
+    responses=declared("flowise_not_found", "rate_limited", *REPEATED, *FLOWISE),
 )
 async def start_flow_test(
     response: Response, chatflow_id: FlowId, body: TestFlow, tests: FlowTesting, instance: Instance = None
@@ -200,7 +205,7 @@ async def start_flow_test(
     "/flows/test",
     status_code=202,
     dependencies=[Depends(limit_chat), ONCE],
-    responses=declared(400, 409, 413, 429, 502, 504),
+    responses=declared("not_a_flow", "rate_limited", *REPEATED, *FLOWISE),
 )
 async def start_flow_text_test(
     response: Response, body: TestFlowText, tests: FlowTesting, instance: Instance = None
@@ -209,13 +214,13 @@ async def start_flow_text_test(
     return _queued(response, await tests.start_text(body, instance))
 
 
-@router.get("/tests/{test_id}", responses=declared(404))
+@router.get("/tests/{test_id}", responses=declared("flow_test_not_found"))
 async def get_flow_test(test_id: TestId, tests: FlowTesting) -> FlowTestView:
     """A test of a flow, with its results once it is done."""
     return await tests.get(test_id)
 
 
-@router.get("/tests/{test_id}/traces/{sha256}", responses=declared(404))
+@router.get("/tests/{test_id}/traces/{sha256}", responses=declared("flow_test_not_found", "trace_not_found"))
 async def get_flow_test_trace(
     test_id: TestId,
     sha256: Annotated[str, Path(pattern=r"^[0-9a-f]{64}$", description="`trace_sha256` of a trial.")],
@@ -233,20 +238,20 @@ def _queued(response: Response, view: FlowTestView) -> FlowTestView:
 # --- files and writes ------------------------------------------------------------------------------------------------
 
 
-@router.get("/flows/{chatflow_id}/export", responses=TAGGED | declared(404, 502, 504))
+@router.get("/flows/{chatflow_id}/export", responses=TAGGED | declared("flowise_not_found", *FLOWISE))
 async def export_flow(response: Response, chatflow_id: FlowId, flows: Flows, instance: Instance = None) -> FlowDocument:
     """A flow with everything in it, byte for byte, to be kept in a file: the ids of its credentials and whatever is set
     on its nodes as well."""
     return tagged(response, await flows.document(str(chatflow_id), instance))
 
 
-@router.get("/flows/{chatflow_id}/ops", responses=declared(404, 502, 504))
+@router.get("/flows/{chatflow_id}/ops", responses=declared("flowise_not_found", "patch_error", *FLOWISE))
 async def flow_ops(chatflow_id: FlowId, flows: Flows, instance: Instance = None) -> FlowOps:
     """The ops that build a flow from nothing."""
     return await flows.ops(str(chatflow_id), instance)
 
 
-@router.post("/flows/import", responses=_WRITING | declared(409, 413, 502, 504))
+@router.post("/flows/import", responses=_WRITING | declared(*_WRITES))
 async def import_flow(
     response: Response,
     body: ImportFlow,
@@ -265,7 +270,7 @@ async def import_flow(
     return await _written(response, writer, service, taken, wait_secs)
 
 
-@router.post("/flows/{chatflow_id}/apply", responses=_WRITING | declared(404, 409, 413, 502, 504))
+@router.post("/flows/{chatflow_id}/apply", responses=_WRITING | declared("flowise_not_found", *_WRITES))
 async def apply_to_flow(
     response: Response,
     chatflow_id: FlowId,
@@ -288,7 +293,7 @@ async def apply_to_flow(
     return await _written(response, writer, service, taken, wait_secs)
 
 
-@router.post("/flows/{chatflow_id}/promote", responses=_WRITING | declared(404, 409, 502, 504))
+@router.post("/flows/{chatflow_id}/promote", responses=_WRITING | declared("flowise_not_found", *_WRITES))
 async def promote_flow(
     response: Response,
     chatflow_id: FlowId,

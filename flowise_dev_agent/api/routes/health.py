@@ -7,7 +7,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 
 from flowise_dev_agent import __version__
 from flowise_dev_agent.api.deps import engine
-from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.responses import declared
 from flowise_dev_agent.observability.metrics import CONTENT_TYPE
 from flowise_dev_agent.reasoning.local_model import local_models, offer
 from flowise_dev_agent.runtime.admin.health import HealthView, InfoView, ReadyView, ReasoningView

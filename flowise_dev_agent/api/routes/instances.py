@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request
 
 from flowise_dev_agent.api.deps import engine
-from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.responses import declared
 from flowise_dev_agent.runtime.admin.instances import InstanceList, survey
 
 router = APIRouter(tags=["instances"])

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Request
 
 from flowise_dev_agent.api.deps import IfMatch, engine
 from flowise_dev_agent.api.once import ONCE_WITH_SECRET, OnceRoute
-from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.responses import REPEATED, declared
 from flowise_dev_agent.caller import current_caller
 from flowise_dev_agent.contracts.keys import CallerView, KeyList, MadeKey, NewKey, OwnerList, RotateKey
 
@@ -23,7 +23,12 @@ async def list_keys(request: Request) -> KeyList:
     return await engine(request).keys.all()
 
 
-@router.post("", dependencies=[ONCE_WITH_SECRET], status_code=201, responses=declared(409))
+@router.post(
+    "",
+    dependencies=[ONCE_WITH_SECRET],
+    status_code=201,
+    responses=declared("key_conflict", "answer_not_kept", *REPEATED),
+)
 async def create_key(request: Request, body: NewKey) -> MadeKey:
     """Make a key for a person or program. It is in this answer and in no later one."""
     return await engine(request).keys.make(body)
@@ -42,13 +47,17 @@ async def get_current_key() -> CallerView:
     )
 
 
-@router.post("/{key_id}/rotate", dependencies=[ONCE_WITH_SECRET], responses=declared(404, 409))
+@router.post(
+    "/{key_id}/rotate",
+    dependencies=[ONCE_WITH_SECRET],
+    responses=declared("key_not_found", "key_conflict", "answer_not_kept", *REPEATED),
+)
 async def rotate_key(request: Request, key_id: KeyId, body: RotateKey, if_match: IfMatch) -> MadeKey:
     """Make another key in the place of this one, with the same name, scopes and end."""
     return await engine(request).keys.rotate(key_id, keep_old_secs=body.keep_old_secs, expected=if_match)
 
 
-@router.delete("/{key_id}", status_code=204, responses=declared(404))
+@router.delete("/{key_id}", status_code=204, responses=declared("key_not_found"))
 async def revoke_key(request: Request, key_id: KeyId, if_match: IfMatch) -> None:
     """End a key at once. It stays in the list."""
     await engine(request).keys.revoke(key_id, expected=if_match)

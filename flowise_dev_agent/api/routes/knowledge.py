@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query, Request
 
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.once import ONCE, OnceRoute
-from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.responses import REPEATED, declared
 from flowise_dev_agent.runtime.admin.catalogue import MOST_HITS, CatalogueHits
 from flowise_dev_agent.runtime.admin.knowledge import KnowledgeList, RefreshView
 
@@ -30,7 +30,7 @@ async def search_knowledge(
     return await engine(request).catalogue.search(query, instance=instance, limit=limit)
 
 
-@router.post("/{instance_id}/refresh", dependencies=[ONCE], status_code=202, responses=declared(409))
+@router.post("/{instance_id}/refresh", dependencies=[ONCE], status_code=202, responses=declared(*REPEATED))
 async def refresh_knowledge(
     request: Request, instance_id: Annotated[str, Path(max_length=200, description="Flowise instance.")]
 ) -> RefreshView:

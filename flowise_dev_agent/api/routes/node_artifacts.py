@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Path, Query, Request
 
 from flowise_dev_agent.api.deps import MAX_SEQ, SessionId, engine
-from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.responses import declared
 from flowise_dev_agent.contracts.node_artifacts import ArtifactDetail, ArtifactKind, ArtifactPage
 from flowise_dev_agent.persistence import ArtifactFilter
 from flowise_dev_agent.runtime.sessions.artifacts import ArtifactService
@@ -31,7 +31,7 @@ OfRun = Annotated[UUID | None, Query(description="Only of this run.")]
 OfNode = Annotated[str | None, Query(max_length=64, description="Only of this node of the graph.")]
 
 
-@router.get("/plans/{plan_id}/artifacts", responses=declared(404))
+@router.get("/plans/{plan_id}/artifacts", responses=declared("session_not_found"))
 async def list_plan_artifacts(
     artifacts: Artifacts,
     plan_id: PlanId,
@@ -45,13 +45,13 @@ async def list_plan_artifacts(
     return await artifacts.page(which, limit=limit, offset=offset, plan_id=plan_id)
 
 
-@router.get("/plans/{plan_id}/artifacts/{artifact_id}", responses=declared(404))
+@router.get("/plans/{plan_id}/artifacts/{artifact_id}", responses=declared("artifact_not_found"))
 async def get_plan_artifact(artifacts: Artifacts, plan_id: PlanId, artifact_id: ArtifactId) -> ArtifactDetail:
     """One of them."""
     return await artifacts.get(artifact_id, ArtifactFilter(session_id=plan_id, kind="plan"), plan_id=plan_id)
 
 
-@router.get("/memories/{memory_id}/artifacts", responses=declared(404))
+@router.get("/memories/{memory_id}/artifacts", responses=declared("pattern_not_found"))
 async def list_memory_artifacts(
     artifacts: Artifacts,
     memory_id: MemoryId,
@@ -72,13 +72,13 @@ async def list_memory_artifacts(
     return await artifacts.page(which, limit=limit, offset=offset, memory_id=memory_id)
 
 
-@router.get("/memories/{memory_id}/artifacts/{artifact_id}", responses=declared(404))
+@router.get("/memories/{memory_id}/artifacts/{artifact_id}", responses=declared("artifact_not_found"))
 async def get_memory_artifact(artifacts: Artifacts, memory_id: MemoryId, artifact_id: ArtifactId) -> ArtifactDetail:
     """One of them."""
     return await artifacts.get(artifact_id, ArtifactFilter(memory_id=memory_id, kind="memory"), memory_id=memory_id)
 
 
-@router.get("/milestones/{milestone_id}/artifacts", responses=declared(404))
+@router.get("/milestones/{milestone_id}/artifacts", responses=declared("session_not_found"))
 async def list_milestone_artifacts(
     artifacts: Artifacts,
     milestone_id: MilestoneId,
@@ -92,7 +92,7 @@ async def list_milestone_artifacts(
     return await artifacts.page(which, limit=limit, offset=offset, milestone_id=milestone_id)
 
 
-@router.get("/milestones/{milestone_id}/artifacts/{artifact_id}", responses=declared(404))
+@router.get("/milestones/{milestone_id}/artifacts/{artifact_id}", responses=declared("artifact_not_found"))
 async def get_milestone_artifact(
     artifacts: Artifacts, milestone_id: MilestoneId, artifact_id: ArtifactId
 ) -> ArtifactDetail:
@@ -101,7 +101,9 @@ async def get_milestone_artifact(
     return await artifacts.get(artifact_id, which, milestone_id=milestone_id)
 
 
-@router.get("/flowcharts/{flowchart_id}/nodes/{flowchart_node_id}/decision-artifacts", responses=declared(404))
+@router.get(
+    "/flowcharts/{flowchart_id}/nodes/{flowchart_node_id}/decision-artifacts", responses=declared("session_not_found")
+)
 async def list_decision_artifacts(
     artifacts: Artifacts,
     flowchart_id: FlowchartId,
@@ -117,7 +119,8 @@ async def list_decision_artifacts(
 
 
 @router.get(
-    "/flowcharts/{flowchart_id}/nodes/{flowchart_node_id}/decision-artifacts/{artifact_id}", responses=declared(404)
+    "/flowcharts/{flowchart_id}/nodes/{flowchart_node_id}/decision-artifacts/{artifact_id}",
+    responses=declared("artifact_not_found"),
 )
 async def get_decision_artifact(
     artifacts: Artifacts, flowchart_id: FlowchartId, flowchart_node_id: FlowchartNodeId, artifact_id: ArtifactId
@@ -128,7 +131,7 @@ async def get_decision_artifact(
     return await artifacts.get(artifact_id, which, **scope)
 
 
-@router.get("/sessions/{session_id}/artifacts", responses=declared(404))
+@router.get("/sessions/{session_id}/artifacts", responses=declared("session_not_found"))
 async def list_session_artifacts(
     artifacts: Artifacts,
     session_id: SessionId,
@@ -143,7 +146,7 @@ async def list_session_artifacts(
     return await artifacts.page(which, limit=limit, offset=offset, flowchart_id=session_id)
 
 
-@router.get("/sessions/{session_id}/artifacts/{artifact_id}", responses=declared(404))
+@router.get("/sessions/{session_id}/artifacts/{artifact_id}", responses=declared("artifact_not_found"))
 async def get_session_artifact(artifacts: Artifacts, session_id: SessionId, artifact_id: ArtifactId) -> ArtifactDetail:
     """One artifact of a session."""
     return await artifacts.get(artifact_id, ArtifactFilter(session_id=session_id), flowchart_id=session_id)

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 
 from flowise_dev_agent.api.deps import engine
-from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.responses import FLOWISE, declared
 from flowise_dev_agent.contracts.nodes import NodeOptions, NodeTypeDetails, NodeTypePage, OptionsRequest
 
 router = APIRouter(prefix="/nodes", tags=["instances"])
@@ -27,7 +27,7 @@ async def list_nodes(
     return await engine(request).node_types.list(instance, query=q, category=category, limit=limit, cursor=cursor)
 
 
-@router.get("/{name}", responses=declared(404, 502, 504))
+@router.get("/{name}", responses=declared("node_type_not_found", *FLOWISE))
 async def get_node(
     request: Request,
     name: Name,
@@ -43,7 +43,7 @@ async def get_node(
     return found.model_copy(update={"examples": await engine(request).catalogue.examples(name, instance=instance)})
 
 
-@router.post("/{name}/options", responses=declared(404, 502, 504))
+@router.post("/{name}/options", responses=declared("node_type_not_found", "flowise_not_found", *FLOWISE))
 async def list_options(request: Request, name: Name, body: OptionsRequest, instance: Instance = None) -> NodeOptions:
     """What a param may be set to: models of a provider, tools, document stores, flows. Nothing is changed."""
     return await engine(request).node_types.options(instance, name, body.param, credential_id=body.credential_id)

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query
 
 from flowise_dev_agent.api.deps import IfMatch, PatternsOfOwner
 from flowise_dev_agent.api.once import ONCE, OnceRoute
-from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.responses import REPEATED, declared
 from flowise_dev_agent.contracts.patterns import (
     Category,
     ImportResult,
@@ -76,7 +76,7 @@ async def export_patterns(library: PatternsOfOwner, instance: InstanceId = None)
     )
 
 
-@router.post("/import", dependencies=[ONCE], responses=declared(409, 413))
+@router.post("/import", dependencies=[ONCE], responses=declared(*REPEATED))
 async def import_patterns(body: PatternFile, library: PatternsOfOwner, instance: InstanceId = None) -> ImportResult:
     """Bring patterns in, for one instance. What is there already for the same words stays as it is."""
     imported: list[int] = []
@@ -91,7 +91,7 @@ async def import_patterns(body: PatternFile, library: PatternsOfOwner, instance:
     return ImportResult(imported=imported, skipped=skipped)
 
 
-@router.delete("/{pattern_id}", status_code=204, responses=declared(404))
+@router.delete("/{pattern_id}", status_code=204, responses=declared("pattern_not_found"))
 async def delete_pattern(
     pattern_id: Annotated[int, Path(ge=1, le=2**63 - 1, description="The pattern's id.")],
     library: PatternsOfOwner,

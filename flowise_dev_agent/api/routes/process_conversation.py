@@ -8,7 +8,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from flowise_dev_agent.api.deps import IdempotencyKey, engine
 from flowise_dev_agent.api.limits import count_session_start
-from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.responses import FLOWISE, declared
 from flowise_dev_agent.api.sse import stream_of
 from flowise_dev_agent.caller import require
 from flowise_dev_agent.contracts.process_conversation import ChatFrame, ProcessConversation
@@ -24,7 +24,24 @@ _FRAMES = {
 }
 
 
-@router.post("/process-conversation", response_class=EventSourceResponse, responses=_FRAMES | declared(409, 413, 429))
+@router.post(
+    "/process-conversation",
+    response_class=EventSourceResponse,
+    responses=_FRAMES
+    | declared(
+        "session_not_found",
+        "session_conflict",
+        "session_exists",
+        "idempotency_key_reused",
+        "approval_needed",
+        "invalid_answer",
+        "secret_in_text",
+        "attachment_not_found",
+        "flowise_not_found",
+        "rate_limited",
+        *FLOWISE,
+    ),
+)
 async def process_conversation(
     request: Request, body: ProcessConversation, idempotency_key: IdempotencyKey = None
 ) -> EventSourceResponse:

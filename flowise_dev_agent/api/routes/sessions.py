@@ -22,7 +22,7 @@ from flowise_dev_agent.api.deps import (
 )
 from flowise_dev_agent.api.limits import session_start_limit
 from flowise_dev_agent.api.once import ONCE, OnceRoute
-from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.responses import REPEATED, declared
 from flowise_dev_agent.api.sse import STREAM_ENDS, event_stream
 from flowise_dev_agent.contracts.designs import DesignView
 from flowise_dev_agent.contracts.events import EventPage
@@ -40,6 +40,14 @@ from flowise_dev_agent.settings import ServerSettings
 _LATER = "Still working; come back by GET or the stream."
 _RUNNING = {202: {"model": SessionView, "description": _LATER}}
 _STARTED = {202: {"model": StartedView, "description": _LATER}}
+_STARTING = (
+    *("session_exists", "idempotency_key_reused", "secret_in_text", "attachment_not_found", "rate_limited"),
+    *("webhook_url_refused", "webhook_secret_unavailable"),
+)
+_ANSWERING = (
+    *("session_not_found", "session_conflict", "idempotency_key_reused", "approval_needed", "invalid_answer"),
+    *("secret_in_text", "attachment_not_found"),
+)
 #: Each frame's `data` is a session event as JSON.
 _EVENTS = {
     200: {
@@ -54,7 +62,7 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
     router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=OnceRoute)
     start_limit = session_start_limit(limiter, server)
 
-    @router.post("", responses=TAGGED | _STARTED | declared(409, 413, 429))
+    @router.post("", responses=TAGGED | _STARTED | declared(*_STARTING))
     @start_limit
     async def start_session(
         request: Request,
@@ -69,7 +77,7 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         view = await settle(response, service, started, wait_secs)
         return started_view(view, started.webhook_secret)
 
-    @router.post("/stream", response_class=EventSourceResponse, responses=_EVENTS | declared(409, 413, 429))
+    @router.post("/stream", response_class=EventSourceResponse, responses=_EVENTS | declared(*_STARTING))
     @start_limit
     async def start_session_stream(
         request: Request, body: StartSession, service: Service, idempotency_key: IdempotencyKey = None
@@ -109,24 +117,24 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         """What a new session will probably cost: the average of the newest ones like it."""
         return await engine(request).expected_costs.of(kind, model)
 
-    @router.get("/{session_id}", responses=TAGGED | declared(404))
+    @router.get("/{session_id}", responses=TAGGED | declared("session_not_found"))
     async def get_session(response: Response, session_id: SessionId, service: Service) -> SessionView:
         """One session with its open question, if any."""
         return tagged(response, await service.get(session_id))
 
-    @router.patch("/{session_id}/name", responses=TAGGED | declared(404))
+    @router.patch("/{session_id}/name", responses=TAGGED | declared("session_not_found", "secret_in_text"))
     async def rename_session(
         response: Response, session_id: SessionId, body: RenameSession, service: Service, if_match: IfMatch
     ) -> SessionView:
         """Give the session another title."""
         return tagged(response, await service.rename(session_id, body.session_name, expected=if_match))
 
-    @router.get("/{session_id}/summary", responses=declared(404))
+    @router.get("/{session_id}/summary", responses=declared("session_not_found"))
     async def get_session_summary(request: Request, session_id: SessionId) -> SessionSummary:
         """The session on one page of Markdown: requirement, change, questions, writes, tests, cost."""
         return await engine(request).summaries.of(session_id)
 
-    @router.delete("/{session_id}", status_code=204, responses=declared(404, 409))
+    @router.delete("/{session_id}", status_code=204, responses=declared("session_not_found"))
     async def delete_session(
         session_id: SessionId,
         service: Service,
@@ -139,7 +147,7 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         flows from which it can be restored."""
         await service.delete(session_id, purge=purge, expected=if_match)
 
-    @router.post("/{session_id}/resume", responses=TAGGED | _RUNNING | declared(404, 409, 413))
+    @router.post("/{session_id}/resume", responses=TAGGED | _RUNNING | declared(*_ANSWERING))
     async def resume_session(
         response: Response,
         session_id: SessionId,
@@ -153,21 +161,29 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         view = await service.resume(session_id, body, idempotency_key=idempotency_key, expected=if_match)
         return await settle(response, service, view, wait_secs)
 
-    @router.post("/{session_id}/cancel", dependencies=[ONCE], responses=TAGGED | declared(404, 409))
+    @router.post(
+        "/{session_id}/cancel",
+        dependencies=[ONCE],
+        responses=TAGGED | declared("session_not_found", "session_conflict", *REPEATED),
+    )
     async def cancel_session(
         response: Response, session_id: SessionId, service: Service, if_match: IfMatch
     ) -> SessionView:
         """Stop a session, running or waiting. What was written to Flowise stays."""
         return tagged(response, await service.cancel(session_id, expected=if_match))
 
-    @router.post("/{session_id}/retry", dependencies=[ONCE], responses=TAGGED | _RUNNING | declared(404, 409))
+    @router.post(
+        "/{session_id}/retry",
+        dependencies=[ONCE],
+        responses=TAGGED | _RUNNING | declared("session_not_found", "session_conflict", *REPEATED),
+    )
     async def retry_session(
         response: Response, session_id: SessionId, service: Service, wait_secs: WaitSecs, if_match: IfMatch
     ) -> SessionView:
         """Go on with a session that ended in an error, from the last step that worked."""
         return await settle(response, service, await service.retry(session_id, expected=if_match), wait_secs)
 
-    @router.get("/{session_id}/events", responses=declared(404))
+    @router.get("/{session_id}/events", responses=declared("session_not_found"))
     async def list_session_events(
         session_id: SessionId,
         service: Service,
@@ -178,7 +194,7 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         """The stored events of a session in order, a page at a time."""
         return await service.event_page(session_id, after_seq=after_seq, limit=limit, types=type)
 
-    @router.get("/{session_id}/decisions", responses=declared(404))
+    @router.get("/{session_id}/decisions", responses=declared("session_not_found"))
     async def list_session_decisions(
         session_id: SessionId,
         service: Service,
@@ -188,7 +204,9 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         """Why the session went where it went: each fork with the way taken and those that were not."""
         return await service.event_page(session_id, after_seq=after_seq, limit=limit, types=["decision"])
 
-    @router.get("/{session_id}/stream", response_class=EventSourceResponse, responses=_EVENTS | declared(404))
+    @router.get(
+        "/{session_id}/stream", response_class=EventSourceResponse, responses=_EVENTS | declared("session_not_found")
+    )
     async def stream_session(
         request: Request, session_id: SessionId, service: Service, after_seq: AfterSeq
     ) -> EventSourceResponse:
@@ -196,9 +214,7 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         await service.get(session_id)
         return event_stream(request, service.events(session_id, after_seq))
 
-    @router.post(
-        "/{session_id}/stream", response_class=EventSourceResponse, responses=_EVENTS | declared(404, 409, 413)
-    )
+    @router.post("/{session_id}/stream", response_class=EventSourceResponse, responses=_EVENTS | declared(*_ANSWERING))
     async def resume_session_stream(
         request: Request,
         session_id: SessionId,
@@ -211,26 +227,26 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         events = await service.resume_events(session_id, body, idempotency_key=idempotency_key, expected=if_match)
         return event_stream(request, events, until=STREAM_ENDS)
 
-    @router.get("/{session_id}/design", responses=declared(404))
+    @router.get("/{session_id}/design", responses=declared("session_not_found", "design_not_found"))
     async def get_session_design(session_id: SessionId, service: Service) -> DesignView:
         """The flow that the session builds, part by part: nodes, values, connections and what becomes of each wish.
         `form` is what `POST /sessions` takes as `design` to build it again, null where a form cannot say it."""
         return await service.design(session_id)
 
-    @router.get("/{session_id}/turns", responses=declared(404))
+    @router.get("/{session_id}/turns", responses=declared("session_not_found"))
     async def list_session_turns(request: Request, session_id: SessionId) -> TurnList:
         """What was said in the session, oldest first: the requirement, the questions, the person's answers, remarks and
         edits. Secrets are masked."""
         return await engine(request).conversations.of_session(session_id)
 
-    @router.get("/{session_id}/preview", responses=declared(404))
+    @router.get("/{session_id}/preview", responses=declared("session_not_found", "design_not_found"))
     async def get_session_preview(request: Request, session_id: SessionId) -> Preview:
         """The session's flow as a picture: from the plan while that waits for approval, then from the ops, then from
         the flow that was written. Nodes and connections say whether they are new, changed or removed; connections that
         the plan does not name and code expects are marked. Nothing is written, and no model is asked."""
         return await engine(request).previews.of(session_id)
 
-    @router.get("/{session_id}/traces/{sha256}", responses=declared(404))
+    @router.get("/{session_id}/traces/{sha256}", responses=declared("session_not_found", "trace_not_found"))
     async def get_session_trace(
         session_id: SessionId,
         sha256: Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="`trace_sha256` of a test.")],
@@ -239,7 +255,7 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         """What happened inside the flow during one test: steps, tools, sources, state. Secrets are masked."""
         return await service.trace(session_id, sha256)
 
-    @router.get("/{session_id}/deliveries", responses=declared(404))
+    @router.get("/{session_id}/deliveries", responses=declared("session_not_found"))
     async def list_session_deliveries(session_id: SessionId, service: Service) -> DeliveryList:
         """The session's webhooks, newest first, with the result of each."""
         return await service.deliveries(session_id)
@@ -248,7 +264,7 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         "/{session_id}/deliveries/{delivery_id}/replay",
         dependencies=[ONCE],
         status_code=202,
-        responses=declared(404, 409),
+        responses=declared("session_not_found", "delivery_not_found", *REPEATED),
     )
     async def replay_delivery(
         session_id: SessionId,

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query, Request
 
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.once import ONCE_WITH_SECRET, OnceRoute
-from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.responses import REPEATED, declared
 from flowise_dev_agent.api.routes.versions import Version
 from flowise_dev_agent.contracts.shares import MadeShare, NewShare, SharedView, ShareList
 from flowise_dev_agent.patch import CanvasView
@@ -16,7 +16,12 @@ router = APIRouter(prefix="/shares", tags=["shares"], route_class=OnceRoute)
 shared_router = APIRouter(prefix="/shared", tags=["shares"])
 
 
-@router.post("", dependencies=[ONCE_WITH_SECRET], status_code=201, responses=declared(404, 409))
+@router.post(
+    "",
+    dependencies=[ONCE_WITH_SECRET],
+    status_code=201,
+    responses=declared("session_not_found", "version_not_found", "share_not_signable", "answer_not_kept", *REPEATED),
+)
 async def create_share(request: Request, body: NewShare) -> MadeShare:
     """Make a link that shows a session, or the history of a flow, to people without a key: read-only, until its end or
     until it is revoked. The link is in this answer and in no later one."""
@@ -33,19 +38,19 @@ async def list_shares(
     return await engine(request).shares.all(session_id=session, chatflow_id=flow)
 
 
-@router.delete("/{share_id}", status_code=204, responses=declared(404))
+@router.delete("/{share_id}", status_code=204, responses=declared("share_not_found"))
 async def revoke_share(request: Request, share_id: Annotated[UUID, Path(description="The link's id.")]) -> None:
     """End a link at once. It stays in the list."""
     await engine(request).shares.revoke(share_id)
 
 
-@shared_router.get("", responses=declared(410))
+@shared_router.get("", responses=declared("share_not_found", "share_ended"))
 async def get_shared(request: Request) -> SharedView:
     """What a share link shows. It is sent as `Authorization: Share <the link's last part>`; no key opens this."""
     return await engine(request).shares.shown()
 
 
-@shared_router.get("/versions/{version}", responses=declared(410))
+@shared_router.get("/versions/{version}", responses=declared("share_not_found", "share_ended", "version_not_found"))
 async def get_shared_version(request: Request, version: Version) -> CanvasView:
     """A version of the flow that a share link shows, to be drawn."""
     return await engine(request).shares.version(int(version.removeprefix("v")))

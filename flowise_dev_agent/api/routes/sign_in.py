@@ -10,7 +10,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from flowise_dev_agent.api.middleware import cookies_of
-from flowise_dev_agent.api.problems import declared, status_of
+from flowise_dev_agent.api.problems import status_of
+from flowise_dev_agent.api.responses import declared
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.runtime.runtime import Runtime
 from flowise_dev_agent.settings import Settings
@@ -78,7 +79,7 @@ async def finish_sign_in(request: Request) -> Response:
     return response
 
 
-@router.post("/auth/sign-out", responses=declared(404))
+@router.post("/auth/sign-out", responses=declared("not_found"))
 async def sign_out(request: Request, response: Response) -> SignedOut:
     """End the sign-in whose cookie this request has."""
     sign_in = _sign_in(request)

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 
 from flowise_dev_agent.api.deps import FlowId, IfMatch, SessionId, engine
 from flowise_dev_agent.api.once import ONCE, OnceRoute
-from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.responses import FLOWISE, REPEATED, declared
 from flowise_dev_agent.contracts.versions import Bookmark, NumberedVersions
 from flowise_dev_agent.runtime.flows.version_history import FlowVersions, RolledBack, VersionDiff, VersionList
 
@@ -24,13 +24,13 @@ Version = Annotated[str, Path(pattern=r"^v\d{1,9}$", description="Such as `v4`."
 Label = Annotated[str | None, Query(max_length=20, description="A label such as `v1.0`.")]
 
 
-@router.get("/sessions/{session_id}/versions", responses=declared(404))
+@router.get("/sessions/{session_id}/versions", responses=declared("session_not_found"))
 async def list_session_versions(session_id: SessionId, versions: FlowVersionsDep) -> VersionList:
     """What the session's flow held before and after each of its writes, oldest first."""
     return await versions.of_session(session_id)
 
 
-@router.get("/sessions/{session_id}/diff", responses=declared(404, 422))
+@router.get("/sessions/{session_id}/diff", responses=declared("session_not_found", "version_not_found"))
 async def diff_session_versions(
     session_id: SessionId,
     versions: FlowVersionsDep,
@@ -41,7 +41,20 @@ async def diff_session_versions(
     return await versions.diff(session_id, from_, to)
 
 
-@router.post("/sessions/{session_id}/rollback", dependencies=[ONCE], responses=declared(404, 409, 422, 502))
+@router.post(
+    "/sessions/{session_id}/rollback",
+    dependencies=[ONCE],
+    responses=declared(
+        "session_not_found",
+        "version_not_found",
+        "flowise_not_found",
+        "session_conflict",
+        "stale_base",
+        "write_failed",
+        *REPEATED,
+        *FLOWISE,
+    ),
+)
 async def rollback_session(
     session_id: SessionId, versions: FlowVersionsDep, if_match: IfMatch, version: Label = None
 ) -> RolledBack:
@@ -74,13 +87,19 @@ async def list_numbered_versions(
     return await versions.numbered(str(chatflow_id), limit=limit, before=before)
 
 
-@router.put("/flows/{chatflow_id}/versions/{version}/bookmark", status_code=204, responses=declared(422))
+@router.put(
+    "/flows/{chatflow_id}/versions/{version}/bookmark",
+    status_code=204,
+    responses=declared("version_not_found", "secret_in_text"),
+)
 async def put_bookmark(chatflow_id: FlowId, version: Version, body: Bookmark, versions: FlowVersionsDep) -> None:
     """Mark a version to be found again, with a note if wanted; another note replaces the one before."""
     await versions.bookmark(str(chatflow_id), int(version.removeprefix("v")), body.note)
 
 
-@router.delete("/flows/{chatflow_id}/versions/{version}/bookmark", status_code=204, responses=declared(422))
+@router.delete(
+    "/flows/{chatflow_id}/versions/{version}/bookmark", status_code=204, responses=declared("version_not_found")
+)
 async def delete_bookmark(chatflow_id: FlowId, version: Version, versions: FlowVersionsDep) -> None:
     """Take the mark of a version away."""
     await versions.bookmark(str(chatflow_id), int(version.removeprefix("v")), None)

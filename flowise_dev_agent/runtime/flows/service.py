@@ -6,7 +6,7 @@ from uuid import UUID
 
 from flowise_dev_agent.contracts.change import FlowChange, SessionChange
 from flowise_dev_agent.contracts.flow_writes import FlowDocument, FlowOps
-from flowise_dev_agent.errors import InvalidInputError, PatchError
+from flowise_dev_agent.errors import InvalidInputError, PatchError, VersionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.patch import CanvasView, GraphIR, canvas_view, decompile, payload_sha256, summarize
@@ -129,7 +129,7 @@ class FlowService:
         """Two states of a chatflow, each `v<number>`, `<session id>:<label>` or `live`, across sessions."""
         rows = await self._versions.of_chatflow(chatflow_id, limit=1_000)
         if not rows:
-            raise InvalidInputError(
+            raise VersionNotFoundError(
                 "No version of this chatflow is kept.", hint="Versions come with the writes of sessions."
             )
         instance_id = rows[0].instance_id
@@ -211,7 +211,7 @@ def _referenced(rows: list[FlowVersion], reference: str) -> FlowVersion:
     for row in rows:
         if str(row.session_id) == session and row.label == label:
             return row
-    raise InvalidInputError(
+    raise VersionNotFoundError(
         f"There is no version '{reference[:80]}'.",
         hint="GET /flows/{id}/history lists them; `live` is the flow itself.",
     )

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.contracts.etags import Expected, session_etag
 from flowise_dev_agent.contracts.versions import NumberedVersion, NumberedVersions
-from flowise_dev_agent.errors import InvalidInputError, SecretInTextError, SessionConflictError
+from flowise_dev_agent.errors import SecretInTextError, SessionConflictError, VersionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.persistence import FlowVersion, Sessions, Versions, WriteIntents
@@ -67,7 +67,7 @@ class RolledBack(BaseModel):
 
 
 class FlowVersions:
-    """The versions of all sessions. Unknown sessions raise SessionNotFoundError, unknown labels InvalidInputError."""
+    """The versions of all sessions. Raises SessionNotFoundError and VersionNotFoundError."""
 
     def __init__(
         self,
@@ -104,11 +104,11 @@ class FlowVersions:
         )
 
     async def bookmark(self, chatflow_id: str, version: int, note: str | None) -> None:
-        """Mark a version, or take its mark away. Raises InvalidInputError for an unknown one and SecretInTextError."""
+        """Mark a version, or take its mark away. Raises SecretInTextError."""
         if note is not None and holds_secret(note):
             raise SecretInTextError("The note holds a secret. Nothing was stored.", details={"field": "note"})
         if await self._versions.with_number(chatflow_id, version) is None:
-            raise InvalidInputError(
+            raise VersionNotFoundError(
                 f"This flow has no version v{version}.", hint="GET /flows/{id}/versions lists those that are kept."
             )
         await self._versions.bookmark(chatflow_id, version, note)
@@ -225,7 +225,7 @@ def _numbered(rows: Sequence[NumberedRow]) -> NumberedVersion:
 
 def _any(rows: Sequence[FlowVersion]) -> Sequence[FlowVersion]:
     if not rows:
-        raise InvalidInputError(
+        raise VersionNotFoundError(
             "This session has not written to a flow yet, so it has no versions.", hint="Versions come with its writes."
         )
     return rows
@@ -234,7 +234,7 @@ def _any(rows: Sequence[FlowVersion]) -> Sequence[FlowVersion]:
 def _labelled(rows: Sequence[FlowVersion], label: str) -> FlowVersion:
     found = next((row for row in _any(rows) if row.label == label or row.label == f"{label}.0"), None)
     if found is None:
-        raise InvalidInputError(
+        raise VersionNotFoundError(
             f"There is no version '{label[:40]}'.", hint=f"The session has: {', '.join(row.label for row in rows)}."
         )
     return found

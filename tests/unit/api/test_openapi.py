@@ -1,12 +1,17 @@
 """The committed OpenAPI document."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
 
 from flowise_dev_agent.api.app import create_app
-from flowise_dev_agent.api.openapi import rendered
+from flowise_dev_agent.api.openapi import LINKS, rendered
 from flowise_dev_agent.settings import Settings
 
 COMMITTED = Path(__file__).parents[3] / "docs" / "openapi.json"
+DOCUMENT = create_app(Settings()).openapi()
 
 
 def test_committed_document_is_the_one_the_service_serves():
@@ -20,3 +25,60 @@ def test_operation_ids_are_names_that_occur_once():
     assert len(names) == len(set(names))
     assert all(name.isidentifier() and name == name.lower() for name in names)
     assert {"start_session", "resume_session", "get_session", "stream_session"} <= set(names)
+
+
+def of_operations() -> Iterator[tuple[str, dict[str, Any]]]:
+    for item in DOCUMENT["paths"].values():
+        for operation in item.values():
+            yield operation["operationId"], operation
+
+
+def resolved(response: dict[str, Any]) -> dict[str, Any]:
+    name = response.get("$ref", "").rpartition("/")[2]
+    return DOCUMENT["components"]["responses"][name] if name else response
+
+
+def fits(value: Any, schema: dict[str, Any]) -> None:
+    Draft202012Validator({**schema, "components": DOCUMENT["components"]}).validate(value)
+
+
+def test_every_operation_has_an_example_of_its_request_and_its_response_that_fits() -> None:
+    for name, operation in of_operations():
+        required = [one for one in operation.get("parameters", []) if one["required"]]
+        assert [one["name"] for one in required if "example" not in one] == [], name
+        for one in operation.get("parameters", []):
+            if "example" in one:
+                fits(one["example"], one["schema"])
+        for content in operation.get("requestBody", {}).get("content", {}).values():
+            fits(content["example"], content["schema"])
+        shown = [
+            content
+            for response in map(resolved, operation["responses"].values())
+            for content in response.get("content", {}).values()
+            if "example" in content
+        ]
+        # A stream of audit rows has two media types, with an example for each.
+        assert shown or "204" in operation["responses"], name
+        for content in shown:
+            fits(content["example"], content["schema"])
+
+
+def test_every_error_response_lists_its_codes() -> None:
+    for name, operation in of_operations():
+        for status, response in operation["responses"].items():
+            if status < "400":
+                continue
+            found = resolved(response)
+            schema = found["content"]["application/problem+json"]["schema"]
+            codes = schema["allOf"][1]["properties"]["code"]["enum"]
+            assert codes, (name, status)
+            assert all(f"`{code}`" in found["description"] for code in codes)
+
+
+def test_links_lead_to_operations_and_parameters_that_exist() -> None:
+    operations = dict(of_operations())
+    for source, links in LINKS.items():
+        for _, param, targets in links:
+            for target in targets:
+                names = {one["name"] for one in operations[target]["parameters"] if one["in"] == "path"}
+                assert param in names, (source, target)

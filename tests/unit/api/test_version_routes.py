@@ -8,9 +8,9 @@ import pytest
 
 from flowise_dev_agent.errors import (
     FlowiseUnreachableError,
-    InvalidInputError,
     SessionConflictError,
     SessionNotFoundError,
+    VersionNotFoundError,
     WriteFailedError,
 )
 from tests.unit.api.service_double import EngineDouble
@@ -49,7 +49,7 @@ async def test_a_rollback_names_a_version_or_goes_to_the_first(http: httpx2.Asyn
     [
         (SessionNotFoundError("There is no session."), 404, "session_not_found"),
         (SessionConflictError("The session is at work just now."), 409, "session_conflict"),
-        (InvalidInputError("There is no version 'v9.0'.", hint="The session has: v1.0."), 422, "invalid_input"),
+        (VersionNotFoundError("There is no version 'v9.0'.", hint="The session has: v1.0."), 404, "version_not_found"),
         (WriteFailedError("It was changed at this very moment."), 502, "write_failed"),
         (FlowiseUnreachableError("Flowise does not answer."), 502, "flowise_unreachable"),
     ],
