@@ -114,6 +114,7 @@ class SyncAgentClient:
     rename = _Call(AgentClient.rename)
     delete = _Call(AgentClient.delete)
     summary = _Call(AgentClient.summary)
+    summary_page = _Call(AgentClient.summary_page)
     turns = _Call(AgentClient.turns)
     change = _Call(AgentClient.change)
     preview = _Call(AgentClient.preview)

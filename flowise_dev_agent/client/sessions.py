@@ -96,6 +96,11 @@ class SessionCalls(Http):
         """The session on one page of Markdown."""
         return await self._get(SessionSummary, f"/sessions/{session_id}/summary")
 
+    async def summary_page(self, session_id: UUID) -> str:
+        """The same as a page of HTML."""
+        path = f"/sessions/{session_id}/summary"
+        return (await self._answered("GET", path, headers={"Accept": "text/html"})).text
+
     async def turns(self, session_id: UUID) -> "TurnList":
         """What was said in a session, oldest first."""
         from flowise_dev_agent.contracts.turns import TurnList

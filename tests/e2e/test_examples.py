@@ -43,13 +43,13 @@ class Recorder:
             for method, one in item.items()
         }
 
-    async def ask(self, name: str, body: Any = None, /, *, files: Any = None, **given: Any) -> Any:
+    async def ask(self, name: str, body: Any = None, /, *, files: Any = None, headers: Any = None, **given: Any) -> Any:
         """The body of the answer; `given` are the parameters in path and query."""
         method, path, operation = self.operations[name]
         places = {one["name"]: one["in"] for one in operation.get("parameters", [])}
         query = {key: value for key, value in given.items() if places[key] == "query"}
         address = path.format(**{key: value for key, value in given.items() if places[key] == "path"})
-        sent: dict[str, Any] = {"params": query}
+        sent: dict[str, Any] = {"params": query, "headers": headers}
         if body is not None:
             sent["json"] = body
         if files is not None:
@@ -212,6 +212,13 @@ async def the_first_day(recorder: Recorder, flow: str, model: str, receiver: Any
     chat = await ask("ask_flow", {"question": "Hello"}, **of_flow)
     await ask("delete_chat", **of_flow, chat_id=chat["chat_id"])
     await ask("rollback_session", session_id=applied["session_id"])
+    link = (await ask("create_share", {"subject": "flow", "id": flow}))["link"]
+    opened = {"Authorization": f"Share {link.rpartition('/')[2]}"}
+    version = (await ask("get_shared", headers=opened))["versions"][0]["name"]
+    await ask("get_shared_version", headers=opened, version=version)
+    shares = (await ask("list_shares"))["shares"]
+    await ask("revoke_share", share_id=shares[0]["id"])
+    await ask("refresh_document_store", store_id=str(UUID(int=1)))
 
     await ask("post_credential", {"name": "support", "type": "openAIApi", "fields": {"openAIApiKey": "a-key"}})
     await ask("connect_flowise", {"endpoint": "http://127.0.0.1:3000", "api_key": "a-key"})

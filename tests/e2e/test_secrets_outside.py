@@ -22,22 +22,25 @@ from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
 from tests.e2e.people import answer, http_of, make_flow, ok, start
 from tests.e2e.scripted import DONE, model_environment, script
-from tests.e2e.service import ServiceProcess
+from tests.e2e.service import ServiceProcess, free_port
 from tests.e2e.test_mcp import over_http
 from tests.e2e.test_update_over_http import INTENT, _plan, _set
 from tests.fixtures.database import stored_text
+from tests.fixtures.oidc import CLIENT, OidcProvider
+from tests.fixtures.oidc import SECRET as CLIENT_SECRET
 from tests.fixtures.receiver import running_receiver
 
 _TAIL = "Kq2LmP4vT7wRb1NcY5sHd8JfGzX9aE3uQo"
 IN_FLOW = ("name", "label", "prompt", "note", "unknown", "header", "chatbot", "api", "category")
 IN_ANSWERS = ("answer", "reason", "fix")
-IN_REQUESTS = ("body", "field", "path", "query", "json", "header-value")
+IN_REQUESTS = ("body", "field", "path", "query", "json", "header-value", "chat", "cookie", "state")
 #: What the operator gave to the service.
 SETTINGS = {
     "AGENT_API_KEY": f"agent-key-{_TAIL}",
     "WEBHOOK_SECRET": "whsec_bWFya2VkLXNlY3JldC1vZi10aGUtd2ViaG9va3M=",
     "LANGSMITH_API_KEY": f"lsv2_pt_{_TAIL}",
     "SECRETS_KEY": "bWFya2VkLXNlY3JldC1mb3ItdGhlLWtleXMtaW4taXQ=",
+    "OIDC_CLIENT_SECRET": CLIENT_SECRET,
 }
 OPENAI_KEY = f"sk-{_TAIL}"
 
@@ -142,8 +145,14 @@ async def test_p102_marked_secrets_leave_the_service_by_no_way(
     plan = _plan("A colder bot", "chatOpenAI_0")
     script(standin, {"classify": INTENT, "plan": plan, "patch": patches, "judge": [wrong, DONE]})
     told: dict[str, str] = {}
-    with running_sink() as sink, running_receiver() as receiver:
+    with running_sink() as sink, running_receiver() as receiver, OidcProvider() as provider:
+        port = free_port()
         environment = {
+            "AGENT_API_PORT": str(port),
+            "PUBLIC_BASE_URL": f"http://127.0.0.1:{port}",
+            "OIDC_ISSUER": provider.endpoint,
+            "OIDC_CLIENT_ID": CLIENT,
+            "OIDC_GROUPS": "builders=build+approve",
             **model_environment(standin),
             **SETTINGS,
             "OPENAI_API_KEY": OPENAI_KEY,
@@ -158,7 +167,7 @@ async def test_p102_marked_secrets_leave_the_service_by_no_way(
         for name in ("api", "worker"):
             (tmp_path / name).mkdir()
         api = ServiceProcess(environment, tmp_path / "api", "serve", "--no-worker")
-        worker = ServiceProcess(environment, tmp_path / "worker", "worker")
+        worker = ServiceProcess({**environment, "AGENT_API_PORT": str(free_port())}, tmp_path / "worker", "worker")
         try:
             await api.start()
             await worker.launch()
@@ -179,6 +188,7 @@ async def test_p102_marked_secrets_leave_the_service_by_no_way(
                     f"{path} at the end": text for path, text in (await _read(http, view["thread_id"], row.id)).items()
                 }
                 told |= await _mistakes(http)
+            signed_in = await _sign_in(api, provider, told)
             async with over_http(api, key) as agent:
                 session = view["thread_id"]
                 for tool, arguments in (
@@ -190,6 +200,9 @@ async def test_p102_marked_secrets_leave_the_service_by_no_way(
                     ("check_flow", {"chatflow_id": row.id}),
                 ):
                     told[f"mcp {tool}"] = repr(await agent.call(tool, **arguments))
+                for resource in ("plan", "difference", "summary"):
+                    told[f"mcp {resource}"] = await agent.read(f"sessions/{session}/{resource}")
+                told["mcp chatflow"] = await agent.read(f"chatflows/{row.id}")
             webhooks = receiver.wait_for(2)
             told["webhooks"] = "\n".join(one.body.decode() for one in webhooks)
         finally:
@@ -207,7 +220,9 @@ async def test_p102_marked_secrets_leave_the_service_by_no_way(
     assert "DEBUG" in told["log of the worker"]
     assert "merry" in told["prompts"].lower()
     secrets = {place: secret(place) for place in (*IN_FLOW, *IN_ANSWERS, *IN_REQUESTS)}
-    secrets |= SETTINGS | {"OPENAI_API_KEY": OPENAI_KEY, "FLOWISE_API_KEY": flowise.api_key.get_secret_value()}
+    secrets |= (
+        signed_in | SETTINGS | {"OPENAI_API_KEY": OPENAI_KEY, "FLOWISE_API_KEY": flowise.api_key.get_secret_value()}
+    )
     found = {
         way: names for way, text in told.items() if (names := [name for name, one in secrets.items() if one in text])
     }
@@ -230,6 +245,10 @@ async def _connect(http: httpx2.AsyncClient, flowise: FlowiseAccess) -> str:
     return "\n".join(response.text for response in answers)
 
 
+#: They give a flow as it is.
+_WHOLE = {"/flows/{chatflow_id}/export", "/flows/{chatflow_id}/ops"}
+
+
 async def _read(http: httpx2.AsyncClient, session_id: str, chatflow_id: str) -> dict[str, str]:
     """What every route that reads says, by its path."""
     document = (await ok(await http.get("/openapi.json")))["paths"]
@@ -242,7 +261,7 @@ async def _read(http: httpx2.AsyncClient, session_id: str, chatflow_id: str) -> 
     query = {"session_id": session_id, "query": "Merry", "before": f"{session_id}:v1.0", "after": "live"}
     told: dict[str, str] = {}
     for path, operations in document.items():
-        if "get" not in operations or (path.endswith(("/export", "/ops", "/stream")) and "patterns" not in path):
+        if "get" not in operations or path in _WHOLE or path.endswith("/stream"):
             continue
         if path.startswith("/shared"):
             continue  # opened by links alone: see `_shown_by_links`
@@ -250,6 +269,11 @@ async def _read(http: httpx2.AsyncClient, session_id: str, chatflow_id: str) -> 
         response = await http.get(path.format(**values), params={key: query[key] for key in needed & query.keys()})
         assert response.status_code in {200, 404, 422}, (path, response.text)
         told[path] = response.text
+    told["audit as CSV"] = (await http.get("/audit/export", params={"format": "csv"})).text
+    page = await http.get(f"/sessions/{session_id}/summary", headers={"Accept": "text/html"})
+    assert page.text.startswith("<!doctype html>")
+    told["summary as HTML"] = page.text
+    assert all(session_id in told[way] for way in ("audit as CSV", "/audit/export", "summary as HTML"))
     async with http.stream("GET", f"/sessions/{session_id}/stream") as stream:
         lines: list[str] = []
         async for line in stream.aiter_lines():
@@ -282,6 +306,31 @@ async def _shown_by_links(http: httpx2.AsyncClient, session_id: str, chatflow_id
     return told
 
 
+async def _sign_in(api: ServiceProcess, provider: OidcProvider, told: dict[str, str]) -> dict[str, str]:
+    """A person signs in, looks around and signs out; what only their browser, the service and the provider know."""
+    provider.person = {"sub": "u1", "email": "ada@example.org", "groups": ["builders"]}
+    async with http_of(api) as person:
+        there = await person.get("/auth/sign-in")
+        kept = next(value for name, value in person.cookies.items() if name.endswith("-sign-in"))
+        state, nonce, verifier, _ = kept.split(".")
+        async with httpx2.AsyncClient() as elsewhere:
+            back = await elsewhere.get(there.headers["location"])
+        code = back.headers["location"].partition("code=")[2]
+        arrived = await person.get(back.headers["location"])
+        assert arrived.status_code == 303, arrived.text
+        cookie = next(value for name, value in person.cookies.items() if name.endswith("-session"))
+        token = provider.token(aud=f"{api.url}/mcp")
+        told["arrived"] = f"{arrived.headers['location']} {arrived.text}"
+        for path in ("/keys/current", "/audit", "/sessions"):
+            told[f"{path} of a person"] = (await person.get(path)).text
+        assert "ada@example.org" in told["/keys/current of a person"]
+        bearer = await person.get("/keys/current", headers={"Authorization": f"Bearer {token}", "Cookie": ""})
+        assert bearer.status_code == 200, bearer.text
+        told["signed out"] = (await person.post("/auth/sign-out", headers={"Origin": api.url})).text
+    known = {"state of the sign-in": state, "nonce": nonce, "verifier": verifier, "code": code}
+    return known | {"cookie of a person": cookie, "access token": token}
+
+
 async def _mistakes(http: httpx2.AsyncClient) -> dict[str, str]:
     """What requests are told that carry a secret where none is taken. They do not go by the address that they sent."""
     answers = {
@@ -290,7 +339,11 @@ async def _mistakes(http: httpx2.AsyncClient) -> dict[str, str]:
         "query": await http.get("/sessions", params={"limit": secret("query")}),
         "json": await http.post("/sessions", content=b'{"requirement": "' + secret("json").encode()),
         "header-value": await http.get("/sessions", headers={"Authorization": f"Bearer {secret('header-value')}"}),
+        "chat": await http.post("/process-conversation", json={"message": f"A bot with {secret('chat')}"}),
+        "cookie": await http.get("/auth/callback", headers={"Cookie": f"flowise-dev-agent-sign-in={secret('cookie')}"}),
+        "state": await http.get("/auth/callback", params={"state": secret("state"), "code": secret("state")}),
     }
-    for response in answers.values():
-        assert response.status_code in {401, 422}, response.text
+    for name, response in answers.items():
+        # A chat is told of its mistakes in a frame.
+        assert response.status_code in ({200} if name == "chat" else {401, 403, 422}), response.text
     return {f"problem of a {place}": response.text for place, response in answers.items()}

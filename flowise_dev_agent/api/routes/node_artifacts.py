@@ -1,5 +1,6 @@
 """Artifacts of plans, memories, milestones and decisions, under the paths of the specification and under sessions."""
 
+from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
 
@@ -20,45 +21,55 @@ def _artifacts(request: Request) -> ArtifactService:
 
 Artifacts = Annotated[ArtifactService, Depends(_artifacts)]
 ArtifactId = Annotated[UUID, Path(description="The artifact's id.")]
-PlanId = Annotated[UUID, Path(description="The session's id.")]
-MilestoneId = Annotated[UUID, Path(description="The session's id.")]
 MemoryId = Annotated[int, Path(ge=1, le=MAX_SEQ, description="The pattern's id.")]
-FlowchartId = Annotated[UUID, Path(description="The session's id.")]
 FlowchartNodeId = Annotated[str, Path(max_length=64, description="The name of the graph's node, such as `plan_v2`.")]
-Limit = Annotated[int, Query(ge=1, le=200)]
-Offset = Annotated[int, Query(ge=0, le=100_000)]
-OfRun = Annotated[UUID | None, Query(description="Only of this run.")]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which part of a list."""
+
+    limit: int
+    offset: int
+    run_id: UUID | None
+
+
+def _part(
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    offset: Annotated[int, Query(ge=0, le=100_000)] = 0,
+    flowchart_run_id: Annotated[UUID | None, Query(description="Only of this run.")] = None,
+) -> Part:
+    return Part(limit, offset, flowchart_run_id)
+
+
+PartOfList = Annotated[Part, Depends(_part)]
 OfNode = Annotated[str | None, Query(max_length=64, description="Only of this node of the graph.")]
 
 
 @router.get("/plans/{plan_id}/artifacts", responses=declared("session_not_found"))
 async def list_plan_artifacts(
     artifacts: Artifacts,
-    plan_id: PlanId,
-    limit: Limit = 50,
-    offset: Offset = 0,
-    flowchart_run_id: OfRun = None,
+    plan_id: SessionId,
+    part: PartOfList,
     flowchart_node_id: OfNode = None,
 ) -> ArtifactPage:
     """How the plan of a session came about: each time it was stored, newest first."""
-    which = ArtifactFilter(session_id=plan_id, kind="plan", run_id=flowchart_run_id, node=flowchart_node_id)
-    return await artifacts.page(which, limit=limit, offset=offset, plan_id=plan_id)
+    which = ArtifactFilter(session_id=plan_id, kind="plan", run_id=part.run_id, node=flowchart_node_id)
+    return await artifacts.page(which, limit=part.limit, offset=part.offset, plan_id=plan_id)
 
 
-@router.get("/plans/{plan_id}/artifacts/{artifact_id}", responses=declared("artifact_not_found"))
-async def get_plan_artifact(artifacts: Artifacts, plan_id: PlanId, artifact_id: ArtifactId) -> ArtifactDetail:
+@router.get("/plans/{plan_id}/artifacts/{artifact_id}", responses=declared("session_not_found", "artifact_not_found"))
+async def get_plan_artifact(artifacts: Artifacts, plan_id: SessionId, artifact_id: ArtifactId) -> ArtifactDetail:
     """One of them."""
     return await artifacts.get(artifact_id, ArtifactFilter(session_id=plan_id, kind="plan"), plan_id=plan_id)
 
 
-@router.get("/memories/{memory_id}/artifacts", responses=declared("pattern_not_found"))
+@router.get("/memories/{memory_id}/artifacts", responses=declared("session_not_found"))
 async def list_memory_artifacts(
     artifacts: Artifacts,
     memory_id: MemoryId,
-    limit: Limit = 50,
-    offset: Offset = 0,
+    part: PartOfList,
     flowchart_id: Annotated[UUID | None, Query(description="Only of this session.")] = None,
-    flowchart_run_id: OfRun = None,
     flowchart_node_id: OfNode = None,
 ) -> ArtifactPage:
     """When a pattern was kept and when sessions started from it, newest first."""
@@ -66,13 +77,15 @@ async def list_memory_artifacts(
         memory_id=memory_id,
         kind="memory",
         session_id=flowchart_id,
-        run_id=flowchart_run_id,
+        run_id=part.run_id,
         node=flowchart_node_id,
     )
-    return await artifacts.page(which, limit=limit, offset=offset, memory_id=memory_id)
+    return await artifacts.page(which, limit=part.limit, offset=part.offset, memory_id=memory_id)
 
 
-@router.get("/memories/{memory_id}/artifacts/{artifact_id}", responses=declared("artifact_not_found"))
+@router.get(
+    "/memories/{memory_id}/artifacts/{artifact_id}", responses=declared("session_not_found", "artifact_not_found")
+)
 async def get_memory_artifact(artifacts: Artifacts, memory_id: MemoryId, artifact_id: ArtifactId) -> ArtifactDetail:
     """One of them."""
     return await artifacts.get(artifact_id, ArtifactFilter(memory_id=memory_id, kind="memory"), memory_id=memory_id)
@@ -81,20 +94,20 @@ async def get_memory_artifact(artifacts: Artifacts, memory_id: MemoryId, artifac
 @router.get("/milestones/{milestone_id}/artifacts", responses=declared("session_not_found"))
 async def list_milestone_artifacts(
     artifacts: Artifacts,
-    milestone_id: MilestoneId,
-    limit: Limit = 50,
-    offset: Offset = 0,
-    flowchart_run_id: OfRun = None,
+    milestone_id: SessionId,
+    part: PartOfList,
     flowchart_node_id: OfNode = None,
 ) -> ArtifactPage:
     """The phases, iterations and the acceptance of a session, newest first."""
-    which = ArtifactFilter(session_id=milestone_id, kind="milestone", run_id=flowchart_run_id, node=flowchart_node_id)
-    return await artifacts.page(which, limit=limit, offset=offset, milestone_id=milestone_id)
+    which = ArtifactFilter(session_id=milestone_id, kind="milestone", run_id=part.run_id, node=flowchart_node_id)
+    return await artifacts.page(which, limit=part.limit, offset=part.offset, milestone_id=milestone_id)
 
 
-@router.get("/milestones/{milestone_id}/artifacts/{artifact_id}", responses=declared("artifact_not_found"))
+@router.get(
+    "/milestones/{milestone_id}/artifacts/{artifact_id}", responses=declared("session_not_found", "artifact_not_found")
+)
 async def get_milestone_artifact(
-    artifacts: Artifacts, milestone_id: MilestoneId, artifact_id: ArtifactId
+    artifacts: Artifacts, milestone_id: SessionId, artifact_id: ArtifactId
 ) -> ArtifactDetail:
     """One of them."""
     which = ArtifactFilter(session_id=milestone_id, kind="milestone")
@@ -106,24 +119,22 @@ async def get_milestone_artifact(
 )
 async def list_decision_artifacts(
     artifacts: Artifacts,
-    flowchart_id: FlowchartId,
+    flowchart_id: SessionId,
     flowchart_node_id: FlowchartNodeId,
-    limit: Limit = 50,
-    offset: Offset = 0,
-    flowchart_run_id: OfRun = None,
+    part: PartOfList,
 ) -> ArtifactPage:
     """Where a session went on from a node of the graph, and why, newest first."""
-    which = ArtifactFilter(session_id=flowchart_id, kind="decision", node=flowchart_node_id, run_id=flowchart_run_id)
+    which = ArtifactFilter(session_id=flowchart_id, kind="decision", node=flowchart_node_id, run_id=part.run_id)
     scope = {"flowchart_id": flowchart_id, "flowchart_node_id": flowchart_node_id}
-    return await artifacts.page(which, limit=limit, offset=offset, **scope)
+    return await artifacts.page(which, limit=part.limit, offset=part.offset, **scope)
 
 
 @router.get(
     "/flowcharts/{flowchart_id}/nodes/{flowchart_node_id}/decision-artifacts/{artifact_id}",
-    responses=declared("artifact_not_found"),
+    responses=declared("session_not_found", "artifact_not_found"),
 )
 async def get_decision_artifact(
-    artifacts: Artifacts, flowchart_id: FlowchartId, flowchart_node_id: FlowchartNodeId, artifact_id: ArtifactId
+    artifacts: Artifacts, flowchart_id: SessionId, flowchart_node_id: FlowchartNodeId, artifact_id: ArtifactId
 ) -> ArtifactDetail:
     """One of them."""
     which = ArtifactFilter(session_id=flowchart_id, kind="decision", node=flowchart_node_id)
@@ -135,18 +146,18 @@ async def get_decision_artifact(
 async def list_session_artifacts(
     artifacts: Artifacts,
     session_id: SessionId,
+    part: PartOfList,
     kind: Annotated[ArtifactKind | None, Query(description="Only of this kind.")] = None,
-    limit: Limit = 50,
-    offset: Offset = 0,
-    flowchart_run_id: OfRun = None,
     flowchart_node_id: OfNode = None,
 ) -> ArtifactPage:
     """All artifacts of a session, newest first."""
-    which = ArtifactFilter(session_id=session_id, kind=kind, run_id=flowchart_run_id, node=flowchart_node_id)
-    return await artifacts.page(which, limit=limit, offset=offset, flowchart_id=session_id)
+    which = ArtifactFilter(session_id=session_id, kind=kind, run_id=part.run_id, node=flowchart_node_id)
+    return await artifacts.page(which, limit=part.limit, offset=part.offset, flowchart_id=session_id)
 
 
-@router.get("/sessions/{session_id}/artifacts/{artifact_id}", responses=declared("artifact_not_found"))
+@router.get(
+    "/sessions/{session_id}/artifacts/{artifact_id}", responses=declared("session_not_found", "artifact_not_found")
+)
 async def get_session_artifact(artifacts: Artifacts, session_id: SessionId, artifact_id: ArtifactId) -> ArtifactDetail:
     """One artifact of a session."""
     return await artifacts.get(artifact_id, ArtifactFilter(session_id=session_id), flowchart_id=session_id)

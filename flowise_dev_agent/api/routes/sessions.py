@@ -3,9 +3,10 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response
 from slowapi import Limiter
 from sse_starlette import EventSourceResponse
+from starlette.responses import HTMLResponse, JSONResponse
 
 from flowise_dev_agent.api.deps import (
     MAX_SEQ,
@@ -34,6 +35,7 @@ from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryView, StartedView
 from flowise_dev_agent.errors import WebhookSecretError
 from flowise_dev_agent.runtime.sessions.expected_cost import ExpectedCost, SessionKind
+from flowise_dev_agent.runtime.sessions.summary import as_html
 from flowise_dev_agent.runtime.webhooks.views import started_view
 from flowise_dev_agent.settings import ServerSettings
 
@@ -129,10 +131,23 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         """Give the session another title."""
         return tagged(response, await service.rename(session_id, body.session_name, expected=if_match))
 
-    @router.get("/{session_id}/summary", responses=declared("session_not_found"))
-    async def get_session_summary(request: Request, session_id: SessionId) -> SessionSummary:
-        """The session on one page of Markdown: requirement, change, questions, writes, tests, cost."""
-        return await engine(request).summaries.of(session_id)
+    @router.get(
+        "/{session_id}/summary",
+        response_model=SessionSummary,
+        responses={200: {"content": {"text/html": {"schema": {"type": "string"}}}}} | declared("session_not_found"),
+    )
+    async def get_session_summary(
+        request: Request,
+        session_id: SessionId,
+        accept: Annotated[str, Header(max_length=1_000, description="With `text/html` in it: as a page.")] = "",
+    ) -> Response:
+        """The session on one page of Markdown: requirement, change, questions, writes, tests, cost. A browser, and
+        whoever accepts `text/html`, gets it as HTML."""
+        summary = await engine(request).summaries.of(session_id)
+        headers = {"Vary": "Accept"}
+        if "text/html" in accept.lower():
+            return HTMLResponse(as_html(summary), headers=headers)
+        return JSONResponse(summary.model_dump(mode="json"), headers=headers)
 
     @router.delete("/{session_id}", status_code=204, responses=declared("session_not_found"))
     async def delete_session(

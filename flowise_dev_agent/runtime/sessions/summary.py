@@ -1,5 +1,6 @@
 """A session told on one page of Markdown: what was asked for, what happened, what it came to."""
 
+import html
 from collections.abc import Iterator
 from uuid import UUID
 
@@ -41,6 +42,18 @@ class Summaries:
             change = None  # flows are kept only so long
         lines = [line for section in _sections(row, self._link, events, rows[::-1], change) for line in (*section, "")]
         return SessionSummary(thread_id=session_id, summary="\n".join(lines).strip() + "\n")
+
+
+def as_html(summary: SessionSummary) -> str:
+    """The summary as a page to print or to send. Nothing in its texts is markup, and it loads nothing."""
+    # Loaded where it is needed: few ask for it.
+    from markdown_it import MarkdownIt
+
+    title = html.escape(summary.summary.partition("\n")[0].removeprefix("# "))
+    # As text, links included: what people and models wrote leads nowhere.
+    body = MarkdownIt("commonmark", {"html": False}).disable(["link", "image", "autolink"]).render(summary.summary)
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
+    return f"<!doctype html>\n<html><head>{head}</head>\n<body>\n{body}</body></html>\n"
 
 
 def _sections(

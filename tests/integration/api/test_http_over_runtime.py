@@ -180,3 +180,18 @@ async def test_a_failed_session_tells_why_and_can_be_retried(http: httpx2.AsyncC
     assert {"code", "detail"} <= set(view["error"])
     assert (await http.post(f"/sessions/{view['thread_id']}/retry")).json()["status"] == "error"
     assert (await http.post(f"/sessions/{view['thread_id']}/cancel")).status_code == 409
+
+
+async def test_a_summary_is_a_page_for_a_browser_in_which_nothing_is_markup(url: str, http: httpx2.AsyncClient) -> None:
+    said = "ask:<script>alert(1)</script> ask:[here](javascript:alert(1)) ask:![x](http://evil.example/x)"
+    session = (await http.post("/sessions", json={"requirement": said})).json()["thread_id"]
+    path = f"/sessions/{session}/summary"
+    shown = await http.get(path, headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    assert shown.headers["content-type"] == "text/html; charset=utf-8"
+    assert "<h1>" in shown.text
+    assert "&lt;script&gt;alert(1)" in shown.text
+    assert [tag for tag in ("<script", "<a ", "<img") if tag in shown.text] == []
+    plain = await http.get(path)
+    assert (plain.json()["summary"].startswith("# "), plain.headers["vary"]) == (True, "Accept")
+    async with AgentClient(url) as client:
+        assert await client.summary_page(session) == shown.text

@@ -320,27 +320,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/document-stores/{store_id}/refresh": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Refresh Document Store
-         * @description Read every source of a document store again and write to its vector store what changed. A store whose vector
-         *     store would hold every piece twice is refused.
-         */
-        post: operations["refresh_document_store"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/flowcharts/{flowchart_id}/nodes/{flowchart_node_id}/decision-artifacts": {
         parameters: {
             query?: never;
@@ -1756,7 +1735,8 @@ export interface paths {
         };
         /**
          * Get Session Summary
-         * @description The session on one page of Markdown: requirement, change, questions, writes, tests, cost.
+         * @description The session on one page of Markdown: requirement, change, questions, writes, tests, cost. A browser, and
+         *     whoever accepts `text/html`, gets it as HTML.
          */
         get: operations["get_session_summary"];
         put?: never;
@@ -1863,91 +1843,6 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/shared": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get Shared
-         * @description What a share link shows. It is sent as `Authorization: Share <the link's last part>`; no key opens this.
-         */
-        get: operations["get_shared"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/shared/versions/{version}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get Shared Version
-         * @description A version of the flow that a share link shows, to be drawn.
-         */
-        get: operations["get_shared_version"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/shares": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Shares
-         * @description The newest 500 links with their end and the last day on which they were opened.
-         */
-        get: operations["list_shares"];
-        put?: never;
-        /**
-         * Create Share
-         * @description Make a link that shows a session, or the history of a flow, to people without a key: read-only, until its end or
-         *     until it is revoked. The link is in this answer and in no later one.
-         */
-        post: operations["create_share"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/shares/{share_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /**
-         * Revoke Share
-         * @description End a link at once. It stays in the list.
-         */
-        delete: operations["revoke_share"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2391,7 +2286,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "pdf" | "docx" | "text" | "markdown" | "csv" | "openapi" | "image";
+            kind: "pdf" | "docx" | "text" | "markdown" | "csv" | "openapi";
             /** Name */
             name: string;
             /**
@@ -2404,14 +2299,6 @@ export interface components {
              * @description Of a PDF.
              */
             pages: number | null;
-            /**
-             * Pixels
-             * @description Width and height of an image.
-             */
-            pixels: [
-                number,
-                number
-            ] | null;
             /**
              * Rows
              * @description Of a CSV, without its head.
@@ -2646,7 +2533,7 @@ export interface components {
         Body_add_attachment: {
             /**
              * File
-             * @description PDF, DOCX, text, Markdown, CSV, OpenAPI 3, PNG, JPEG or WebP.
+             * @description PDF, DOCX, text, Markdown, CSV or OpenAPI 3.
              */
             file: string;
         };
@@ -3773,8 +3660,7 @@ export interface components {
         };
         /**
          * DesignForm
-         * @description A new flow, part by part. What is left out is as a plain chatbot has it. `x-show` in the schema: a form asks for
-         *     the part only where it applies.
+         * @description A new flow, part by part. What is left out is as a plain chatbot has it.
          */
         "DesignForm-Input": {
             /**
@@ -3807,7 +3693,7 @@ export interface components {
              * @description What the model is told, word for word.
              */
             prompt?: string | null;
-            /** Refused words */
+            /** Refused Words */
             refused_words?: string[];
             /** Sources */
             sources?: components["schemas"]["FormSource-Input"][];
@@ -3826,8 +3712,7 @@ export interface components {
         };
         /**
          * DesignForm
-         * @description A new flow, part by part. What is left out is as a plain chatbot has it. `x-show` in the schema: a form asks for
-         *     the part only where it applies.
+         * @description A new flow, part by part. What is left out is as a plain chatbot has it.
          */
         "DesignForm-Output": {
             /**
@@ -3860,7 +3745,7 @@ export interface components {
              * @description What the model is told, word for word.
              */
             prompt: string | null;
-            /** Refused words */
+            /** Refused Words */
             refused_words: string[];
             /** Sources */
             sources: components["schemas"]["FormSource-Output"][];
@@ -4077,12 +3962,6 @@ export interface components {
              * @default false
              */
             can_be_copied: boolean;
-            /**
-             * Can Remove
-             * @description Whether pieces can be taken out again: there is a record manager, or no vector store. Without that a refresh writes every piece once more.
-             * @default true
-             */
-            can_remove: boolean;
             /**
              * Chunks
              * @description Pieces that its texts were split into.
@@ -5125,7 +5004,7 @@ export interface components {
              */
             text: string;
             /**
-             * Address
+             * Url
              * @description The address, of a source of kind `web`.
              * @default
              */
@@ -5154,7 +5033,7 @@ export interface components {
              */
             text: string;
             /**
-             * Address
+             * Url
              * @description The address, of a source of kind `web`.
              * @default
              */
@@ -5793,58 +5672,6 @@ export interface components {
             scopes: ("read" | "build" | "approve" | "admin")[];
         };
         /**
-         * MadeShare
-         * @description A new link.
-         */
-        MadeShare: {
-            /**
-             * Active
-             * @description It opens now.
-             */
-            active: boolean;
-            /**
-             * Ends At
-             * Format: date-time
-             */
-            ends_at: string;
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            /**
-             * Link
-             * @description The link itself, shown only here. Without PUBLIC_BASE_URL it begins with `/`: put the address before it at which people reach the service.
-             */
-            link: string;
-            /**
-             * Made At
-             * Format: date-time
-             */
-            made_at: string;
-            /** Made By */
-            made_by: string;
-            /**
-             * Opened On
-             * @description The last day on which somebody opened it.
-             */
-            opened_on: string | null;
-            /** Revoked At */
-            revoked_at: string | null;
-            /**
-             * Subject
-             * @enum {string}
-             */
-            subject: "session" | "flow";
-            /** Subject Id */
-            subject_id: string;
-            /**
-             * Title
-             * @description Of the session or flow when the link was made.
-             */
-            title: string;
-        };
-        /**
          * MappedCredential
          * @description A credential and the one of the other instance that replaces it.
          */
@@ -6165,29 +5992,6 @@ export interface components {
              * @description `read`: see everything but the keys. `build`: also start sessions, test, ask for changes. `approve`: also decide what is written to Flowise. `admin`: everything, keys included.
              */
             scopes: ("read" | "build" | "approve" | "admin")[];
-        };
-        /**
-         * NewShare
-         * @description The body of `POST /shares`.
-         */
-        NewShare: {
-            /**
-             * Days
-             * @description How long the link opens.
-             * @default 7
-             */
-            days: number;
-            /**
-             * Id
-             * Format: uuid
-             * @description Of the session (`thread_id`), or of the chatflow.
-             */
-            id: string;
-            /**
-             * Subject
-             * @enum {string}
-             */
-            subject: "session" | "flow";
         };
         /**
          * NodeArtifactData
@@ -7534,15 +7338,9 @@ export interface components {
         };
         /**
          * PlannedStore
-         * @description A document store that is made of files of the person before the flow is written, or that gets them.
+         * @description A document store that is made of files of the person before the flow is written.
          */
         PlannedStore: {
-            /**
-             * Can Remove
-             * @description Whether a rollback takes the pieces out of the vector store.
-             * @default true
-             */
-            can_remove: boolean;
             /**
              * Chunk Overlap
              * @default 200
@@ -7568,11 +7366,6 @@ export interface components {
             /** Files */
             files: string[];
             /**
-             * Id
-             * @description Of the store that exists and gets the files.
-             */
-            id: string | null;
-            /**
              * Like
              * @description Id of the store whose embeddings, vector store and credentials are used.
              */
@@ -7584,11 +7377,6 @@ export interface components {
             like_name: string;
             /** Name */
             name: string;
-            /**
-             * Used By
-             * @description Flows that answer from a store that exists.
-             */
-            used_by: string[];
             /**
              * Vector Store
              * @description Node type; empty: the flow keeps the vectors in memory.
@@ -7952,13 +7740,6 @@ export interface components {
         ReasoningView: {
             /** Engine */
             engine: string;
-            /**
-             * Error
-             * @description Why nothing plans: `connection_unreadable`.
-             */
-            error?: {
-                [key: string]: components["schemas"]["JsonValue"];
-            } | null;
             /** Model */
             model: string;
         };
@@ -8006,18 +7787,6 @@ export interface components {
              * Format: date-time
              */
             updated_at: string;
-        };
-        /**
-         * RefreshedStore
-         * @description A document store whose sources were read again.
-         */
-        RefreshedStore: {
-            store: components["schemas"]["DocumentStoreView"];
-            /**
-             * Written
-             * @description Pieces that its vector store holds of it, those that were there included.
-             */
-            written: number;
         };
         /**
          * Regression
@@ -8762,123 +8531,6 @@ export interface components {
             x: number;
             /** Y */
             y: number;
-        };
-        /**
-         * ShareList
-         * @description Links, newest first, those that have ended included.
-         */
-        ShareList: {
-            /** Shares */
-            shares: components["schemas"]["ShareView"][];
-        };
-        /**
-         * ShareView
-         * @description A link, without the link itself.
-         */
-        ShareView: {
-            /**
-             * Active
-             * @description It opens now.
-             */
-            active: boolean;
-            /**
-             * Ends At
-             * Format: date-time
-             */
-            ends_at: string;
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            /**
-             * Made At
-             * Format: date-time
-             */
-            made_at: string;
-            /** Made By */
-            made_by: string;
-            /**
-             * Opened On
-             * @description The last day on which somebody opened it.
-             */
-            opened_on: string | null;
-            /** Revoked At */
-            revoked_at: string | null;
-            /**
-             * Subject
-             * @enum {string}
-             */
-            subject: "session" | "flow";
-            /** Subject Id */
-            subject_id: string;
-            /**
-             * Title
-             * @description Of the session or flow when the link was made.
-             */
-            title: string;
-        };
-        /**
-         * SharedVersion
-         * @description A version of the flow that a link shows.
-         */
-        SharedVersion: {
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            /** Current */
-            current: boolean;
-            /**
-             * Name
-             * @description `v1`, `v2`, ... over all sessions of the flow.
-             */
-            name: string;
-            /**
-             * Restores
-             * @description The earlier version with the same text.
-             */
-            restores: string | null;
-            /** Title */
-            title: string;
-        };
-        /**
-         * SharedView
-         * @description What a link shows: what was said without names, the plan, the picture, the versions. Secrets, e-mail addresses
-         *     and telephone numbers are masked.
-         */
-        SharedView: {
-            /**
-             * Ends At
-             * Format: date-time
-             */
-            ends_at: string;
-            /**
-             * Plan
-             * @description Markdown; of a session.
-             * @default
-             */
-            plan: string;
-            /** @description The picture; of a session. */
-            preview: components["schemas"]["Preview"] | null;
-            /**
-             * Sessions
-             * @description Newest last; of a flow the newest 50.
-             */
-            sessions: components["schemas"]["ConversationSession"][];
-            /**
-             * Subject
-             * @enum {string}
-             */
-            subject: "session" | "flow";
-            /** Title */
-            title: string;
-            /**
-             * Versions
-             * @description Newest first, 100 at most.
-             */
-            versions: components["schemas"]["SharedVersion"][];
         };
         /**
          * ShownValue
@@ -10469,157 +10121,667 @@ export interface components {
         };
     };
     responses: {
-        /** @description Bad Request */
-        Problem400: {
+        /** @description Bad Request: `bad_request`. */
+        Problem400_bad_request: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "bad_request";
+                };
             };
         };
-        /** @description Unauthorized */
-        Problem401: {
+        /** @description Bad Request: `bad_request`, `not_a_flow`. */
+        Problem400_bad_request_not_a_flow: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "bad_request" | "not_a_flow";
+                };
             };
         };
-        /** @description Forbidden */
-        Problem403: {
+        /** @description Bad Request: `not_a_flow`. */
+        Problem400_not_a_flow: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "not_a_flow";
+                };
             };
         };
-        /** @description Not Found */
-        Problem404: {
+        /** @description Unauthorized: `unauthorized`. */
+        Problem401_unauthorized: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "unauthorized";
+                };
             };
         };
-        /** @description Method Not Allowed */
-        Problem405: {
+        /** @description Forbidden: `approval_needed`, `origin_refused`, `scope_missing`, `sign_in_failed`. */
+        Problem403_approval_needed_sign_in_failed_4: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "approval_needed" | "origin_refused" | "scope_missing" | "sign_in_failed";
+                };
             };
         };
-        /** @description Request Timeout */
-        Problem408: {
+        /** @description Forbidden: `origin_refused`, `scope_missing`, `sign_in_failed`. */
+        Problem403_origin_refused_scope_missing_sign_in_failed: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "origin_refused" | "scope_missing" | "sign_in_failed";
+                };
             };
         };
-        /** @description Conflict */
-        Problem409: {
+        /** @description Not Found: `artifact_not_found`, `session_not_found`. */
+        Problem404_artifact_not_found_session_not_found: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                /**
+                 * @example {
+                 *       "code": "artifact_not_found",
+                 *       "detail": "There is no artifact 3a010012-0000-4000-8000-000000000000 here.",
+                 *       "hint": "Artifacts go with their session, or by RETENTION_MODE_*.",
+                 *       "instance": "/memories/2/artifacts/3a010012-0000-4000-8000-000000000000",
+                 *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                 *       "status": 404,
+                 *       "title": "Not Found",
+                 *       "type": "about:blank"
+                 *     }
+                 */
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "artifact_not_found" | "session_not_found";
+                };
             };
         };
-        /** @description Gone */
-        Problem410: {
+        /** @description Not Found: `attachment_not_found`. */
+        Problem404_attachment_not_found: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "attachment_not_found";
+                };
             };
         };
-        /** @description Precondition Failed */
-        Problem412: {
+        /** @description Not Found: `attachment_not_found`, `flowise_not_found`. */
+        Problem404_attachment_not_found_flowise_not_found: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "attachment_not_found" | "flowise_not_found";
+                };
             };
         };
-        /** @description Request Entity Too Large */
-        Problem413: {
+        /** @description Not Found: `attachment_not_found`, `flowise_not_found`, `session_not_found`. */
+        Problem404_attachment_not_found_flowise_not_found_session_not_found: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "attachment_not_found" | "flowise_not_found" | "session_not_found";
+                };
             };
         };
-        /** @description Unprocessable Entity */
-        Problem422: {
+        /** @description Not Found: `attachment_not_found`, `session_not_found`. */
+        Problem404_attachment_not_found_session_not_found: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "attachment_not_found" | "session_not_found";
+                };
             };
         };
-        /** @description Too Many Requests */
-        Problem429: {
+        /** @description Not Found: `delivery_not_found`, `session_not_found`. */
+        Problem404_delivery_not_found_session_not_found: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "delivery_not_found" | "session_not_found";
+                };
             };
         };
-        /** @description Request Header Fields Too Large */
-        Problem431: {
+        /** @description Not Found: `design_not_found`, `session_not_found`. */
+        Problem404_design_not_found_session_not_found: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "design_not_found" | "session_not_found";
+                };
             };
         };
-        /** @description Internal Server Error */
-        Problem500: {
+        /** @description Not Found: `flow_test_not_found`. */
+        Problem404_flow_test_not_found: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "flow_test_not_found";
+                };
             };
         };
-        /** @description Bad Gateway */
-        Problem502: {
+        /** @description Not Found: `flow_test_not_found`, `trace_not_found`. */
+        Problem404_flow_test_not_found_trace_not_found: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                /**
+                 * @example {
+                 *       "code": "trace_not_found",
+                 *       "detail": "The test 3a010011-0000-4000-8000-000000000000 has no trace 45181a114782...",
+                 *       "hint": "GET /tests/{id} names the traces it has.",
+                 *       "instance": "/tests/3a010011-0000-4000-8000-000000000000/traces/0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                 *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                 *       "status": 404,
+                 *       "title": "Not Found",
+                 *       "type": "about:blank"
+                 *     }
+                 */
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "flow_test_not_found" | "trace_not_found";
+                };
             };
         };
-        /** @description Service Unavailable */
-        Problem503: {
+        /** @description Not Found: `flowise_not_found`. */
+        Problem404_flowise_not_found: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "flowise_not_found";
+                };
             };
         };
-        /** @description Gateway Timeout */
-        Problem504: {
+        /** @description Not Found: `flowise_not_found`, `node_type_not_found`. */
+        Problem404_flowise_not_found_node_type_not_found: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "flowise_not_found" | "node_type_not_found";
+                };
+            };
+        };
+        /** @description Not Found: `flowise_not_found`, `session_not_found`, `version_not_found`. */
+        Problem404_flowise_not_found_session_not_found_version_not_found: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "flowise_not_found" | "session_not_found" | "version_not_found";
+                };
+            };
+        };
+        /** @description Not Found: `flowise_not_found`, `version_not_found`. */
+        Problem404_flowise_not_found_version_not_found: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "flowise_not_found" | "version_not_found";
+                };
+            };
+        };
+        /** @description Not Found: `key_not_found`. */
+        Problem404_key_not_found: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "key_not_found";
+                };
+            };
+        };
+        /** @description Not Found: `node_type_not_found`. */
+        Problem404_node_type_not_found: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "node_type_not_found";
+                };
+            };
+        };
+        /** @description Not Found: `not_found`. */
+        Problem404_not_found: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "code": "not_found",
+                 *       "detail": "Nobody signs in at this service: OIDC_ISSUER is not set.",
+                 *       "hint": "See /docs for the routes.",
+                 *       "instance": "/auth/sign-out",
+                 *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                 *       "status": 404,
+                 *       "title": "Not Found",
+                 *       "type": "about:blank"
+                 *     }
+                 */
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "not_found";
+                };
+            };
+        };
+        /** @description Not Found: `pattern_not_found`. */
+        Problem404_pattern_not_found: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "pattern_not_found";
+                };
+            };
+        };
+        /** @description Not Found: `session_not_found`. */
+        Problem404_session_not_found: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "session_not_found";
+                };
+            };
+        };
+        /** @description Not Found: `session_not_found`, `trace_not_found`. */
+        Problem404_session_not_found_trace_not_found: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "session_not_found" | "trace_not_found";
+                };
+            };
+        };
+        /** @description Not Found: `session_not_found`, `version_not_found`. */
+        Problem404_session_not_found_version_not_found: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "session_not_found" | "version_not_found";
+                };
+            };
+        };
+        /** @description Not Found: `version_not_found`. */
+        Problem404_version_not_found: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "version_not_found";
+                };
+            };
+        };
+        /** @description Conflict: `answer_not_kept`, `idempotency_key_reused`, `key_conflict`, `request_in_progress`. */
+        Problem409_answer_not_kept_request_in_progress_4: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "answer_not_kept" | "idempotency_key_reused" | "key_conflict" | "request_in_progress";
+                };
+            };
+        };
+        /** @description Conflict: `connection_not_storable`. */
+        Problem409_connection_not_storable: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "code": "connection_not_storable",
+                 *       "detail": "Environment variables of the service set this connection.",
+                 *       "hint": "Change it there, or remove FLOWISE_API_ENDPOINT, FLOWISE_API_KEY, FLOWISE_INSTANCES and start the service again.",
+                 *       "instance": "/connections/flowise",
+                 *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                 *       "status": 409,
+                 *       "title": "Conflict",
+                 *       "type": "about:blank"
+                 *     }
+                 */
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "connection_not_storable";
+                };
+            };
+        };
+        /** @description Conflict: `idempotency_key_reused`, `request_in_progress`. */
+        Problem409_idempotency_key_reused_request_in_progress: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "idempotency_key_reused" | "request_in_progress";
+                };
+            };
+        };
+        /** @description Conflict: `idempotency_key_reused`, `request_in_progress`, `session_conflict`. */
+        Problem409_idempotency_key_reused_request_in_progress_session_conflict: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "code": "session_conflict",
+                 *       "detail": "The session is pending_interrupt; only one that ended in an error can be retried.",
+                 *       "details": {
+                 *         "interrupt_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                 *         "status": "pending_interrupt"
+                 *       },
+                 *       "instance": "/sessions/3a010004-0000-4000-8000-000000000000/retry",
+                 *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                 *       "status": 409,
+                 *       "title": "Conflict",
+                 *       "type": "about:blank"
+                 *     }
+                 */
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "idempotency_key_reused" | "request_in_progress" | "session_conflict";
+                };
+            };
+        };
+        /** @description Conflict: `idempotency_key_reused`, `session_conflict`. */
+        Problem409_idempotency_key_reused_session_conflict: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "idempotency_key_reused" | "session_conflict";
+                };
+            };
+        };
+        /** @description Conflict: `idempotency_key_reused`, `session_conflict`, `session_exists`. */
+        Problem409_idempotency_key_reused_session_conflict_session_exists: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "idempotency_key_reused" | "session_conflict" | "session_exists";
+                };
+            };
+        };
+        /** @description Conflict: `idempotency_key_reused`, `session_exists`. */
+        Problem409_idempotency_key_reused_session_exists: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "idempotency_key_reused" | "session_exists";
+                };
+            };
+        };
+        /** @description Conflict: `idempotency_key_reused`, `stale_base`. */
+        Problem409_idempotency_key_reused_stale_base: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "idempotency_key_reused" | "stale_base";
+                };
+            };
+        };
+        /** @description Conflict: `idempotency_key_reused`, `request_in_progress`, `session_conflict`, `stale_base`. */
+        Problem409_idempotency_key_reused_stale_base_4: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "idempotency_key_reused" | "request_in_progress" | "session_conflict" | "stale_base";
+                };
+            };
+        };
+        /** @description Precondition Failed: `precondition_failed`. */
+        Problem412_precondition_failed: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "precondition_failed";
+                };
+            };
+        };
+        /** @description Request Entity Too Large: `body_too_large`. */
+        Problem413_body_too_large: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "body_too_large";
+                };
+            };
+        };
+        /** @description Unprocessable Entity: `invalid_answer`, `invalid_input`, `invalid_request`, `secret_in_text`. */
+        Problem422_invalid_answer_secret_in_text_4: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "invalid_answer" | "invalid_input" | "invalid_request" | "secret_in_text";
+                };
+            };
+        };
+        /** @description Unprocessable Entity: `invalid_input`, `invalid_request`. */
+        Problem422_invalid_input_invalid_request: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "invalid_input" | "invalid_request";
+                };
+            };
+        };
+        /** @description Unprocessable Entity: `invalid_input`, `invalid_request`, `patch_error`. */
+        Problem422_invalid_input_invalid_request_patch_error: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "invalid_input" | "invalid_request" | "patch_error";
+                };
+            };
+        };
+        /** @description Unprocessable Entity: `invalid_input`, `invalid_request`, `secret_in_text`. */
+        Problem422_invalid_input_invalid_request_secret_in_text: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "invalid_input" | "invalid_request" | "secret_in_text";
+                };
+            };
+        };
+        /** @description Unprocessable Entity: `invalid_input`, `invalid_request`, `secret_in_text`, `webhook_secret_unavailable`, `webhook_url_refused`. */
+        Problem422_invalid_input_webhook_url_refused_5: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "invalid_input" | "invalid_request" | "secret_in_text" | "webhook_secret_unavailable" | "webhook_url_refused";
+                };
+            };
+        };
+        /** @description Too Many Requests: `rate_limited`. */
+        Problem429_rate_limited: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "rate_limited";
+                };
+            };
+        };
+        /** @description Internal Server Error: `configuration_error`, `internal_error`. */
+        Problem500_configuration_error_internal_error: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "configuration_error" | "internal_error";
+                };
+            };
+        };
+        /** @description Bad Gateway: `budget_spent`, `model_auth`, `model_context`, `model_output`, `model_refused`, `model_unavailable`, `reasoning_failed`. */
+        Problem502_budget_spent_reasoning_failed_7: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "budget_spent" | "model_auth" | "model_context" | "model_output" | "model_refused" | "model_unavailable" | "reasoning_failed";
+                };
+            };
+        };
+        /** @description Bad Gateway: `flowise_auth`, `flowise_connection_lost`, `flowise_error`, `flowise_rate_limited`, `flowise_rejected`, `flowise_server_error`, `flowise_unexpected_response`, `flowise_unreachable`. */
+        Problem502_flowise_auth_flowise_unreachable_8: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "flowise_auth" | "flowise_connection_lost" | "flowise_error" | "flowise_rate_limited" | "flowise_rejected" | "flowise_server_error" | "flowise_unexpected_response" | "flowise_unreachable";
+                };
+            };
+        };
+        /** @description Bad Gateway: `flowise_auth`, `flowise_connection_lost`, `flowise_error`, `flowise_rate_limited`, `flowise_rejected`, `flowise_server_error`, `flowise_unexpected_response`, `flowise_unreachable`, `write_failed`. */
+        Problem502_flowise_auth_write_failed_9: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "flowise_auth" | "flowise_connection_lost" | "flowise_error" | "flowise_rate_limited" | "flowise_rejected" | "flowise_server_error" | "flowise_unexpected_response" | "flowise_unreachable" | "write_failed";
+                };
+            };
+        };
+        /** @description Service Unavailable: `database_unavailable`, `sign_in_unavailable`, `unavailable`. */
+        Problem503_database_unavailable_sign_in_unavailable_unavailable: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "database_unavailable" | "sign_in_unavailable" | "unavailable";
+                };
+            };
+        };
+        /** @description Gateway Timeout: `flowise_timeout`. */
+        Problem504_flowise_timeout: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "flowise_timeout";
+                };
             };
         };
     };
@@ -10633,7 +10795,10 @@ export interface operations {
     list_attachments: {
         parameters: {
             query: {
-                /** @description The session that uses the files. */
+                /**
+                 * @description The session that uses the files.
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             header?: never;
@@ -10648,19 +10813,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "attachments": []
+                     *     }
+                     */
                     "application/json": components["schemas"]["AttachmentList"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     add_attachment: {
@@ -10675,6 +10845,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "file": "Opening hours: 9 to 5"
+                 *     }
+                 */
                 "multipart/form-data": components["schemas"]["Body_add_attachment"];
             };
         };
@@ -10685,25 +10860,48 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-01-02T03:04:05Z",
+                     *       "expires_at": "2026-01-02T03:04:05Z",
+                     *       "facts": {
+                     *         "columns": [],
+                     *         "first_lines": "Opening hours: 9 to 5",
+                     *         "kind": "text",
+                     *         "name": "hours.txt",
+                     *         "operations": [],
+                     *         "pages": null,
+                     *         "rows": null,
+                     *         "size": 21,
+                     *         "tests": [],
+                     *         "title": ""
+                     *       },
+                     *       "id": "3a010000-0000-4000-8000-000000000000",
+                     *       "media_type": "text/plain",
+                     *       "session_id": null,
+                     *       "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *       "text_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *     }
+                     */
                     "application/json": components["schemas"]["AttachmentView"];
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_idempotency_key_reused_request_in_progress"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_attachment: {
@@ -10711,7 +10909,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The attachment's id. */
+                /**
+                 * @description The attachment's id.
+                 * @example 3a010000-0000-4000-8000-000000000000
+                 */
                 attachment_id: string;
             };
             cookie?: never;
@@ -10724,21 +10925,44 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-01-02T03:04:05Z",
+                     *       "expires_at": "2026-01-02T03:04:05Z",
+                     *       "facts": {
+                     *         "columns": [],
+                     *         "first_lines": "Opening hours: 9 to 5",
+                     *         "kind": "text",
+                     *         "name": "hours.txt",
+                     *         "operations": [],
+                     *         "pages": null,
+                     *         "rows": null,
+                     *         "size": 21,
+                     *         "tests": [],
+                     *         "title": ""
+                     *       },
+                     *       "id": "3a010000-0000-4000-8000-000000000000",
+                     *       "media_type": "text/plain",
+                     *       "session_id": null,
+                     *       "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *       "text_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *     }
+                     */
                     "application/json": components["schemas"]["AttachmentView"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_attachment_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     delete_attachment: {
@@ -10746,7 +10970,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The attachment's id. */
+                /**
+                 * @description The attachment's id.
+                 * @example 3a010000-0000-4000-8000-000000000000
+                 */
                 attachment_id: string;
             };
             cookie?: never;
@@ -10761,17 +10988,17 @@ export interface operations {
                 content?: never;
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_attachment_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     list_audit: {
@@ -10805,19 +11032,68 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "next_cursor": null,
+                     *       "rows": [
+                     *         {
+                     *           "action": "audit.erase_words",
+                     *           "actor": "AGENT_API_KEY",
+                     *           "after_sha256": null,
+                     *           "before_sha256": null,
+                     *           "chain": "3a010015-0000-4000-8000-000000000000",
+                     *           "chatflow_id": null,
+                     *           "door": "rest",
+                     *           "hash": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "instance_id": null,
+                     *           "key_id": null,
+                     *           "owner": "default",
+                     *           "prev_hash": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "seq": 10,
+                     *           "session_id": null,
+                     *           "ts": "2026-01-02T03:04:05Z",
+                     *           "version": null,
+                     *           "words": "session 3a010004-0000-4000-8000-000000000000",
+                     *           "words_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *         },
+                     *         {
+                     *           "action": "key.revoke",
+                     *           "actor": "AGENT_API_KEY",
+                     *           "after_sha256": null,
+                     *           "before_sha256": null,
+                     *           "chain": "3a010015-0000-4000-8000-000000000000",
+                     *           "chatflow_id": null,
+                     *           "door": "rest",
+                     *           "hash": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "instance_id": null,
+                     *           "key_id": null,
+                     *           "owner": "default",
+                     *           "prev_hash": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "seq": 9,
+                     *           "session_id": null,
+                     *           "ts": "2026-01-02T03:04:05Z",
+                     *           "version": null,
+                     *           "words": "3a010005-0000-4000-8000-000000000000",
+                     *           "words_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["AuditPage"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     export_audit: {
@@ -10849,20 +11125,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /** @example {"owner":"default","chain":"3a010006-0000-4000-8000-000000000000","seq":1,"ts":"2026-01-02T03:04:05Z","actor":"AGENT_API_KEY","key_id":null,"door":"rest","action":"start","session_id":"3a010006-0000-4000-8000-000000000000","instance_id":"default","chatflow_id":null,"version":null,"words_ */
                     "application/jsonl": string;
+                    /** @example {"owner":"default","chain":"3a010006-0000-4000-8000-000000000000","seq":1,"ts":"2026-01-02T03:04:05Z","actor":"AGENT_API_KEY","key_id":null,"door":"rest","action":"start","session_id":"3a010006-0000-4000-8000-000000000000","instance_id":"default","chatflow_id":null,"version":null,"words_ */
                     "text/csv": string;
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     verify_audit: {
@@ -10883,25 +11161,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "chains": 6,
+                     *       "findings": [],
+                     *       "rows": 26
+                     *     }
+                     */
                     "application/json": components["schemas"]["AuditReport"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     erase_audit_words: {
         parameters: {
             query?: {
-                /** @description Only rows of this session. */
+                /**
+                 * @description Only rows of this session.
+                 * @example 3a010004-0000-4000-8000-000000000000
+                 */
                 session?: string | null;
                 /** @description Only rows of this person or program (`actor`). */
                 person?: string | null;
@@ -10918,19 +11206,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "erased": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["ErasedWords"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     sign_out: {
@@ -10952,17 +11245,17 @@ export interface operations {
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_connections: {
@@ -10982,19 +11275,40 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
+                     *       "flowise": {
+                     *         "changed_at": null,
+                     *         "changed_by": null,
+                     *         "endpoint": "http://127.0.0.1:3000",
+                     *         "has_key": true,
+                     *         "source": "environment"
+                     *       },
+                     *       "model": {
+                     *         "base_url": null,
+                     *         "changed_at": null,
+                     *         "changed_by": null,
+                     *         "engine": "deterministic",
+                     *         "model": "rules",
+                     *         "source": "environment"
+                     *       },
+                     *       "storable": false
+                     *     }
+                     */
                     "application/json": components["schemas"]["ConnectionsView"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     connect_flowise: {
@@ -11009,6 +11323,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "api_key": "a-key",
+                 *       "endpoint": "http://127.0.0.1:3000"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ConnectFlowise"];
             };
         };
@@ -11025,27 +11345,27 @@ export interface operations {
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_connection_not_storable"];
             /** @description Precondition Failed */
-            412: components["responses"]["Problem412"];
+            412: components["responses"]["Problem412_precondition_failed"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     disconnect_flowise: {
@@ -11068,21 +11388,42 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
+                     *       "flowise": {
+                     *         "changed_at": null,
+                     *         "changed_by": null,
+                     *         "endpoint": "http://127.0.0.1:3000",
+                     *         "has_key": true,
+                     *         "source": "environment"
+                     *       },
+                     *       "model": {
+                     *         "base_url": null,
+                     *         "changed_at": null,
+                     *         "changed_by": null,
+                     *         "engine": "deterministic",
+                     *         "model": "rules",
+                     *         "source": "environment"
+                     *       },
+                     *       "storable": false
+                     *     }
+                     */
                     "application/json": components["schemas"]["ConnectionsView"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Precondition Failed */
-            412: components["responses"]["Problem412"];
+            412: components["responses"]["Problem412_precondition_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     connect_model: {
@@ -11097,6 +11438,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "api_key": "a-key",
+                 *       "engine": "openai"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ConnectModel"];
             };
         };
@@ -11113,25 +11460,25 @@ export interface operations {
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_connection_not_storable"];
             /** @description Precondition Failed */
-            412: components["responses"]["Problem412"];
+            412: components["responses"]["Problem412_precondition_failed"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_budget_spent_reasoning_failed_7"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     disconnect_model: {
@@ -11154,21 +11501,42 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
+                     *       "flowise": {
+                     *         "changed_at": null,
+                     *         "changed_by": null,
+                     *         "endpoint": "http://127.0.0.1:3000",
+                     *         "has_key": true,
+                     *         "source": "environment"
+                     *       },
+                     *       "model": {
+                     *         "base_url": null,
+                     *         "changed_at": null,
+                     *         "changed_by": null,
+                     *         "engine": "deterministic",
+                     *         "model": "rules",
+                     *         "source": "environment"
+                     *       },
+                     *       "storable": false
+                     *     }
+                     */
                     "application/json": components["schemas"]["ConnectionsView"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Precondition Failed */
-            412: components["responses"]["Problem412"];
+            412: components["responses"]["Problem412_precondition_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     post_credential: {
@@ -11183,6 +11551,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "fields": {
+                 *         "openAIApiKey": "a-key"
+                 *       },
+                 *       "name": "support",
+                 *       "type": "openAIApi"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewCredential"];
             };
         };
@@ -11193,29 +11570,37 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "3a010027-0000-4000-8000-000000000000",
+                     *       "instance": "default",
+                     *       "name": "support",
+                     *       "type": "openAIApi"
+                     *     }
+                     */
                     "application/json": components["schemas"]["CreatedCredential"];
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_idempotency_key_reused_request_in_progress"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     list_credential_types: {
@@ -11236,23 +11621,60 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "instance": "default",
+                     *       "types": [
+                     *         {
+                     *           "fields": [
+                     *             {
+                     *               "choices": [],
+                     *               "default": "",
+                     *               "label": "Agentflow Api Key",
+                     *               "multiline": false,
+                     *               "name": "agentflowApiKey",
+                     *               "required": true,
+                     *               "secret": true
+                     *             }
+                     *           ],
+                     *           "label": "Agentflow API",
+                     *           "name": "agentflowApi"
+                     *         },
+                     *         {
+                     *           "fields": [
+                     *             {
+                     *               "choices": [],
+                     *               "default": "",
+                     *               "label": "Access Token",
+                     *               "multiline": false,
+                     *               "name": "accessToken",
+                     *               "required": true,
+                     *               "secret": true
+                     *             }
+                     *           ],
+                     *           "label": "Airtable API",
+                     *           "name": "airtableApi"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["CredentialTypeList"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     list_deliveries: {
@@ -11276,19 +11698,58 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "deliveries": [
+                     *         {
+                     *           "attempts": 1,
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "delivered_at": "2026-01-02T03:04:05Z",
+                     *           "error": null,
+                     *           "id": "3a010016-0000-4000-8000-000000000000",
+                     *           "interrupt_id": null,
+                     *           "next_attempt_at": null,
+                     *           "origin": "http://127.0.0.1:3000",
+                     *           "response_status": 200,
+                     *           "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "session_name": "Support bot",
+                     *           "status": "delivered",
+                     *           "type": "session.completed",
+                     *           "updated_at": "2026-01-02T03:04:05Z"
+                     *         },
+                     *         {
+                     *           "attempts": 1,
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "delivered_at": "2026-01-02T03:04:05Z",
+                     *           "error": null,
+                     *           "id": "3a010017-0000-4000-8000-000000000000",
+                     *           "interrupt_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "next_attempt_at": null,
+                     *           "origin": "http://127.0.0.1:3000",
+                     *           "response_status": 200,
+                     *           "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "session_name": "Support bot",
+                     *           "status": "delivered",
+                     *           "type": "session.waiting",
+                     *           "updated_at": "2026-01-02T03:04:05Z"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["DeliveryPage"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_design_schema: {
@@ -11306,21 +11767,103 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "$defs": {
+                     *         "FormField": {
+                     *           "additionalProperties": false,
+                     *           "description": "A field of a structured answer.",
+                     *           "properties": {
+                     *             "name": {
+                     *               "pattern": "^[A-Za-z_]\\w{0,59}$",
+                     *               "title": "Name",
+                     *               "type": "string"
+                     *             },
+                     *             "type": {
+                     *               "default": "string",
+                     *               "enum": [
+                     *                 "string",
+                     *                 "number"
+                     *               ],
+                     *               "title": "Type",
+                     *               "type": "string"
+                     *             }
+                     *           },
+                     *           "required": [
+                     *             "name"
+                     *           ],
+                     *           "title": "FormField",
+                     *           "type": "object"
+                     *         },
+                     *         "FormSource": {
+                     *           "additionalProperties": false,
+                     *           "description": "A source to answer from. A file is uploaded in Flowise; until then the flow holds a marked placeholder.",
+                     *           "properties": {
+                     *             "kind": {
+                     *               "enum": [
+                     *                 "text",
+                     *                 "pdf"
+                     *               ],
+                     *               "title": "Kind",
+                     *               "type": "string"
+                     *             },
+                     *             "text": {
+                     *               "default": "",
+                     *               "description": "The text itself, of a source of kind `text`.",
+                     *               "maxLength": 32000,
+                     *               "title": "Text",
+                     *               "type": "string"
+                     *             }
+                     *           },
+                     *           "required": [
+                     *             "kind"
+                     *           ],
+                     *           "title": "FormSource",
+                     *           "type": "object"
+                     *         }
+                     *       },
+                     *       "additionalProperties": false,
+                     *       "description": "A new flow, part by part. What is left out is as a plain chatbot has it.",
+                     *       "properties": {
+                     *         "kind": {
+                     *           "default": "chat",
+                     *           "description": "A conversation, one answer for each message, or steps that follow one another.",
+                     *           "enum": [
+                     *             "chat",
+                     *             "task"
+                     *           ],
+                     *           "title": "Kind",
+                     *           "type": "string"
+                     *         },
+                     *         "name": {
+                     *           "maxLength": 120,
+                     *           "minLength": 1,
+                     *           "title": "Name",
+                     *           "type": "string"
+                     *         }
+                     *       },
+                     *       "required": [
+                     *         "name"
+                     *       ],
+                     *       "title": "DesignForm",
+                     *       "type": "object"
+                     *     }
+                     */
                     "application/json": {
                         [key: string]: components["schemas"]["JsonValue"];
                     };
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     list_document_stores: {
@@ -11341,69 +11884,29 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "instance": "default",
+                     *       "stores": []
+                     *     }
+                     */
                     "application/json": components["schemas"]["DocumentStoreList"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
-        };
-    };
-    refresh_document_store: {
-        parameters: {
-            query?: {
-                /** @description Flowise instance; the default one. */
-                instance?: string | null;
-            };
-            header?: {
-                /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
-            };
-            path: {
-                store_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefreshedStore"];
-                };
-            };
-            /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
-            /** @description Forbidden */
-            403: components["responses"]["Problem403"];
-            /** @description Not Found */
-            404: components["responses"]["Problem404"];
-            /** @description Conflict */
-            409: components["responses"]["Problem409"];
-            /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
-            /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
-            /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
-            /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
-            /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     list_decision_artifacts: {
@@ -11416,9 +11919,15 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The session's id. */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 flowchart_id: string;
-                /** @description The name of the graph's node, such as `plan_v2`. */
+                /**
+                 * @description The name of the graph's node, such as `plan_v2`.
+                 * @example hydrate_context
+                 */
                 flowchart_node_id: string;
             };
             cookie?: never;
@@ -11431,21 +11940,76 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *       "count": 1,
+                     *       "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "flowchart_node_id": "hydrate_context",
+                     *       "items": [
+                     *         {
+                     *           "artifact_type": "decision",
+                     *           "audit_seq": null,
+                     *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "flowchart_node_id": "hydrate_context",
+                     *           "flowchart_run_id": "3a010010-0000-4000-8000-000000000000",
+                     *           "id": "3a010009-0000-4000-8000-000000000000",
+                     *           "memory_id": null,
+                     *           "payload": {
+                     *             "artifact_type": "decision",
+                     *             "evaluations": [
+                     *               {
+                     *                 "condition_text": "the budget is used up",
+                     *                 "connector_id": "hydrate_context->preflight_validate_patch",
+                     *                 "matched": false,
+                     *                 "reason": "its condition does not hold"
+                     *               },
+                     *               {
+                     *                 "condition_text": "the person cancelled",
+                     *                 "connector_id": "hydrate_context->END",
+                     *                 "matched": false,
+                     *                 "reason": "its condition does not hold"
+                     *               }
+                     *             ],
+                     *             "matched_connector_ids": [
+                     *               "hydrate_context->plan_v2"
+                     *             ],
+                     *             "no_match": false,
+                     *             "resolved_route_key": "plan_v2",
+                     *             "resolved_route_path": "hydrate_context->plan_v2",
+                     *             "routing_state": {
+                     *               "iteration": 0,
+                     *               "node": "hydrate_context",
+                     *               "phase": "intent",
+                     *               "route_key": "plan_v2"
+                     *             }
+                     *           },
+                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *         }
+                     *       ],
+                     *       "limit": 50,
+                     *       "offset": 0,
+                     *       "ok": true,
+                     *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ArtifactPage"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_decision_artifact: {
@@ -11453,11 +12017,20 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The session's id. */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 flowchart_id: string;
-                /** @description The name of the graph's node, such as `plan_v2`. */
+                /**
+                 * @description The name of the graph's node, such as `plan_v2`.
+                 * @example hydrate_context
+                 */
                 flowchart_node_id: string;
-                /** @description The artifact's id. */
+                /**
+                 * @description The artifact's id.
+                 * @example 3a010009-0000-4000-8000-000000000000
+                 */
                 artifact_id: string;
             };
             cookie?: never;
@@ -11470,21 +12043,71 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *       "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "flowchart_node_id": "hydrate_context",
+                     *       "item": {
+                     *         "artifact_type": "decision",
+                     *         "audit_seq": null,
+                     *         "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *         "created_at": "2026-01-02T03:04:05Z",
+                     *         "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *         "flowchart_node_id": "hydrate_context",
+                     *         "flowchart_run_id": "3a010010-0000-4000-8000-000000000000",
+                     *         "id": "3a010009-0000-4000-8000-000000000000",
+                     *         "memory_id": null,
+                     *         "payload": {
+                     *           "artifact_type": "decision",
+                     *           "evaluations": [
+                     *             {
+                     *               "condition_text": "the budget is used up",
+                     *               "connector_id": "hydrate_context->preflight_validate_patch",
+                     *               "matched": false,
+                     *               "reason": "its condition does not hold"
+                     *             },
+                     *             {
+                     *               "condition_text": "the person cancelled",
+                     *               "connector_id": "hydrate_context->END",
+                     *               "matched": false,
+                     *               "reason": "its condition does not hold"
+                     *             }
+                     *           ],
+                     *           "matched_connector_ids": [
+                     *             "hydrate_context->plan_v2"
+                     *           ],
+                     *           "no_match": false,
+                     *           "resolved_route_key": "plan_v2",
+                     *           "resolved_route_path": "hydrate_context->plan_v2",
+                     *           "routing_state": {
+                     *             "iteration": 0,
+                     *             "node": "hydrate_context",
+                     *             "phase": "intent",
+                     *             "route_key": "plan_v2"
+                     *           }
+                     *         },
+                     *         "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *       },
+                     *       "ok": true,
+                     *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ArtifactDetail"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_artifact_not_found_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     find_flows: {
@@ -11514,23 +12137,84 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "flows": [
+                     *         {
+                     *           "categories": [
+                     *             "mine"
+                     *           ],
+                     *           "deployed": false,
+                     *           "draft": false,
+                     *           "id": "3a010001-0000-4000-8000-000000000000",
+                     *           "instance": "default",
+                     *           "last_session": {
+                     *             "outcome": "rolled_back",
+                     *             "session_name": "Change 'Front desk'",
+                     *             "status": "completed",
+                     *             "thread_id": "3a010002-0000-4000-8000-000000000000",
+                     *             "updated_at": "2026-01-02T03:04:05Z"
+                     *           },
+                     *           "name": "Front desk",
+                     *           "node_types": [
+                     *             "chatOpenAI",
+                     *             "bufferMemory"
+                     *           ],
+                     *           "nodes": 3,
+                     *           "picture": null,
+                     *           "public": false,
+                     *           "type": "CHATFLOW",
+                     *           "updated": "2026-01-02T03:04:05Z",
+                     *           "url": "http://127.0.0.1:3000/canvas/3a010001-0000-4000-8000-000000000000"
+                     *         },
+                     *         {
+                     *           "categories": [],
+                     *           "deployed": false,
+                     *           "draft": false,
+                     *           "id": "3a010007-0000-4000-8000-000000000000",
+                     *           "instance": "default",
+                     *           "last_session": {
+                     *             "outcome": null,
+                     *             "session_name": "Support chatbot with GPT-4o and memory",
+                     *             "status": "pending_interrupt",
+                     *             "thread_id": "3a010008-0000-4000-8000-000000000000",
+                     *             "updated_at": "2026-01-02T03:04:05Z"
+                     *           },
+                     *           "name": "Support chatbot with GPT-4o and memory",
+                     *           "node_types": [
+                     *             "chatOpenAI",
+                     *             "bufferMemory"
+                     *           ],
+                     *           "nodes": 3,
+                     *           "picture": null,
+                     *           "public": false,
+                     *           "type": "CHATFLOW",
+                     *           "updated": "2026-01-02T03:04:05Z",
+                     *           "url": "http://127.0.0.1:3000/canvas/3a010007-0000-4000-8000-000000000000"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null,
+                     *       "searched": 3,
+                     *       "total": 3
+                     *     }
+                     */
                     "application/json": components["schemas"]["FlowPage"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     import_flow: {
@@ -11552,6 +12236,19 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "dry_run": true,
+                 *       "name": "Copy",
+                 *       "ops": [
+                 *         {
+                 *           "node_id": "chatOpenAI_0",
+                 *           "node_name": "chatOpenAI",
+                 *           "op_type": "AddNode"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["ImportFlow"];
             };
         };
@@ -11562,6 +12259,63 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "chatflow_id": null,
+                     *       "created": true,
+                     *       "credentials": [],
+                     *       "difference": {
+                     *         "added": [
+                     *           {
+                     *             "id": "chatOpenAI_0",
+                     *             "label": "OpenAI",
+                     *             "name": "chatOpenAI"
+                     *           }
+                     *         ],
+                     *         "changed": [],
+                     *         "connected": [],
+                     *         "disconnected": [],
+                     *         "moved": [],
+                     *         "removed": [],
+                     *         "summary": "1 node added",
+                     *         "text": "+ chatOpenAI_0 (chatOpenAI) 'OpenAI'"
+                     *       },
+                     *       "findings": [
+                     *         {
+                     *           "allowed": [],
+                     *           "code": "CREDENTIAL_UNBOUND",
+                     *           "field": "credential",
+                     *           "hint": "Use BindCredential on chatOpenAI_0 with the id of such a credential.",
+                     *           "message": "chatOpenAI needs a credential of type openAIApi and has none.",
+                     *           "op_index": null,
+                     *           "op_type": "",
+                     *           "origin": "new",
+                     *           "severity": "error",
+                     *           "where": "chatOpenAI_0"
+                     *         },
+                     *         {
+                     *           "allowed": [],
+                     *           "code": "ENDING_NODE_KIND",
+                     *           "field": "",
+                     *           "hint": "Connect it to a chain or an agent.",
+                     *           "message": "The flow ends in chatOpenAI (Chat Models); only chains, agents and engines answer.",
+                     *           "op_index": null,
+                     *           "op_type": "",
+                     *           "origin": "new",
+                     *           "severity": "error",
+                     *           "where": "chatOpenAI_0"
+                     *         }
+                     *       ],
+                     *       "flow_data": "{\"nodes\":[{\"id\":\"chatOpenAI_0\",\"position\":{\"x\":0,\"y\":0},\"type\":\"customNode\",\"data\":{\"baseClasses\":[\"ChatOpenAI\",\"BaseChatOpenAI\",\"BaseChatModel\",\"BaseLanguageModel\",\"Runnable\"],\"category\":\"Chat Models\",\"credential\":\"\",\"description\":\"Wrapper around OpenAI large language models that use the Chat endpo",
+                     *       "instance": "default",
+                     *       "name": "Copy",
+                     *       "session_id": null,
+                     *       "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *       "status": "checked",
+                     *       "type": "CHATFLOW",
+                     *       "valid": false
+                     *     }
+                     */
                     "application/json": components["schemas"]["FlowWriteResult"];
                 };
             };
@@ -11575,25 +12329,25 @@ export interface operations {
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_approval_needed_sign_in_failed_4"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_idempotency_key_reused_stale_base"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request_patch_error"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_write_failed_9"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     start_flow_text_test: {
@@ -11611,6 +12365,19 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "flow_data": "{\"description\":\"Basic example of Conversation Chain with built-in memory - works exactly like ChatGPT\",\"usecases\":[\"Basic\"],\"framework\":[\"Langchain\"],\"nodes\":[{\"width\":300,\"height\":574,\"id\":\"chatOpenAI_0\",\"position\":{\"x\":579.0877964395976,\"y\":-138.68792413227874},\"type\":\"customNode\",\"data\":{\"id\":\"chatOpenAI_0\",\"label\":\"ChatOpenAI\",\"version\":6.0,\"name\":\"chatOpenAI\",\"type\":\"ChatOpenAI\",\"baseClasses\":[\"ChatOpenAI\",\"BaseChatModel\",\"BaseLanguageModel\",\"Runnable\"],\"category\":\"Chat Models\",\"description\":\"Wrapper around OpenAI large language models that use the Chat endpoint\",\"inputParams\":[{\"label\":\"Connect Credential\",\"name\":\"credential\",\"type\":\"credential\",\"credentialNames\":[\"openAIApi\"],\"id\":\"chatOpenAI_0-input-credential-credential\",\"display\":true},{\"label\":\"Model Name\",\"name\":\"modelName\",\"type\":\"asyncOptions\",\"loadMethod\":\"listModels\",\"default\":\"gpt-3.5-turbo\",\"id\":\"chatOpenAI_0-input-modelName-options\",\"display\":true},{\"label\":\"Temperature\",\"name\":\"temperature\",\"type\":\"number\",\"step\":0.1,\"default\":0.9,\"optional\":true,\"id\":\"chatOpenAI_0-input-temperature-number\",\"display\":true},{\"label\":\"Max Tokens\",\"name\":\"maxTokens\",\"type\":\"number\",\"step\":1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-maxTokens-number\",\"display\":true},{\"label\":\"Top Probability\",\"name\":\"topP\",\"type\":\"number\",\"step\":0.1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-topP-number\",\"display\":true},{\"label\":\"Frequency Penalty\",\"name\":\"frequencyPenalty\",\"type\":\"number\",\"step\":0.1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-frequencyPenalty-number\",\"display\":true},{\"label\":\"Presence Penalty\",\"name\":\"presencePenalty\",\"type\":\"number\",\"step\":0.1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-presencePenalty-number\",\"display\":true},{\"label\":\"Timeout\",\"name\":\"timeout\",\"type\":\"number\",\"step\":1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-timeout-number\",\"display\":true},{\"label\":\"BasePath\",\"name\":\"basepath\",\"type\":\"string\",\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-basepath-string\",\"display\":true},{\"label\":\"BaseOptions\",\"name\":\"baseOptions\",\"type\":\"json\",\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-baseOptions-json\",\"display\":true},{\"label\":\"Allow Image Uploads\",\"name\":\"allowImageUploads\",\"type\":\"boolean\",\"description\":\"Automatically uses gpt-4-vision-preview when image is being uploaded from chat. Only works with LLMChain, Conversation Chain, ReAct Agent, and Conversational Agent\",\"default\":false,\"optional\":true,\"id\":\"chatOpenAI_0-input-allowImageUploads-boolean\",\"display\":true},{\"label\":\"Image Resolution\",\"description\":\"This parameter controls the resolution in which the model views the image.\",\"name\":\"imageResolution\",\"type\":\"options\",\"options\":[{\"label\":\"Low\",\"name\":\"low\"},{\"label\":\"High\",\"name\":\"high\"},{\"label\":\"Auto\",\"name\":\"auto\"}],\"default\":\"low\",\"optional\":false,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-imageResolution-options\",\"display\":true}],\"inputAnchors\":[{\"label\":\"Cache\",\"name\":\"cache\",\"type\":\"BaseCache\",\"optional\":true,\"id\":\"chatOpenAI_0-input-cache-BaseCache\",\"display\":true}],\"inputs\":{\"cache\":\"\",\"modelName\":\"gpt-3.5-turbo-16k\",\"temperature\":\"0.1\",\"maxTokens\":\"\",\"topP\":\"\",\"frequencyPenalty\":\"\",\"presencePenalty\":\"\",\"timeout\":\"\",\"basepath\":\"\",\"baseOptions\":\"\",\"allowImageUploads\":true,\"imageResolution\":\"low\"},\"outputAnchors\":[{\"id\":\"chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable\",\"name\":\"chatOpenAI\",\"label\":\"ChatOpenAI\",\"type\":\"ChatOpenAI | BaseChatModel | BaseLanguageModel | Runnable\"}],\"outputs\":{},\"selected\":false,\"credential\":\"3a010028-0000-4000-8000-000000000000\"},\"selected\":false,\"positionAbsolute\":{\"x\":579.0877964395976,\"y\":-138.68792413227874},\"dragging\":false},{\"width\":300,\"height\":376,\"id\":\"bufferMemory_0\",\"position\":{\"x\":220.30240896145915,\"y\":351.61324070296877},\"type\":\"customNode\",\"data\":{\"id\":\"bufferMemory_0\",\"label\":\"Buffer Memory\",\"version\":2,\"name\":\"bufferMemory\",\"type\":\"BufferMemory\",\"baseClasses\":[\"BufferMemory\",\"BaseChatMemory\",\"BaseMemory\"],\"category\":\"Memory\",\"description\":\"Retrieve chat messages stored in database\",\"inputParams\":[{\"label\":\"Session Id\",\"name\":\"sessionId\",\"type\":\"string\",\"description\":\"If not specified, a random id will be used. Learn <a target=\\\"_blank\\\" href=\\\"https://docs.flowiseai.com/memory#ui-and-embedded-chat\\\">more</a>\",\"default\":\"\",\"additionalParams\":true,\"optional\":true,\"id\":\"bufferMemory_0-input-sessionId-string\"},{\"label\":\"Memory Key\",\"name\":\"memoryKey\",\"type\":\"string\",\"default\":\"chat_history\",\"additionalParams\":true,\"id\":\"bufferMemory_0-input-memoryKey-string\"}],\"inputAnchors\":[],\"inputs\":{\"sessionId\":\"\",\"memoryKey\":\"chat_history\"},\"outputAnchors\":[{\"id\":\"bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory\",\"name\":\"bufferMemory\",\"label\":\"BufferMemory\",\"type\":\"BufferMemory | BaseChatMemory | BaseMemory\"}],\"outputs\":{},\"selected\":false,\"credential\":\"\"},\"selected\":false,\"positionAbsolute\":{\"x\":220.30240896145915,\"y\":351.61324070296877},\"dragging\":false},{\"width\":300,\"height\":383,\"id\":\"conversationChain_0\",\"position\":{\"x\":958.9887390513221,\"y\":318.8734467468765},\"type\":\"customNode\",\"data\":{\"id\":\"conversationChain_0\",\"label\":\"Conversation Chain\",\"version\":3,\"name\":\"conversationChain\",\"type\":\"ConversationChain\",\"baseClasses\":[\"ConversationChain\",\"LLMChain\",\"BaseChain\",\"Runnable\"],\"category\":\"Chains\",\"description\":\"Chat models specific conversational chain with memory\",\"inputParams\":[{\"label\":\"System Message\",\"name\":\"systemMessagePrompt\",\"type\":\"string\",\"rows\":4,\"description\":\"If Chat Prompt Template is provided, this will be ignored\",\"additionalParams\":true,\"optional\":true,\"default\":\"The following is a friendly conversation between a human and an AI. The AI is talkative and provides lots of specific details from its context. If the AI does not know the answer to a question, it truthfully says it does not know.\",\"placeholder\":\"The following is a friendly conversation between a human and an AI. The AI is talkative and provides lots of specific details from its context. If the AI does not know the answer to a question, it truthfully says it does not know.\",\"id\":\"conversationChain_0-input-systemMessagePrompt-string\"}],\"inputAnchors\":[{\"label\":\"Chat Model\",\"name\":\"model\",\"type\":\"BaseChatModel\",\"id\":\"conversationChain_0-input-model-BaseChatModel\"},{\"label\":\"Memory\",\"name\":\"memory\",\"type\":\"BaseMemory\",\"id\":\"conversationChain_0-input-memory-BaseMemory\"},{\"label\":\"Chat Prompt Template\",\"name\":\"chatPromptTemplate\",\"type\":\"ChatPromptTemplate\",\"description\":\"Override existing prompt with Chat Prompt Template. Human Message must includes {input} variable\",\"optional\":true,\"id\":\"conversationChain_0-input-chatPromptTemplate-ChatPromptTemplate\"},{\"label\":\"Input Moderation\",\"description\":\"Detect text that could generate harmful output and prevent it from being sent to the language model\",\"name\":\"inputModeration\",\"type\":\"Moderation\",\"optional\":true,\"list\":true,\"id\":\"conversationChain_0-input-inputModeration-Moderation\"}],\"inputs\":{\"inputModeration\":\"\",\"model\":\"{{chatOpenAI_0.data.instance}}\",\"memory\":\"{{bufferMemory_0.data.instance}}\",\"chatPromptTemplate\":\"\",\"systemMessagePrompt\":\"The following is a friendly conversation between a human and an AI. The AI is talkative and provides lots of specific details from its context. If the AI does not know the answer to a question, it truthfully says it does not know.\"},\"outputAnchors\":[{\"id\":\"conversationChain_0-output-conversationChain-ConversationChain|LLMChain|BaseChain|Runnable\",\"name\":\"conversationChain\",\"label\":\"ConversationChain\",\"type\":\"ConversationChain | LLMChain | BaseChain | Runnable\"}],\"outputs\":{},\"selected\":false,\"credential\":\"\"},\"selected\":false,\"positionAbsolute\":{\"x\":958.9887390513221,\"y\":318.8734467468765},\"dragging\":false},{\"id\":\"stickyNote_9\",\"type\":\"stickyNote\",\"position\":{\"x\":5,\"y\":6},\"data\":{\"id\":\"stickyNote_9\",\"name\":\"stickyNote\",\"label\":\"Sticky Note\",\"type\":\"StickyNote\",\"version\":2,\"category\":\"Utilities\",\"baseClasses\":[\"StickyNote\"],\"inputs\":{\"note\":\"mine\"},\"inputAnchors\":[],\"inputParams\":[{\"label\":\"\",\"name\":\"note\",\"type\":\"string\",\"id\":\"stickyNote_9-input-note-string\"}],\"outputAnchors\":[],\"outputs\":{}}}],\"edges\":[{\"source\":\"chatOpenAI_0\",\"sourceHandle\":\"chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable\",\"target\":\"conversationChain_0\",\"targetHandle\":\"conversationChain_0-input-model-BaseChatModel\",\"type\":\"buttonedge\",\"id\":\"chatOpenAI_0-chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable-conversationChain_0-conversationChain_0-input-model-BaseChatModel\"},{\"source\":\"bufferMemory_0\",\"sourceHandle\":\"bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory\",\"target\":\"conversationChain_0\",\"targetHandle\":\"conversationChain_0-input-memory-BaseMemory\",\"type\":\"buttonedge\",\"id\":\"bufferMemory_0-bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory-conversationChain_0-conversationChain_0-input-memory-BaseMemory\"}],\"viewport\":{\"x\":11,\"y\":22,\"zoom\":0.5},\"aKeyOfTheirs\":{\"kept\":[1,\"ü\"]}}",
+                 *       "tests": [
+                 *         {
+                 *           "id": "t1",
+                 *           "turns": [
+                 *             "Hello"
+                 *           ]
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["TestFlowText"];
             };
         };
@@ -11621,31 +12388,44 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "chatflow_id": null,
+                     *       "created_at": "2026-01-02T03:04:05Z",
+                     *       "error": null,
+                     *       "id": "3a010030-0000-4000-8000-000000000000",
+                     *       "instance": "default",
+                     *       "passed": null,
+                     *       "status": "queued",
+                     *       "trials": [],
+                     *       "updated_at": "2026-01-02T03:04:05Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["FlowTestView"];
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request_not_a_flow"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_idempotency_key_reused_request_in_progress"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Too Many Requests */
-            429: components["responses"]["Problem429"];
+            429: components["responses"]["Problem429_rate_limited"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     validate_flow: {
@@ -11660,6 +12440,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "flow_data": "{\"nodes\": [], \"edges\": []}"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ValidateFlow"];
             };
         };
@@ -11670,27 +12455,49 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "validation": {
+                     *         "errors": [
+                     *           {
+                     *             "allowed": [],
+                     *             "code": "EMPTY_FLOW",
+                     *             "field": "",
+                     *             "hint": "Add at least a chain or an agent and its model.",
+                     *             "message": "The flow has no nodes.",
+                     *             "op_index": null,
+                     *             "op_type": "",
+                     *             "origin": "new",
+                     *             "severity": "error",
+                     *             "where": ""
+                     *           }
+                     *         ],
+                     *         "valid": false,
+                     *         "warnings": []
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["ValidatedFlow"];
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request_not_a_flow"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     apply_to_flow: {
@@ -11710,13 +12517,28 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /** @description The chatflow's id. */
+                /**
+                 * @description The chatflow's id.
+                 * @example 3a010001-0000-4000-8000-000000000000
+                 */
                 chatflow_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "ops": [
+                 *         {
+                 *           "node_id": "chatOpenAI_0",
+                 *           "op_type": "SetParam",
+                 *           "param_name": "temperature",
+                 *           "value": "0.1"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["ApplyToFlow"];
             };
         };
@@ -11727,6 +12549,48 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "chatflow_id": "3a010001-0000-4000-8000-000000000000",
+                     *       "created": false,
+                     *       "credentials": [],
+                     *       "difference": null,
+                     *       "findings": [
+                     *         {
+                     *           "allowed": [],
+                     *           "code": "VERSION_DRIFT",
+                     *           "field": "version",
+                     *           "hint": "It runs as it is; leave it, or use UpgradeNode if a newer field is needed.",
+                     *           "message": "Stored as version 6.0, the server has 8.3.",
+                     *           "op_index": null,
+                     *           "op_type": "",
+                     *           "origin": "new",
+                     *           "severity": "warning",
+                     *           "where": "chatOpenAI_0"
+                     *         },
+                     *         {
+                     *           "allowed": [],
+                     *           "code": "UNKNOWN_PARAM",
+                     *           "field": "imageResolution",
+                     *           "hint": "Use one of its fields, or UnsetParam.",
+                     *           "message": "chatOpenAI has no field 'imageResolution'; the server ignores it.",
+                     *           "op_index": null,
+                     *           "op_type": "",
+                     *           "origin": "new",
+                     *           "severity": "warning",
+                     *           "where": "chatOpenAI_0"
+                     *         }
+                     *       ],
+                     *       "flow_data": null,
+                     *       "instance": "default",
+                     *       "name": "Front desk",
+                     *       "session_id": "3a010002-0000-4000-8000-000000000000",
+                     *       "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *       "status": "completed",
+                     *       "type": "CHATFLOW",
+                     *       "valid": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["FlowWriteResult"];
                 };
             };
@@ -11740,29 +12604,29 @@ export interface operations {
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_approval_needed_sign_in_failed_4"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_flowise_not_found"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_idempotency_key_reused_stale_base"];
             /** @description Precondition Failed */
-            412: components["responses"]["Problem412"];
+            412: components["responses"]["Problem412_precondition_failed"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request_patch_error"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_write_failed_9"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     ask_flow: {
@@ -11776,13 +12640,21 @@ export interface operations {
                 "idempotency-key"?: string | null;
             };
             path: {
-                /** @description The chatflow's id. */
+                /**
+                 * @description The chatflow's id.
+                 * @example 3a010001-0000-4000-8000-000000000000
+                 */
                 chatflow_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "question": "Hello"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ChatQuestion"];
             };
         };
@@ -11793,33 +12665,58 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "answer": "This is the model stand-in. You said: \"Hello\"",
+                     *       "chat_id": "fda-try-3a010003-0000-4000-8000-000000000000",
+                     *       "duration_ms": 673,
+                     *       "sources": [],
+                     *       "trace": {
+                     *         "cut": false,
+                     *         "sources": [],
+                     *         "state": {},
+                     *         "steps": [],
+                     *         "tokens": {},
+                     *         "turns": [
+                     *           {
+                     *             "answer": "This is the model stand-in. You said: \"Hello\"",
+                     *             "said": "Hello"
+                     *           }
+                     *         ],
+                     *         "used_tools": [],
+                     *         "version": 2
+                     *       },
+                     *       "used_tools": [],
+                     *       "waits": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["ChatAnswer"];
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_attachment_not_found_flowise_not_found"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_idempotency_key_reused_request_in_progress"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Too Many Requests */
-            429: components["responses"]["Problem429"];
+            429: components["responses"]["Problem429_rate_limited"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     delete_chat: {
@@ -11830,9 +12727,15 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The chatflow's id. */
+                /**
+                 * @description The chatflow's id.
+                 * @example 3a010001-0000-4000-8000-000000000000
+                 */
                 chatflow_id: string;
-                /** @description A conversation that `chat` began. */
+                /**
+                 * @description A conversation that `chat` began.
+                 * @example fda-try-3a010003-0000-4000-8000-000000000000
+                 */
                 chat_id: string;
             };
             cookie?: never;
@@ -11847,34 +12750,40 @@ export interface operations {
                 content?: never;
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_flowise_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     compare_flow_versions: {
         parameters: {
             query: {
-                /** @description `v4` as in `GET /flows/{id}/versions`, `<session id>:<label>`, or `live`. */
+                /**
+                 * @description `v4` as in `GET /flows/{id}/versions`, `<session id>:<label>`, or `live`.
+                 * @example v1
+                 */
                 before: string;
                 /** @description `v4` as in `GET /flows/{id}/versions`, `<session id>:<label>`, or `live`. */
                 after?: string;
             };
             header?: never;
             path: {
-                /** @description The chatflow's id. */
+                /**
+                 * @description The chatflow's id.
+                 * @example 3a010001-0000-4000-8000-000000000000
+                 */
                 chatflow_id: string;
             };
             cookie?: never;
@@ -11887,25 +12796,257 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "after": {
+                     *         "cut": false,
+                     *         "edges": [
+                     *           {
+                     *             "id": "e0",
+                     *             "input": "model",
+                     *             "label": "",
+                     *             "output": "",
+                     *             "source": "chatOpenAI_0",
+                     *             "source_handle": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
+                     *             "target": "conversationChain_0",
+                     *             "target_handle": "conversationChain_0-input-model-BaseChatModel"
+                     *           },
+                     *           {
+                     *             "id": "e1",
+                     *             "input": "memory",
+                     *             "label": "",
+                     *             "output": "",
+                     *             "source": "bufferMemory_0",
+                     *             "source_handle": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
+                     *             "target": "conversationChain_0",
+                     *             "target_handle": "conversationChain_0-input-memory-BaseMemory"
+                     *           }
+                     *         ],
+                     *         "kind": "CHATFLOW",
+                     *         "nodes": [
+                     *           {
+                     *             "category": "Chat Models",
+                     *             "color": "",
+                     *             "credential": "bound",
+                     *             "height": 574,
+                     *             "id": "chatOpenAI_0",
+                     *             "inputs": [
+                     *               {
+                     *                 "id": "chatOpenAI_0-input-cache-BaseCache",
+                     *                 "label": "Cache",
+                     *                 "name": "cache"
+                     *               }
+                     *             ],
+                     *             "kind": "node",
+                     *             "label": "ChatOpenAI",
+                     *             "name": "chatOpenAI",
+                     *             "note": "",
+                     *             "outputs": [
+                     *               {
+                     *                 "id": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
+                     *                 "label": "ChatOpenAI",
+                     *                 "name": "chatOpenAI"
+                     *               }
+                     *             ],
+                     *             "params": [
+                     *               {
+                     *                 "label": "Model Name",
+                     *                 "name": "modelName",
+                     *                 "value": "gpt-3.5-turbo-16k"
+                     *               },
+                     *               {
+                     *                 "label": "Temperature",
+                     *                 "name": "temperature",
+                     *                 "value": "0.1"
+                     *               }
+                     *             ],
+                     *             "parent": "",
+                     *             "version": "6.0",
+                     *             "width": 300,
+                     *             "x": 579.0877964395976,
+                     *             "y": -138.68792413227874
+                     *           },
+                     *           {
+                     *             "category": "Memory",
+                     *             "color": "",
+                     *             "credential": "",
+                     *             "height": 376,
+                     *             "id": "bufferMemory_0",
+                     *             "inputs": [],
+                     *             "kind": "node",
+                     *             "label": "Buffer Memory",
+                     *             "name": "bufferMemory",
+                     *             "note": "",
+                     *             "outputs": [
+                     *               {
+                     *                 "id": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
+                     *                 "label": "BufferMemory",
+                     *                 "name": "bufferMemory"
+                     *               }
+                     *             ],
+                     *             "params": [
+                     *               {
+                     *                 "label": "Memory Key",
+                     *                 "name": "memoryKey",
+                     *                 "value": "chat_history"
+                     *               }
+                     *             ],
+                     *             "parent": "",
+                     *             "version": "2",
+                     *             "width": 300,
+                     *             "x": 220.30240896145915,
+                     *             "y": 351.61324070296877
+                     *           }
+                     *         ]
+                     *       },
+                     *       "after_label": "now in Flowise",
+                     *       "before": {
+                     *         "cut": false,
+                     *         "edges": [
+                     *           {
+                     *             "id": "e0",
+                     *             "input": "model",
+                     *             "label": "",
+                     *             "output": "",
+                     *             "source": "chatOpenAI_0",
+                     *             "source_handle": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
+                     *             "target": "conversationChain_0",
+                     *             "target_handle": "conversationChain_0-input-model-BaseChatModel"
+                     *           },
+                     *           {
+                     *             "id": "e1",
+                     *             "input": "memory",
+                     *             "label": "",
+                     *             "output": "",
+                     *             "source": "bufferMemory_0",
+                     *             "source_handle": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
+                     *             "target": "conversationChain_0",
+                     *             "target_handle": "conversationChain_0-input-memory-BaseMemory"
+                     *           }
+                     *         ],
+                     *         "kind": "CHATFLOW",
+                     *         "nodes": [
+                     *           {
+                     *             "category": "Chat Models",
+                     *             "color": "",
+                     *             "credential": "bound",
+                     *             "height": 574,
+                     *             "id": "chatOpenAI_0",
+                     *             "inputs": [
+                     *               {
+                     *                 "id": "chatOpenAI_0-input-cache-BaseCache",
+                     *                 "label": "Cache",
+                     *                 "name": "cache"
+                     *               }
+                     *             ],
+                     *             "kind": "node",
+                     *             "label": "ChatOpenAI",
+                     *             "name": "chatOpenAI",
+                     *             "note": "",
+                     *             "outputs": [
+                     *               {
+                     *                 "id": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
+                     *                 "label": "ChatOpenAI",
+                     *                 "name": "chatOpenAI"
+                     *               }
+                     *             ],
+                     *             "params": [
+                     *               {
+                     *                 "label": "Model Name",
+                     *                 "name": "modelName",
+                     *                 "value": "gpt-3.5-turbo-16k"
+                     *               },
+                     *               {
+                     *                 "label": "Temperature",
+                     *                 "name": "temperature",
+                     *                 "value": "0.9"
+                     *               }
+                     *             ],
+                     *             "parent": "",
+                     *             "version": "6.0",
+                     *             "width": 300,
+                     *             "x": 579.0877964395976,
+                     *             "y": -138.68792413227874
+                     *           },
+                     *           {
+                     *             "category": "Memory",
+                     *             "color": "",
+                     *             "credential": "",
+                     *             "height": 376,
+                     *             "id": "bufferMemory_0",
+                     *             "inputs": [],
+                     *             "kind": "node",
+                     *             "label": "Buffer Memory",
+                     *             "name": "bufferMemory",
+                     *             "note": "",
+                     *             "outputs": [
+                     *               {
+                     *                 "id": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
+                     *                 "label": "BufferMemory",
+                     *                 "name": "bufferMemory"
+                     *               }
+                     *             ],
+                     *             "params": [
+                     *               {
+                     *                 "label": "Memory Key",
+                     *                 "name": "memoryKey",
+                     *                 "value": "chat_history"
+                     *               }
+                     *             ],
+                     *             "parent": "",
+                     *             "version": "2",
+                     *             "width": 300,
+                     *             "x": 220.30240896145915,
+                     *             "y": 351.61324070296877
+                     *           }
+                     *         ]
+                     *       },
+                     *       "before_label": "v1",
+                     *       "diff": {
+                     *         "added": [],
+                     *         "changed": [
+                     *           {
+                     *             "fields": [
+                     *               {
+                     *                 "after": "0.1",
+                     *                 "before": "0.9",
+                     *                 "name": "temperature"
+                     *               }
+                     *             ],
+                     *             "id": "chatOpenAI_0",
+                     *             "label": "ChatOpenAI",
+                     *             "name": "chatOpenAI"
+                     *           }
+                     *         ],
+                     *         "connected": [],
+                     *         "disconnected": [],
+                     *         "moved": [],
+                     *         "removed": [],
+                     *         "summary": "1 field changed",
+                     *         "text": "~ chatOpenAI_0 (chatOpenAI)\n    temperature: 0.9 -> 0.1"
+                     *       },
+                     *       "ops": []
+                     *     }
+                     */
                     "application/json": components["schemas"]["FlowChange"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_flowise_not_found_version_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     get_flow_conversation: {
@@ -11919,7 +13060,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The chatflow's id. */
+                /**
+                 * @description The chatflow's id.
+                 * @example 3a010001-0000-4000-8000-000000000000
+                 */
                 chatflow_id: string;
             };
             cookie?: never;
@@ -11932,19 +13076,49 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "next_cursor": null,
+                     *       "sessions": [
+                     *         {
+                     *           "answer": null,
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "interrupt": null,
+                     *           "operation_mode": "apply",
+                     *           "outcome": "rolled_back",
+                     *           "session_name": "Change 'Front desk'",
+                     *           "status": "completed",
+                     *           "thread_id": "3a010002-0000-4000-8000-000000000000",
+                     *           "turns": [
+                     *             {
+                     *               "action": null,
+                     *               "answered": [],
+                     *               "at": "2026-01-02T03:04:05Z",
+                     *               "by": "AGENT_API_KEY",
+                     *               "interrupt": null,
+                     *               "kind": "requirement",
+                     *               "who": "person",
+                     *               "words": "Change 'Front desk'"
+                     *             }
+                     *           ],
+                     *           "updated_at": "2026-01-02T03:04:05Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Conversation"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     export_flow: {
@@ -11955,7 +13129,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The chatflow's id. */
+                /**
+                 * @description The chatflow's id.
+                 * @example 3a010001-0000-4000-8000-000000000000
+                 */
                 chatflow_id: string;
             };
             cookie?: never;
@@ -11970,25 +13147,36 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
+                     *       "flow_data": "{\"description\":\"Basic example of Conversation Chain with built-in memory - works exactly like ChatGPT\",\"usecases\":[\"Basic\"],\"framework\":[\"Langchain\"],\"nodes\":[{\"width\":300,\"height\":574,\"id\":\"chatOpenAI_0\",\"position\":{\"x\":579.0877964395976,\"y\":-138.68792413227874},\"type\":\"customNode\",\"data\":{\"id\":\"ch",
+                     *       "id": "3a010001-0000-4000-8000-000000000000",
+                     *       "name": "Front desk",
+                     *       "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *       "type": "CHATFLOW",
+                     *       "updated": "2026-01-02T03:04:05Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["FlowDocument"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_flowise_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     get_flow_graph: {
@@ -12001,7 +13189,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The chatflow's id. */
+                /**
+                 * @description The chatflow's id.
+                 * @example 3a010001-0000-4000-8000-000000000000
+                 */
                 chatflow_id: string;
             };
             cookie?: never;
@@ -12016,25 +13207,153 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
+                     *       "flow": {
+                     *         "categories": [
+                     *           "mine"
+                     *         ],
+                     *         "deployed": false,
+                     *         "draft": false,
+                     *         "id": "3a010001-0000-4000-8000-000000000000",
+                     *         "instance": "default",
+                     *         "last_session": null,
+                     *         "name": "Front desk",
+                     *         "node_types": [
+                     *           "chatOpenAI",
+                     *           "bufferMemory"
+                     *         ],
+                     *         "nodes": 3,
+                     *         "picture": null,
+                     *         "public": false,
+                     *         "type": "CHATFLOW",
+                     *         "updated": "2026-01-02T03:04:05Z",
+                     *         "url": "http://127.0.0.1:3000/canvas/3a010001-0000-4000-8000-000000000000"
+                     *       },
+                     *       "form": null,
+                     *       "graph": {
+                     *         "cut": false,
+                     *         "edges": [
+                     *           {
+                     *             "id": "e0",
+                     *             "input": "model",
+                     *             "label": "",
+                     *             "output": "",
+                     *             "source": "chatOpenAI_0",
+                     *             "source_handle": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
+                     *             "target": "conversationChain_0",
+                     *             "target_handle": "conversationChain_0-input-model-BaseChatModel"
+                     *           },
+                     *           {
+                     *             "id": "e1",
+                     *             "input": "memory",
+                     *             "label": "",
+                     *             "output": "",
+                     *             "source": "bufferMemory_0",
+                     *             "source_handle": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
+                     *             "target": "conversationChain_0",
+                     *             "target_handle": "conversationChain_0-input-memory-BaseMemory"
+                     *           }
+                     *         ],
+                     *         "kind": "CHATFLOW",
+                     *         "nodes": [
+                     *           {
+                     *             "category": "Chat Models",
+                     *             "color": "",
+                     *             "credential": "bound",
+                     *             "height": 574,
+                     *             "id": "chatOpenAI_0",
+                     *             "inputs": [
+                     *               {
+                     *                 "id": "chatOpenAI_0-input-cache-BaseCache",
+                     *                 "label": "Cache",
+                     *                 "name": "cache"
+                     *               }
+                     *             ],
+                     *             "kind": "node",
+                     *             "label": "ChatOpenAI",
+                     *             "name": "chatOpenAI",
+                     *             "note": "",
+                     *             "outputs": [
+                     *               {
+                     *                 "id": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
+                     *                 "label": "ChatOpenAI",
+                     *                 "name": "chatOpenAI"
+                     *               }
+                     *             ],
+                     *             "params": [
+                     *               {
+                     *                 "label": "Model Name",
+                     *                 "name": "modelName",
+                     *                 "value": "gpt-3.5-turbo-16k"
+                     *               },
+                     *               {
+                     *                 "label": "Temperature",
+                     *                 "name": "temperature",
+                     *                 "value": "0.9"
+                     *               }
+                     *             ],
+                     *             "parent": "",
+                     *             "version": "6.0",
+                     *             "width": 300,
+                     *             "x": 579.0877964395976,
+                     *             "y": -138.68792413227874
+                     *           },
+                     *           {
+                     *             "category": "Memory",
+                     *             "color": "",
+                     *             "credential": "",
+                     *             "height": 376,
+                     *             "id": "bufferMemory_0",
+                     *             "inputs": [],
+                     *             "kind": "node",
+                     *             "label": "Buffer Memory",
+                     *             "name": "bufferMemory",
+                     *             "note": "",
+                     *             "outputs": [
+                     *               {
+                     *                 "id": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
+                     *                 "label": "BufferMemory",
+                     *                 "name": "bufferMemory"
+                     *               }
+                     *             ],
+                     *             "params": [
+                     *               {
+                     *                 "label": "Memory Key",
+                     *                 "name": "memoryKey",
+                     *                 "value": "chat_history"
+                     *               }
+                     *             ],
+                     *             "parent": "",
+                     *             "version": "2",
+                     *             "width": 300,
+                     *             "x": 220.30240896145915,
+                     *             "y": 351.61324070296877
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["FlowView"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_flowise_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     list_flow_versions: {
@@ -12044,7 +13363,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The chatflow's id. */
+                /**
+                 * @description The chatflow's id.
+                 * @example 3a010001-0000-4000-8000-000000000000
+                 */
                 chatflow_id: string;
             };
             cookie?: never;
@@ -12057,19 +13379,49 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "versions": [
+                     *         {
+                     *           "chatflow_id": "3a010001-0000-4000-8000-000000000000",
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "current": true,
+                     *           "instance": "default",
+                     *           "iteration": 0,
+                     *           "label": "v3.0",
+                     *           "name": "Front desk",
+                     *           "reason": "rollback",
+                     *           "session_id": "3a010002-0000-4000-8000-000000000000",
+                     *           "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *         },
+                     *         {
+                     *           "chatflow_id": "3a010001-0000-4000-8000-000000000000",
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "current": false,
+                     *           "instance": "default",
+                     *           "iteration": 0,
+                     *           "label": "v2.0",
+                     *           "name": "Front desk",
+                     *           "reason": "apply",
+                     *           "session_id": "3a010002-0000-4000-8000-000000000000",
+                     *           "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["VersionList"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     flow_ops: {
@@ -12080,7 +13432,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The chatflow's id. */
+                /**
+                 * @description The chatflow's id.
+                 * @example 3a010001-0000-4000-8000-000000000000
+                 */
                 chatflow_id: string;
             };
             cookie?: never;
@@ -12093,25 +13448,50 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "ops": [
+                     *         {
+                     *           "description": null,
+                     *           "label": "ChatOpenAI",
+                     *           "node_id": "chatOpenAI_0",
+                     *           "node_name": "chatOpenAI",
+                     *           "op_type": "AddNode",
+                     *           "params": {
+                     *             "allowImageUploads": true,
+                     *             "modelName": "gpt-3.5-turbo-16k"
+                     *           }
+                     *         },
+                     *         {
+                     *           "description": null,
+                     *           "label": null,
+                     *           "node_id": "bufferMemory_0",
+                     *           "node_name": "bufferMemory",
+                     *           "op_type": "AddNode",
+                     *           "params": {}
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["FlowOps"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_flowise_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request_patch_error"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     promote_flow: {
@@ -12129,13 +13509,22 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /** @description The chatflow's id. */
+                /**
+                 * @description The chatflow's id.
+                 * @example 3a010001-0000-4000-8000-000000000000
+                 */
                 chatflow_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "dry_run": true,
+                 *       "target": "default"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PromoteFlow"];
             };
         };
@@ -12146,6 +13535,89 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "chatflow_id": null,
+                     *       "created": true,
+                     *       "credentials": [
+                     *         {
+                     *           "by": "name",
+                     *           "name": "stand-in openAIApi",
+                     *           "target_id": "3a010028-0000-4000-8000-000000000000",
+                     *           "target_name": "stand-in openAIApi",
+                     *           "type": "openAIApi"
+                     *         }
+                     *       ],
+                     *       "difference": {
+                     *         "added": [
+                     *           {
+                     *             "id": "chatOpenAI_0",
+                     *             "label": "ChatOpenAI",
+                     *             "name": "chatOpenAI"
+                     *           },
+                     *           {
+                     *             "id": "bufferMemory_0",
+                     *             "label": "Buffer Memory",
+                     *             "name": "bufferMemory"
+                     *           }
+                     *         ],
+                     *         "changed": [],
+                     *         "connected": [
+                     *           {
+                     *             "input": "model",
+                     *             "output": "",
+                     *             "source": "chatOpenAI_0",
+                     *             "target": "conversationChain_0"
+                     *           },
+                     *           {
+                     *             "input": "memory",
+                     *             "output": "",
+                     *             "source": "bufferMemory_0",
+                     *             "target": "conversationChain_0"
+                     *           }
+                     *         ],
+                     *         "disconnected": [],
+                     *         "moved": [],
+                     *         "removed": [],
+                     *         "summary": "4 nodes added; 2 connections made",
+                     *         "text": "+ chatOpenAI_0 (chatOpenAI) 'ChatOpenAI'\n+ bufferMemory_0 (bufferMemory) 'Buffer Memory'\n+ conversationChain_0 (conversationChain) 'Conversation Chain'\n+ stickyNote_9 (stickyNote) 'Sticky Note'\n+ chatOpenAI_0 -> conversationChain_0.model\n+ bufferMemory_0 -> conversationChain_0.memory"
+                     *       },
+                     *       "findings": [
+                     *         {
+                     *           "allowed": [],
+                     *           "code": "VERSION_DRIFT",
+                     *           "field": "version",
+                     *           "hint": "It runs as it is; leave it, or use UpgradeNode if a newer field is needed.",
+                     *           "message": "Stored as version 6.0, the server has 8.3.",
+                     *           "op_index": null,
+                     *           "op_type": "",
+                     *           "origin": "new",
+                     *           "severity": "warning",
+                     *           "where": "chatOpenAI_0"
+                     *         },
+                     *         {
+                     *           "allowed": [],
+                     *           "code": "UNKNOWN_PARAM",
+                     *           "field": "imageResolution",
+                     *           "hint": "Use one of its fields, or UnsetParam.",
+                     *           "message": "chatOpenAI has no field 'imageResolution'; the server ignores it.",
+                     *           "op_index": null,
+                     *           "op_type": "",
+                     *           "origin": "new",
+                     *           "severity": "warning",
+                     *           "where": "chatOpenAI_0"
+                     *         }
+                     *       ],
+                     *       "flow_data": null,
+                     *       "instance": "default",
+                     *       "name": "Front desk",
+                     *       "session_id": null,
+                     *       "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *       "status": "checked",
+                     *       "type": "CHATFLOW",
+                     *       "valid": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["FlowWriteResult"];
                 };
             };
@@ -12159,29 +13631,29 @@ export interface operations {
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_approval_needed_sign_in_failed_4"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_flowise_not_found"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_idempotency_key_reused_stale_base"];
             /** @description Precondition Failed */
-            412: components["responses"]["Problem412"];
+            412: components["responses"]["Problem412_precondition_failed"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request_patch_error"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_write_failed_9"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     get_flow_summary: {
@@ -12192,7 +13664,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The chatflow's id. */
+                /**
+                 * @description The chatflow's id.
+                 * @example 3a010001-0000-4000-8000-000000000000
+                 */
                 chatflow_id: string;
             };
             cookie?: never;
@@ -12207,25 +13682,52 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
+                     *       "flow": {
+                     *         "categories": [
+                     *           "mine"
+                     *         ],
+                     *         "deployed": false,
+                     *         "draft": false,
+                     *         "id": "3a010001-0000-4000-8000-000000000000",
+                     *         "instance": "default",
+                     *         "last_session": null,
+                     *         "name": "Front desk",
+                     *         "node_types": [
+                     *           "chatOpenAI",
+                     *           "bufferMemory"
+                     *         ],
+                     *         "nodes": 3,
+                     *         "picture": null,
+                     *         "public": false,
+                     *         "type": "CHATFLOW",
+                     *         "updated": "2026-01-02T03:04:05Z",
+                     *         "url": "http://127.0.0.1:3000/canvas/3a010001-0000-4000-8000-000000000000"
+                     *       },
+                     *       "summary": "3 nodes:\n- chatOpenAI_0 (chatOpenAI) 'ChatOpenAI': modelName='gpt-3.5-turbo-16k', allowImageUploads=true, credential bound\n- bufferMemory_0 (bufferMemory) 'Buffer Memory': defaults\n- conversationChain_0 (conversationChain) 'Conversation Chain': defaults\n2 connections:\n- chatOpenAI_0 -> conversati..."
+                     *     }
+                     */
                     "application/json": components["schemas"]["FlowSummary"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_flowise_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     start_flow_test: {
@@ -12239,13 +13741,28 @@ export interface operations {
                 "idempotency-key"?: string | null;
             };
             path: {
-                /** @description The chatflow's id. */
+                /**
+                 * @description The chatflow's id.
+                 * @example 3a010001-0000-4000-8000-000000000000
+                 */
                 chatflow_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "tests": [
+                 *         {
+                 *           "id": "t1",
+                 *           "turns": [
+                 *             "Hello"
+                 *           ]
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["TestFlow"];
             };
         };
@@ -12256,33 +13773,46 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "chatflow_id": "3a010001-0000-4000-8000-000000000000",
+                     *       "created_at": "2026-01-02T03:04:05Z",
+                     *       "error": null,
+                     *       "id": "3a010011-0000-4000-8000-000000000000",
+                     *       "instance": "default",
+                     *       "passed": null,
+                     *       "status": "queued",
+                     *       "trials": [],
+                     *       "updated_at": "2026-01-02T03:04:05Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["FlowTestView"];
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_flowise_not_found"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_idempotency_key_reused_request_in_progress"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Too Many Requests */
-            429: components["responses"]["Problem429"];
+            429: components["responses"]["Problem429_rate_limited"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     list_numbered_versions: {
@@ -12294,7 +13824,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The chatflow's id. */
+                /**
+                 * @description The chatflow's id.
+                 * @example 3a010001-0000-4000-8000-000000000000
+                 */
                 chatflow_id: string;
             };
             cookie?: never;
@@ -12307,19 +13840,54 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "next_before": null,
+                     *       "versions": [
+                     *         {
+                     *           "bookmark": null,
+                     *           "by": "AGENT_API_KEY",
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "current": true,
+                     *           "instance": "default",
+                     *           "label": "v3.0",
+                     *           "name": "v3",
+                     *           "origin": "restored",
+                     *           "restores": "v1",
+                     *           "session_id": "3a010002-0000-4000-8000-000000000000",
+                     *           "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "title": "Back to v1"
+                     *         },
+                     *         {
+                     *           "bookmark": null,
+                     *           "by": "AGENT_API_KEY",
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "current": false,
+                     *           "instance": "default",
+                     *           "label": "v2.0",
+                     *           "name": "v2",
+                     *           "origin": "session",
+                     *           "restores": null,
+                     *           "session_id": "3a010002-0000-4000-8000-000000000000",
+                     *           "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "title": "Change 'Front desk'"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["NumberedVersions"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     put_bookmark: {
@@ -12327,15 +13895,26 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The chatflow's id. */
+                /**
+                 * @description The chatflow's id.
+                 * @example 3a010001-0000-4000-8000-000000000000
+                 */
                 chatflow_id: string;
-                /** @description Such as `v4`. */
+                /**
+                 * @description Such as `v4`.
+                 * @example v1
+                 */
                 version: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "note": "Before the fair"
+                 *     }
+                 */
                 "application/json": components["schemas"]["Bookmark"];
             };
         };
@@ -12348,19 +13927,21 @@ export interface operations {
                 content?: never;
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404_version_not_found"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request_secret_in_text"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     delete_bookmark: {
@@ -12368,9 +13949,15 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The chatflow's id. */
+                /**
+                 * @description The chatflow's id.
+                 * @example 3a010001-0000-4000-8000-000000000000
+                 */
                 chatflow_id: string;
-                /** @description Such as `v4`. */
+                /**
+                 * @description Such as `v4`.
+                 * @example v1
+                 */
                 version: string;
             };
             cookie?: never;
@@ -12385,15 +13972,17 @@ export interface operations {
                 content?: never;
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404_version_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_health: {
@@ -12411,19 +14000,72 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "database": {
+                     *         "latency_ms": 21.7,
+                     *         "pending_migrations": [],
+                     *         "state": "ok"
+                     *       },
+                     *       "drift_policy": "warn",
+                     *       "feed": "listening",
+                     *       "flowise": {
+                     *         "default": {
+                     *           "endpoint": "http://127.0.0.1:3000",
+                     *           "error": null,
+                     *           "state": "ok"
+                     *         }
+                     *       },
+                     *       "knowledge": {
+                     *         "instances": {
+                     *           "default": {
+                     *             "age_secs": 2,
+                     *             "drift": false,
+                     *             "fingerprint": "001c7125ba2f",
+                     *             "flowise_version": "3.1.4",
+                     *             "node_count": 297,
+                     *             "repaired": 0,
+                     *             "source": "live"
+                     *           }
+                     *         },
+                     *         "snapshot": {
+                     *           "fingerprint": "001c7125ba2f",
+                     *           "flowise_version": "3.1.4",
+                     *           "node_count": 297
+                     *         }
+                     *       },
+                     *       "model_stand_in": false,
+                     *       "queue": {
+                     *         "name": "runs",
+                     *         "oldest_secs": 0,
+                     *         "queued": 0,
+                     *         "workers": 1
+                     *       },
+                     *       "reasoning": {
+                     *         "engine": "deterministic",
+                     *         "model": "rules"
+                     *       },
+                     *       "status": "ok",
+                     *       "version": "0.1.0",
+                     *       "worker": {
+                     *         "runs": 0,
+                     *         "state": "running"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["HealthView"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_info: {
@@ -12441,19 +14083,30 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "local_models": [],
+                     *       "offer": "Without a model the rules understand less and decline the rest: set ANTHROPIC_API_KEY or OPENAI_API_KEY to use one, or build step by step.",
+                     *       "reasoning": {
+                     *         "engine": "deterministic",
+                     *         "model": "rules"
+                     *       },
+                     *       "version": "0.1.0"
+                     *     }
+                     */
                     "application/json": components["schemas"]["InfoView"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     list_instances: {
@@ -12471,19 +14124,41 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "instances": [
+                     *         {
+                     *           "default": true,
+                     *           "drift": {
+                     *             "added": [],
+                     *             "changed": [],
+                     *             "differs": false,
+                     *             "removed": [],
+                     *             "snapshot_version": "3.1.4"
+                     *           },
+                     *           "endpoint": "http://127.0.0.1:3000",
+                     *           "error": null,
+                     *           "id": "default",
+                     *           "nodes": 297,
+                     *           "state": "ok",
+                     *           "version": "3.1.4"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["InstanceList"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     list_keys: {
@@ -12501,19 +14176,41 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "keys": [
+                     *         {
+                     *           "active": true,
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "created_by": "AGENT_API_KEY",
+                     *           "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
+                     *           "expires_at": null,
+                     *           "id": "3a010005-0000-4000-8000-000000000000",
+                     *           "last_used_at": null,
+                     *           "name": "ci",
+                     *           "owner": "support",
+                     *           "revoked_at": null,
+                     *           "rotated_at": "2026-01-02T03:04:05Z",
+                     *           "scopes": [
+                     *             "build"
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["KeyList"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     create_key: {
@@ -12528,6 +14225,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "ci",
+                 *       "owner": "support",
+                 *       "scopes": [
+                 *         "build"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewKey"];
             };
         };
@@ -12538,25 +14244,44 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "active": true,
+                     *       "created_at": "2026-01-02T03:04:05Z",
+                     *       "created_by": "AGENT_API_KEY",
+                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
+                     *       "expires_at": null,
+                     *       "id": "3a010005-0000-4000-8000-000000000000",
+                     *       "key": "fda_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+                     *       "last_used_at": null,
+                     *       "name": "ci",
+                     *       "owner": "support",
+                     *       "revoked_at": null,
+                     *       "rotated_at": null,
+                     *       "scopes": [
+                     *         "build"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["MadeKey"];
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_answer_not_kept_request_in_progress_4"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_current_key: {
@@ -12574,19 +14299,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "key_id": null,
+                     *       "name": "AGENT_API_KEY",
+                     *       "owner": "default",
+                     *       "scopes": [
+                     *         "admin",
+                     *         "approve"
+                     *       ],
+                     *       "signed_in": false
+                     *     }
+                     */
                     "application/json": components["schemas"]["CallerView"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     revoke_key: {
@@ -12597,7 +14334,10 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /** @description The key's id. */
+                /**
+                 * @description The key's id.
+                 * @example 3a010005-0000-4000-8000-000000000000
+                 */
                 key_id: string;
             };
             cookie?: never;
@@ -12612,19 +14352,19 @@ export interface operations {
                 content?: never;
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_key_not_found"];
             /** @description Precondition Failed */
-            412: components["responses"]["Problem412"];
+            412: components["responses"]["Problem412_precondition_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     rotate_key: {
@@ -12637,13 +14377,21 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /** @description The key's id. */
+                /**
+                 * @description The key's id.
+                 * @example 3a010005-0000-4000-8000-000000000000
+                 */
                 key_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "keep_old_secs": 3600
+                 *     }
+                 */
                 "application/json": components["schemas"]["RotateKey"];
             };
         };
@@ -12654,29 +14402,48 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "active": true,
+                     *       "created_at": "2026-01-02T03:04:05Z",
+                     *       "created_by": "AGENT_API_KEY",
+                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
+                     *       "expires_at": null,
+                     *       "id": "3a010005-0000-4000-8000-000000000000",
+                     *       "key": "fda_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+                     *       "last_used_at": null,
+                     *       "name": "ci",
+                     *       "owner": "support",
+                     *       "revoked_at": null,
+                     *       "rotated_at": "2026-01-02T03:04:05Z",
+                     *       "scopes": [
+                     *         "build"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["MadeKey"];
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_key_not_found"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_answer_not_kept_request_in_progress_4"];
             /** @description Precondition Failed */
-            412: components["responses"]["Problem412"];
+            412: components["responses"]["Problem412_precondition_failed"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     list_knowledge: {
@@ -12694,25 +14461,85 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "instances": [
+                     *         {
+                     *           "endpoint": "http://127.0.0.1:3000",
+                     *           "instance": "default",
+                     *           "nodes": {
+                     *             "age_secs": 1,
+                     *             "drift": false,
+                     *             "fingerprint": "001c7125ba2f",
+                     *             "flowise_version": "3.1.4",
+                     *             "node_count": 297,
+                     *             "repaired": 0,
+                     *             "source": "live"
+                     *           },
+                     *           "refresh": {
+                     *             "created_at": "2026-01-02T03:04:05Z",
+                     *             "error": null,
+                     *             "id": "3a010018-0000-4000-8000-000000000000",
+                     *             "instance": "default",
+                     *             "result": {
+                     *               "credentials": {
+                     *                 "changed": null,
+                     *                 "count": 11,
+                     *                 "flowise_version": null,
+                     *                 "text": null
+                     *               },
+                     *               "nodes": {
+                     *                 "changed": false,
+                     *                 "count": 297,
+                     *                 "flowise_version": "3.1.4",
+                     *                 "text": "Nothing has changed."
+                     *               },
+                     *               "templates": {
+                     *                 "changed": null,
+                     *                 "count": 50,
+                     *                 "flowise_version": null,
+                     *                 "text": null
+                     *               }
+                     *             },
+                     *             "status": "done",
+                     *             "step": null,
+                     *             "steps": 3,
+                     *             "steps_done": 3,
+                     *             "updated_at": "2026-01-02T03:04:05Z"
+                     *           },
+                     *           "templates": 50,
+                     *           "templates_age_secs": 2.672081
+                     *         }
+                     *       ],
+                     *       "snapshot": {
+                     *         "fingerprint": "001c7125ba2f",
+                     *         "flowise_version": "3.1.4",
+                     *         "node_count": 297
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["KnowledgeList"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     search_knowledge: {
         parameters: {
             query: {
-                /** @description What is looked for, in words. */
+                /**
+                 * @description What is looked for, in words.
+                 * @example memory
+                 */
                 query: string;
                 /** @description Flowise instance; the default one. */
                 instance?: string | null;
@@ -12730,19 +14557,73 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "flowise_version": "3.1.4",
+                     *       "instance": "default",
+                     *       "nodes": [
+                     *         {
+                     *           "category": "Memory",
+                     *           "credentials": [],
+                     *           "deprecated": false,
+                     *           "description": "Retrieve chat messages stored in database",
+                     *           "kind": "CHATFLOW",
+                     *           "label": "Buffer Memory",
+                     *           "name": "bufferMemory",
+                     *           "version": 2
+                     *         },
+                     *         {
+                     *           "category": "Memory",
+                     *           "credentials": [],
+                     *           "deprecated": false,
+                     *           "description": "Uses a window of size k to surface the last k back-and-forth to use as memory",
+                     *           "kind": "CHATFLOW",
+                     *           "label": "Buffer Window Memory",
+                     *           "name": "bufferWindowMemory",
+                     *           "version": 2
+                     *         }
+                     *       ],
+                     *       "templates": [
+                     *         {
+                     *           "description": "Basic example of Conversation Chain with built-in memory - works exactly like ChatGPT",
+                     *           "name": "Conversation Chain",
+                     *           "nodes": [
+                     *             "bufferMemory",
+                     *             "chatOpenAI"
+                     *           ],
+                     *           "type": "Chatflow",
+                     *           "usecases": [
+                     *             "Basic"
+                     *           ]
+                     *         },
+                     *         {
+                     *           "description": "Simple chat engine to handle back and forth conversations using LlamaIndex",
+                     *           "name": "Simple Chat Engine",
+                     *           "nodes": [
+                     *             "azureChatOpenAI_LlamaIndex",
+                     *             "bufferMemory"
+                     *           ],
+                     *           "type": "Chatflow",
+                     *           "usecases": [
+                     *             "Basic"
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["CatalogueHits"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     refresh_knowledge: {
@@ -12753,7 +14634,10 @@ export interface operations {
                 "idempotency-key"?: string | null;
             };
             path: {
-                /** @description Flowise instance. */
+                /**
+                 * @description Flowise instance.
+                 * @example default
+                 */
                 instance_id: string;
             };
             cookie?: never;
@@ -12766,21 +14650,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-01-02T03:04:05Z",
+                     *       "error": null,
+                     *       "id": "3a010018-0000-4000-8000-000000000000",
+                     *       "instance": "default",
+                     *       "result": {},
+                     *       "status": "queued",
+                     *       "step": null,
+                     *       "steps": 3,
+                     *       "steps_done": 0,
+                     *       "updated_at": "2026-01-02T03:04:05Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RefreshView"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_idempotency_key_reused_request_in_progress"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_live: {
@@ -12798,6 +14696,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "ok"
+                     *     }
+                     */
                     "application/json": {
                         [key: string]: string;
                     };
@@ -12808,18 +14711,21 @@ export interface operations {
     list_memory_artifacts: {
         parameters: {
             query?: {
-                limit?: number;
-                offset?: number;
                 /** @description Only of this session. */
                 flowchart_id?: string | null;
-                /** @description Only of this run. */
-                flowchart_run_id?: string | null;
                 /** @description Only of this node of the graph. */
                 flowchart_node_id?: string | null;
+                limit?: number;
+                offset?: number;
+                /** @description Only of this run. */
+                flowchart_run_id?: string | null;
             };
             header?: never;
             path: {
-                /** @description The pattern's id. */
+                /**
+                 * @description The pattern's id.
+                 * @example 2
+                 */
                 memory_id: number;
             };
             cookie?: never;
@@ -12832,21 +14738,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *       "count": 0,
+                     *       "items": [],
+                     *       "limit": 50,
+                     *       "memory_id": 2,
+                     *       "offset": 0,
+                     *       "ok": true,
+                     *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ArtifactPage"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_memory_artifact: {
@@ -12854,9 +14772,15 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The pattern's id. */
+                /**
+                 * @description The pattern's id.
+                 * @example 2
+                 */
                 memory_id: number;
-                /** @description The artifact's id. */
+                /**
+                 * @description The artifact's id.
+                 * @example 3a010012-0000-4000-8000-000000000000
+                 */
                 artifact_id: string;
             };
             cookie?: never;
@@ -12873,17 +14797,17 @@ export interface operations {
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_artifact_not_found_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_metrics: {
@@ -12901,35 +14825,54 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example # HELP process_virtual_memory_bytes Virtual memory size in bytes.
+                     *     # TYPE process_virtual_memory_bytes gauge
+                     *     process_virtual_memory_bytes 3.84438272e+08
+                     *     # HELP process_resident_memory_bytes Resident memory size in bytes.
+                     *     # TYPE process_resident_memory_bytes gauge
+                     *     process_resident_memory_bytes 2.09174
+                     */
                     "application/json": unknown;
+                    /**
+                     * @example # HELP process_virtual_memory_bytes Virtual memory size in bytes.
+                     *     # TYPE process_virtual_memory_bytes gauge
+                     *     process_virtual_memory_bytes 3.84438272e+08
+                     *     # HELP process_resident_memory_bytes Resident memory size in bytes.
+                     *     # TYPE process_resident_memory_bytes gauge
+                     *     process_resident_memory_bytes 2.09174
+                     */
                     "text/plain": string;
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     list_milestone_artifacts: {
         parameters: {
             query?: {
+                /** @description Only of this node of the graph. */
+                flowchart_node_id?: string | null;
                 limit?: number;
                 offset?: number;
                 /** @description Only of this run. */
                 flowchart_run_id?: string | null;
-                /** @description Only of this node of the graph. */
-                flowchart_node_id?: string | null;
             };
             header?: never;
             path: {
-                /** @description The session's id. */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 milestone_id: string;
             };
             cookie?: never;
@@ -12942,21 +14885,112 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *       "count": 9,
+                     *       "items": [
+                     *         {
+                     *           "artifact_type": "milestone",
+                     *           "audit_seq": null,
+                     *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "flowchart_node_id": "apply_patch",
+                     *           "flowchart_run_id": "3a010020-0000-4000-8000-000000000000",
+                     *           "id": "3a010019-0000-4000-8000-000000000000",
+                     *           "memory_id": null,
+                     *           "payload": {
+                     *             "action": "mark_complete",
+                     *             "action_results": [
+                     *               "apply: completed"
+                     *             ],
+                     *             "additive_prompt": "",
+                     *             "artifact_type": "milestone",
+                     *             "before_milestone": {
+                     *               "detail": "",
+                     *               "iteration": 0,
+                     *               "milestone_key": "apply",
+                     *               "status": "in_progress"
+                     *             },
+                     *             "checkpoint_hit": true,
+                     *             "milestone": {
+                     *               "detail": "the session ends as accepted",
+                     *               "iteration": 0,
+                     *               "milestone_key": "apply",
+                     *               "status": "completed"
+                     *             },
+                     *             "routing_state": {
+                     *               "iteration": 0,
+                     *               "node": "apply_patch",
+                     *               "phase": "apply",
+                     *               "route_key": "end"
+                     *             }
+                     *           },
+                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *         },
+                     *         {
+                     *           "artifact_type": "milestone",
+                     *           "audit_seq": null,
+                     *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "flowchart_node_id": "apply_patch",
+                     *           "flowchart_run_id": "3a010020-0000-4000-8000-000000000000",
+                     *           "id": "3a010021-0000-4000-8000-000000000000",
+                     *           "memory_id": null,
+                     *           "payload": {
+                     *             "action": "mark_complete",
+                     *             "action_results": [
+                     *               "acceptance: completed"
+                     *             ],
+                     *             "additive_prompt": "",
+                     *             "artifact_type": "milestone",
+                     *             "before_milestone": {
+                     *               "detail": "",
+                     *               "iteration": 0,
+                     *               "milestone_key": "acceptance",
+                     *               "status": "in_progress"
+                     *             },
+                     *             "checkpoint_hit": true,
+                     *             "milestone": {
+                     *               "detail": "accepted",
+                     *               "iteration": 0,
+                     *               "milestone_key": "acceptance",
+                     *               "status": "completed"
+                     *             },
+                     *             "routing_state": {
+                     *               "iteration": 0,
+                     *               "node": "apply_patch",
+                     *               "phase": "apply",
+                     *               "route_key": null
+                     *             }
+                     *           },
+                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *         }
+                     *       ],
+                     *       "limit": 50,
+                     *       "milestone_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "offset": 0,
+                     *       "ok": true,
+                     *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ArtifactPage"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_milestone_artifact: {
@@ -12964,9 +14998,15 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The session's id. */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 milestone_id: string;
-                /** @description The artifact's id. */
+                /**
+                 * @description The artifact's id.
+                 * @example 3a010013-0000-4000-8000-000000000000
+                 */
                 artifact_id: string;
             };
             cookie?: never;
@@ -12979,21 +15019,68 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *       "item": {
+                     *         "artifact_type": "milestone",
+                     *         "audit_seq": null,
+                     *         "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *         "created_at": "2026-01-02T03:04:05Z",
+                     *         "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *         "flowchart_node_id": "hydrate_context",
+                     *         "flowchart_run_id": "3a010010-0000-4000-8000-000000000000",
+                     *         "id": "3a010013-0000-4000-8000-000000000000",
+                     *         "memory_id": null,
+                     *         "payload": {
+                     *           "action": "mark_complete",
+                     *           "action_results": [
+                     *             "intent: completed"
+                     *           ],
+                     *           "additive_prompt": "",
+                     *           "artifact_type": "milestone",
+                     *           "before_milestone": {
+                     *             "detail": "",
+                     *             "iteration": 0,
+                     *             "milestone_key": "intent",
+                     *             "status": "in_progress"
+                     *           },
+                     *           "checkpoint_hit": true,
+                     *           "milestone": {
+                     *             "detail": "a new flow is wanted",
+                     *             "iteration": 0,
+                     *             "milestone_key": "intent",
+                     *             "status": "completed"
+                     *           },
+                     *           "routing_state": {
+                     *             "iteration": 0,
+                     *             "node": "hydrate_context",
+                     *             "phase": "intent",
+                     *             "route_key": "plan_v2"
+                     *           }
+                     *         },
+                     *         "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *       },
+                     *       "milestone_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "ok": true,
+                     *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ArtifactDetail"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_artifact_not_found_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     list_nodes: {
@@ -13021,19 +15108,51 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "next_cursor": "eyJuYW1lIjoiY2hhdENsb3VkZmxhcmVXb3JrZXJzQUkifQ",
+                     *       "nodes": [
+                     *         {
+                     *           "category": "Embeddings",
+                     *           "credentials": [
+                     *             "awsApi"
+                     *           ],
+                     *           "deprecated": false,
+                     *           "description": "AWSBedrock embedding models to generate embeddings for a given text",
+                     *           "kind": "CHATFLOW",
+                     *           "label": "AWS Bedrock Embedding",
+                     *           "name": "AWSBedrockEmbeddings",
+                     *           "version": 5.1
+                     *         },
+                     *         {
+                     *           "category": "Vector Stores",
+                     *           "credentials": [
+                     *             "AstraDBApi"
+                     *           ],
+                     *           "deprecated": false,
+                     *           "description": "Upsert embedded data and perform similarity or mmr search upon query using DataStax Astra DB, a serverless vector database that’s perfect for managing mission-critical AI workloads",
+                     *           "kind": "CHATFLOW",
+                     *           "label": "Astra",
+                     *           "name": "Astra",
+                     *           "version": 2.1
+                     *         }
+                     *       ],
+                     *       "total": 297
+                     *     }
+                     */
                     "application/json": components["schemas"]["NodeTypePage"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_node: {
@@ -13048,7 +15167,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Name of a node type, such as chatOpenAI. */
+                /**
+                 * @description Name of a node type, such as chatOpenAI.
+                 * @example chatOpenAI
+                 */
                 name: string;
             };
             cookie?: never;
@@ -13061,25 +15183,86 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "card": "### chatOpenAI (Chat Models): Wrapper around OpenAI large language models that use the Chat endpoint\ninputs: cache <- BaseCache\nparam modelName*: asyncOptions (choices of the server) = gpt-4o-mini\nparam temperature: number = 0.9\nparam allowImageUploads: boolean = false\nparam baseOptions: json (De...",
+                     *       "examples": [],
+                     *       "form": {
+                     *         "properties": {
+                     *           "modelName": {
+                     *             "default": "gpt-4o-mini",
+                     *             "title": "Model Name",
+                     *             "type": "string",
+                     *             "x-lists-options": true
+                     *           },
+                     *           "temperature": {
+                     *             "default": 0.9,
+                     *             "title": "Temperature",
+                     *             "type": "number"
+                     *           }
+                     *         },
+                     *         "required": [],
+                     *         "title": "OpenAI",
+                     *         "type": "object"
+                     *       },
+                     *       "inputs": [
+                     *         {
+                     *           "default": null,
+                     *           "description": "",
+                     *           "label": "Cache",
+                     *           "lists_options": false,
+                     *           "name": "cache",
+                     *           "options": [],
+                     *           "required": false,
+                     *           "type": "BaseCache"
+                     *         },
+                     *         {
+                     *           "default": "gpt-4o-mini",
+                     *           "description": "",
+                     *           "label": "Model Name",
+                     *           "lists_options": true,
+                     *           "name": "modelName",
+                     *           "options": [],
+                     *           "required": true,
+                     *           "type": "asyncOptions"
+                     *         }
+                     *       ],
+                     *       "node": {
+                     *         "category": "Chat Models",
+                     *         "credentials": [
+                     *           "openAIApi"
+                     *         ],
+                     *         "deprecated": false,
+                     *         "description": "Wrapper around OpenAI large language models that use the Chat endpoint",
+                     *         "kind": "CHATFLOW",
+                     *         "label": "OpenAI",
+                     *         "name": "chatOpenAI",
+                     *         "version": 8.3
+                     *       },
+                     *       "outputs": [
+                     *         "chatOpenAI"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["NodeTypeDetails"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_node_type_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     list_options: {
@@ -13090,13 +15273,21 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Name of a node type, such as chatOpenAI. */
+                /**
+                 * @description Name of a node type, such as chatOpenAI.
+                 * @example chatOpenAI
+                 */
                 name: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "param": "modelName"
+                 *     }
+                 */
                 "application/json": components["schemas"]["OptionsRequest"];
             };
         };
@@ -13107,29 +15298,46 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "node": "chatOpenAI",
+                     *       "options": [
+                     *         {
+                     *           "label": "gpt-5.5",
+                     *           "name": "gpt-5.5"
+                     *         },
+                     *         {
+                     *           "label": "gpt-5.5-pro",
+                     *           "name": "gpt-5.5-pro"
+                     *         }
+                     *       ],
+                     *       "param": "modelName",
+                     *       "source": "server"
+                     *     }
+                     */
                     "application/json": components["schemas"]["NodeOptions"];
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_flowise_not_found_node_type_not_found"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
             /** @description Gateway Timeout */
-            504: components["responses"]["Problem504"];
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     list_owners: {
@@ -13147,19 +15355,39 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "owners": [
+                     *         {
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "id": "default",
+                     *           "keys": 0,
+                     *           "kind": "team",
+                     *           "name": "default"
+                     *         },
+                     *         {
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "id": "support",
+                     *           "keys": 0,
+                     *           "kind": "team",
+                     *           "name": "support"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["OwnerList"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     list_patterns: {
@@ -13186,19 +15414,62 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "patterns": [
+                     *         {
+                     *           "category": "conversational",
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
+                     *           "failure_count": 0,
+                     *           "flow_kind": "CHATFLOW",
+                     *           "id": 1,
+                     *           "instance": "default",
+                     *           "last_used_at": "2026-01-02T03:04:05Z",
+                     *           "name": "Support chatbot with GPT-4o and memory",
+                     *           "node_types": [
+                     *             "bufferMemory",
+                     *             "chatOpenAI"
+                     *           ],
+                     *           "ops": 5,
+                     *           "requirement": "Build a support chatbot with GPT-4o and memory",
+                     *           "schema_fingerprint": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "success_count": 1
+                     *         },
+                     *         {
+                     *           "category": "custom",
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
+                     *           "failure_count": 0,
+                     *           "flow_kind": "CHATFLOW",
+                     *           "id": 2,
+                     *           "instance": "default",
+                     *           "last_used_at": null,
+                     *           "name": "Support",
+                     *           "node_types": [
+                     *             "chatOpenAI"
+                     *           ],
+                     *           "ops": 1,
+                     *           "requirement": "a chatbot for support",
+                     *           "schema_fingerprint": "",
+                     *           "success_count": 0
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["PatternList"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     export_patterns: {
@@ -13219,19 +15490,65 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "format": "flowise-dev-agent/patterns",
+                     *       "patterns": [
+                     *         {
+                     *           "failure_count": 0,
+                     *           "flow_kind": "CHATFLOW",
+                     *           "name": "Support chatbot with GPT-4o and memory",
+                     *           "ops": [
+                     *             {
+                     *               "node_id": "chatOpenAI_0",
+                     *               "node_name": "chatOpenAI",
+                     *               "op_type": "AddNode",
+                     *               "params": {
+                     *                 "modelName": "gpt-4o"
+                     *               }
+                     *             },
+                     *             {
+                     *               "node_id": "bufferMemory_0",
+                     *               "node_name": "bufferMemory",
+                     *               "op_type": "AddNode"
+                     *             }
+                     *           ],
+                     *           "requirement": "Build a support chatbot with GPT-4o and memory",
+                     *           "schema_fingerprint": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "success_count": 1
+                     *         },
+                     *         {
+                     *           "failure_count": 0,
+                     *           "flow_kind": "CHATFLOW",
+                     *           "name": "Support",
+                     *           "ops": [
+                     *             {
+                     *               "node_id": "chatOpenAI_0",
+                     *               "node_name": "chatOpenAI",
+                     *               "op_type": "AddNode"
+                     *             }
+                     *           ],
+                     *           "requirement": "a chatbot for support",
+                     *           "schema_fingerprint": "",
+                     *           "success_count": 0
+                     *         }
+                     *       ],
+                     *       "version": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["PatternFile"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     import_patterns: {
@@ -13249,6 +15566,23 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "patterns": [
+                 *         {
+                 *           "name": "Support",
+                 *           "ops": [
+                 *             {
+                 *               "node_id": "chatOpenAI_0",
+                 *               "node_name": "chatOpenAI",
+                 *               "op_type": "AddNode"
+                 *             }
+                 *           ],
+                 *           "requirement": "a chatbot for support"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatternFile"];
             };
         };
@@ -13259,25 +15593,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "imported": [
+                     *         2
+                     *       ],
+                     *       "skipped": []
+                     *     }
+                     */
                     "application/json": components["schemas"]["ImportResult"];
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_idempotency_key_reused_request_in_progress"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     delete_pattern: {
@@ -13288,7 +15630,10 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /** @description The pattern's id. */
+                /**
+                 * @description The pattern's id.
+                 * @example 2
+                 */
                 pattern_id: number;
             };
             cookie?: never;
@@ -13303,34 +15648,37 @@ export interface operations {
                 content?: never;
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_pattern_not_found"];
             /** @description Precondition Failed */
-            412: components["responses"]["Problem412"];
+            412: components["responses"]["Problem412_precondition_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     list_plan_artifacts: {
         parameters: {
             query?: {
+                /** @description Only of this node of the graph. */
+                flowchart_node_id?: string | null;
                 limit?: number;
                 offset?: number;
                 /** @description Only of this run. */
                 flowchart_run_id?: string | null;
-                /** @description Only of this node of the graph. */
-                flowchart_node_id?: string | null;
             };
             header?: never;
             path: {
-                /** @description The session's id. */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 plan_id: string;
             };
             cookie?: never;
@@ -13343,21 +15691,206 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *       "count": 3,
+                     *       "items": [
+                     *         {
+                     *           "artifact_type": "plan",
+                     *           "audit_seq": null,
+                     *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "flowchart_node_id": "test_v2",
+                     *           "flowchart_run_id": "3a010023-0000-4000-8000-000000000000",
+                     *           "id": "3a010022-0000-4000-8000-000000000000",
+                     *           "memory_id": null,
+                     *           "payload": {
+                     *             "action_results": [
+                     *               "updated: 7"
+                     *             ],
+                     *             "additive_prompt": "",
+                     *             "artifact_type": "plan",
+                     *             "errors": [],
+                     *             "failed_mode": null,
+                     *             "fallback_mode": null,
+                     *             "fallback_reason": null,
+                     *             "llm_transform_summary": null,
+                     *             "mode": "deterministic",
+                     *             "mode_fallback_used": false,
+                     *             "operation_counts": {
+                     *               "created": 0,
+                     *               "replaced": 0,
+                     *               "skipped_missing": 0,
+                     *               "updated": 7
+                     *             },
+                     *             "plan": {
+                     *               "plan_id": "3a010006-0000-4000-8000-000000000000",
+                     *               "stages": [
+                     *                 {
+                     *                   "stage_id": "nodes",
+                     *                   "stage_key": "nodes",
+                     *                   "tasks": [
+                     *                     {
+                     *                       "status": "written",
+                     *                       "task_id": "conversationChain_0",
+                     *                       "task_key": "conversationChain",
+                     *                       "title": "leads the conversation; the flow ends here"
+                     *                     },
+                     *                     {
+                     *                       "status": "written",
+                     *                       "task_id": "chatOpenAI_0",
+                     *                       "task_key": "chatOpenAI",
+                     *                       "title": "the language model"
+                     *                     }
+                     *                   ]
+                     *                 },
+                     *                 {
+                     *                   "stage_id": "values",
+                     *                   "stage_key": "values",
+                     *                   "tasks": [
+                     *                     {
+                     *                       "status": "written",
+                     *                       "task_id": "conversationChain_0.systemMessagePrompt",
+                     *                       "task_key": "systemMessagePrompt",
+                     *                       "title": "A support chatbot"
+                     *                     },
+                     *                     {
+                     *                       "status": "written",
+                     *                       "task_id": "chatOpenAI_0.modelName",
+                     *                       "task_key": "modelName",
+                     *                       "title": "gpt-4o"
+                     *                     }
+                     *                   ]
+                     *                 }
+                     *               ],
+                     *               "title": "Support chatbot with GPT-4o and memory"
+                     *             },
+                     *             "routing_state": {
+                     *               "iteration": 0,
+                     *               "node": "test_v2",
+                     *               "phase": "test",
+                     *               "route_key": null
+                     *             },
+                     *             "store_mode": "update",
+                     *             "touched": [
+                     *               "nodes/conversationChain_0",
+                     *               "nodes/chatOpenAI_0"
+                     *             ],
+                     *             "warnings": []
+                     *           },
+                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *         },
+                     *         {
+                     *           "artifact_type": "plan",
+                     *           "audit_seq": 3,
+                     *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "flowchart_node_id": "hitl_plan_v2",
+                     *           "flowchart_run_id": "3a010023-0000-4000-8000-000000000000",
+                     *           "id": "3a010024-0000-4000-8000-000000000000",
+                     *           "memory_id": null,
+                     *           "payload": {
+                     *             "action_results": [
+                     *               "updated: 7"
+                     *             ],
+                     *             "additive_prompt": "",
+                     *             "artifact_type": "plan",
+                     *             "errors": [],
+                     *             "failed_mode": null,
+                     *             "fallback_mode": null,
+                     *             "fallback_reason": null,
+                     *             "llm_transform_summary": null,
+                     *             "mode": "deterministic",
+                     *             "mode_fallback_used": false,
+                     *             "operation_counts": {
+                     *               "created": 0,
+                     *               "replaced": 0,
+                     *               "skipped_missing": 0,
+                     *               "updated": 7
+                     *             },
+                     *             "plan": {
+                     *               "plan_id": "3a010006-0000-4000-8000-000000000000",
+                     *               "stages": [
+                     *                 {
+                     *                   "stage_id": "nodes",
+                     *                   "stage_key": "nodes",
+                     *                   "tasks": [
+                     *                     {
+                     *                       "status": "approved",
+                     *                       "task_id": "conversationChain_0",
+                     *                       "task_key": "conversationChain",
+                     *                       "title": "leads the conversation; the flow ends here"
+                     *                     },
+                     *                     {
+                     *                       "status": "approved",
+                     *                       "task_id": "chatOpenAI_0",
+                     *                       "task_key": "chatOpenAI",
+                     *                       "title": "the language model"
+                     *                     }
+                     *                   ]
+                     *                 },
+                     *                 {
+                     *                   "stage_id": "values",
+                     *                   "stage_key": "values",
+                     *                   "tasks": [
+                     *                     {
+                     *                       "status": "approved",
+                     *                       "task_id": "conversationChain_0.systemMessagePrompt",
+                     *                       "task_key": "systemMessagePrompt",
+                     *                       "title": "A support chatbot"
+                     *                     },
+                     *                     {
+                     *                       "status": "approved",
+                     *                       "task_id": "chatOpenAI_0.modelName",
+                     *                       "task_key": "modelName",
+                     *                       "title": "gpt-4o"
+                     *                     }
+                     *                   ]
+                     *                 }
+                     *               ],
+                     *               "title": "Support chatbot with GPT-4o and memory"
+                     *             },
+                     *             "routing_state": {
+                     *               "iteration": 0,
+                     *               "node": "hitl_plan_v2",
+                     *               "phase": "plan",
+                     *               "route_key": null
+                     *             },
+                     *             "store_mode": "update",
+                     *             "touched": [
+                     *               "nodes/conversationChain_0",
+                     *               "nodes/chatOpenAI_0"
+                     *             ],
+                     *             "warnings": []
+                     *           },
+                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *         }
+                     *       ],
+                     *       "limit": 50,
+                     *       "offset": 0,
+                     *       "ok": true,
+                     *       "plan_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ArtifactPage"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_plan_artifact: {
@@ -13365,9 +15898,15 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The session's id. */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 plan_id: string;
-                /** @description The artifact's id. */
+                /**
+                 * @description The artifact's id.
+                 * @example 3a010012-0000-4000-8000-000000000000
+                 */
                 artifact_id: string;
             };
             cookie?: never;
@@ -13380,21 +15919,115 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *       "item": {
+                     *         "artifact_type": "plan",
+                     *         "audit_seq": null,
+                     *         "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *         "created_at": "2026-01-02T03:04:05Z",
+                     *         "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *         "flowchart_node_id": "plan_v2",
+                     *         "flowchart_run_id": "3a010010-0000-4000-8000-000000000000",
+                     *         "id": "3a010012-0000-4000-8000-000000000000",
+                     *         "memory_id": null,
+                     *         "payload": {
+                     *           "action_results": [
+                     *             "created: 10"
+                     *           ],
+                     *           "additive_prompt": "",
+                     *           "artifact_type": "plan",
+                     *           "errors": [],
+                     *           "failed_mode": null,
+                     *           "fallback_mode": null,
+                     *           "fallback_reason": null,
+                     *           "llm_transform_summary": null,
+                     *           "mode": "deterministic",
+                     *           "mode_fallback_used": false,
+                     *           "operation_counts": {
+                     *             "created": 10,
+                     *             "replaced": 0,
+                     *             "skipped_missing": 0,
+                     *             "updated": 0
+                     *           },
+                     *           "plan": {
+                     *             "plan_id": "3a010006-0000-4000-8000-000000000000",
+                     *             "stages": [
+                     *               {
+                     *                 "stage_id": "nodes",
+                     *                 "stage_key": "nodes",
+                     *                 "tasks": [
+                     *                   {
+                     *                     "status": "planned",
+                     *                     "task_id": "conversationChain_0",
+                     *                     "task_key": "conversationChain",
+                     *                     "title": "leads the conversation; the flow ends here"
+                     *                   },
+                     *                   {
+                     *                     "status": "planned",
+                     *                     "task_id": "chatOpenAI_0",
+                     *                     "task_key": "chatOpenAI",
+                     *                     "title": "the language model"
+                     *                   }
+                     *                 ]
+                     *               },
+                     *               {
+                     *                 "stage_id": "values",
+                     *                 "stage_key": "values",
+                     *                 "tasks": [
+                     *                   {
+                     *                     "status": "planned",
+                     *                     "task_id": "conversationChain_0.systemMessagePrompt",
+                     *                     "task_key": "systemMessagePrompt",
+                     *                     "title": "A support chatbot"
+                     *                   },
+                     *                   {
+                     *                     "status": "planned",
+                     *                     "task_id": "chatOpenAI_0.modelName",
+                     *                     "task_key": "modelName",
+                     *                     "title": "gpt-4o"
+                     *                   }
+                     *                 ]
+                     *               }
+                     *             ],
+                     *             "title": "Support chatbot with GPT-4o and memory"
+                     *           },
+                     *           "routing_state": {
+                     *             "iteration": 0,
+                     *             "node": "plan_v2",
+                     *             "phase": "plan",
+                     *             "route_key": null
+                     *           },
+                     *           "store_mode": "replace",
+                     *           "touched": [
+                     *             "nodes",
+                     *             "nodes/conversationChain_0"
+                     *           ],
+                     *           "warnings": []
+                     *         },
+                     *         "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *       },
+                     *       "ok": true,
+                     *       "plan_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ArtifactDetail"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_artifact_not_found_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     process_conversation: {
@@ -13409,6 +16042,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "message": "Build a support chatbot with GPT-4o and memory",
+                 *       "origin": "create"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ProcessConversation"];
             };
         };
@@ -13419,6 +16058,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "data": "{\"session_id\":\"3a010026-0000-4000-8000-000000000000\",\"is_final\":false,\"response_type\":\"STATUS_CHANGE\",\"status_change\":{\"previous_stage\":null,\"current_stage\":\"clarification\",\"stage_state\":{\"phase\":null,\"iteration\":0,\"outcome\":null,\"chatflow_id\":null,\"history\":[{\"user\":\"Build a support chatbot with GPT-4o and memory\",\"agent\":\"\"}]},\"node_name\":null}}",
+                     *       "event": "STATUS_CHANGE",
+                     *       "id": ""
+                     *     }
+                     */
                     "text/event-stream": {
                         data: string;
                         event: string;
@@ -13427,23 +16073,29 @@ export interface operations {
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_approval_needed_sign_in_failed_4"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404_attachment_not_found_flowise_not_found_session_not_found"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_idempotency_key_reused_session_conflict_session_exists"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_answer_secret_in_text_4"];
             /** @description Too Many Requests */
-            429: components["responses"]["Problem429"];
+            429: components["responses"]["Problem429_rate_limited"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
+            /** @description Bad Gateway */
+            502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            /** @description Gateway Timeout */
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     get_ready: {
@@ -13461,19 +16113,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "database": {
+                     *         "latency_ms": 20.5,
+                     *         "pending_migrations": [],
+                     *         "state": "ok"
+                     *       },
+                     *       "queue": {
+                     *         "name": "runs",
+                     *         "oldest_secs": 0,
+                     *         "queued": 0,
+                     *         "workers": 1
+                     *       },
+                     *       "status": "ok"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ReadyView"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     list_sessions: {
@@ -13503,19 +16171,135 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "next_cursor": null,
+                     *       "sessions": [
+                     *         {
+                     *           "answer": null,
+                     *           "chatflow_id": "3a010001-0000-4000-8000-000000000000",
+                     *           "chatflow_url": "http://127.0.0.1:3000/canvas/3a010001-0000-4000-8000-000000000000",
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "degraded": [],
+                     *           "error": null,
+                     *           "instance": "default",
+                     *           "interrupt": null,
+                     *           "iteration": 0,
+                     *           "last_event_seq": 3,
+                     *           "operation_mode": "apply",
+                     *           "outcome": "rolled_back",
+                     *           "phase": "apply",
+                     *           "requirement": "Change 'Front desk'",
+                     *           "runtime_mode": "capability_first",
+                     *           "session_id": "3a010002-0000-4000-8000-000000000000",
+                     *           "session_name": "Change 'Front desk'",
+                     *           "started_by": "AGENT_API_KEY",
+                     *           "status": "completed",
+                     *           "thread_id": "3a010002-0000-4000-8000-000000000000",
+                     *           "totals": {
+                     *             "cached_tokens": 0,
+                     *             "flowise_calls": 4,
+                     *             "get_node_calls_total": 0,
+                     *             "input_tokens": 0,
+                     *             "knowledge_repairs": 0,
+                     *             "model_calls": 0,
+                     *             "node_durations_ms": {},
+                     *             "output_tokens": 0,
+                     *             "phase_durations_ms": {},
+                     *             "phases_timed": 0,
+                     *             "repairs": 0,
+                     *             "tool_calls": {},
+                     *             "unpriced_calls": 0,
+                     *             "usd": 0
+                     *           },
+                     *           "updated_at": "2026-01-02T03:04:05Z"
+                     *         },
+                     *         {
+                     *           "answer": null,
+                     *           "chatflow_id": null,
+                     *           "chatflow_url": null,
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "degraded": [],
+                     *           "error": null,
+                     *           "instance": "default",
+                     *           "interrupt": {
+                     *             "id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *             "message": "Please look at the plan. Nothing has been written yet.",
+                     *             "options": [
+                     *               {
+                     *                 "description": "Build it and test it.",
+                     *                 "label": "Approve",
+                     *                 "value": "approve"
+                     *               },
+                     *               {
+                     *                 "description": "Say what should be different.",
+                     *                 "label": "Ask for changes",
+                     *                 "value": "request_changes"
+                     *               }
+                     *             ],
+                     *             "reason": "plan_ready",
+                     *             "type": "plan_approval",
+                     *             "version": 2
+                     *           },
+                     *           "iteration": 0,
+                     *           "last_event_seq": 17,
+                     *           "operation_mode": "create",
+                     *           "outcome": null,
+                     *           "phase": "plan",
+                     *           "requirement": "Build a support chatbot with GPT-4o and memory",
+                     *           "runtime_mode": "capability_first",
+                     *           "session_id": "3a010026-0000-4000-8000-000000000000",
+                     *           "session_name": "Support chatbot with GPT-4o and memory",
+                     *           "started_by": "AGENT_API_KEY",
+                     *           "status": "pending_interrupt",
+                     *           "thread_id": "3a010026-0000-4000-8000-000000000000",
+                     *           "totals": {
+                     *             "cached_tokens": 0,
+                     *             "flowise_calls": 0,
+                     *             "get_node_calls_total": 0,
+                     *             "input_tokens": 0,
+                     *             "knowledge_repairs": 0,
+                     *             "model_calls": 0,
+                     *             "node_durations_ms": {
+                     *               "classify_intent": 48,
+                     *               "hydrate_context": 7,
+                     *               "plan_v2": 85
+                     *             },
+                     *             "output_tokens": 0,
+                     *             "phase_durations_ms": {
+                     *               "intent": 55,
+                     *               "plan": 85
+                     *             },
+                     *             "phases_timed": 2,
+                     *             "repairs": 0,
+                     *             "tool_calls": {},
+                     *             "unpriced_calls": 0,
+                     *             "usd": 0
+                     *           },
+                     *           "updated_at": "2026-01-02T03:04:05Z"
+                     *         }
+                     *       ],
+                     *       "totals": {
+                     *         "input_tokens": 0,
+                     *         "output_tokens": 0,
+                     *         "sessions": 5,
+                     *         "usd": 0
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["SessionPage"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     start_session: {
@@ -13535,6 +16319,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "attachments": [],
+                 *       "requirement": "Build a support chatbot with GPT-4o and memory",
+                 *       "webhook_url": "http://127.0.0.1:3000/hook"
+                 *     }
+                 */
                 "application/json": components["schemas"]["StartSession"];
             };
         };
@@ -13547,6 +16338,396 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "answer": null,
+                     *       "chatflow_id": null,
+                     *       "chatflow_url": null,
+                     *       "created_at": "2026-01-02T03:04:05Z",
+                     *       "degraded": [],
+                     *       "error": null,
+                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
+                     *       "instance": "default",
+                     *       "interrupt": {
+                     *         "data": {
+                     *           "added": null,
+                     *           "approaches": [],
+                     *           "assumed": [],
+                     *           "capability": {
+                     *             "code": [],
+                     *             "credentials": [
+                     *               {
+                     *                 "node_id": "*",
+                     *                 "type": "openAIApi"
+                     *               }
+                     *             ],
+                     *             "effects": [],
+                     *             "hosts": [],
+                     *             "nodes": {
+                     *               "bufferMemory_0": {
+                     *                 "action": "add",
+                     *                 "node_name": "bufferMemory",
+                     *                 "params": "all"
+                     *               },
+                     *               "chatOpenAI_0": {
+                     *                 "action": "add",
+                     *                 "node_name": "chatOpenAI",
+                     *                 "params": "all"
+                     *               },
+                     *               "conversationChain_0": {
+                     *                 "action": "add",
+                     *                 "node_name": "conversationChain",
+                     *                 "params": "all"
+                     *               }
+                     *             },
+                     *             "tools": []
+                     *           },
+                     *           "contract": {
+                     *             "answer": null,
+                     *             "approaches": [],
+                     *             "capability": {
+                     *               "code": [],
+                     *               "credentials": [
+                     *                 {
+                     *                   "node_id": "*",
+                     *                   "type": "openAIApi"
+                     *                 }
+                     *               ],
+                     *               "effects": [],
+                     *               "hosts": [],
+                     *               "nodes": {
+                     *                 "bufferMemory_0": {
+                     *                   "action": "add",
+                     *                   "node_name": "bufferMemory",
+                     *                   "params": "all"
+                     *                 },
+                     *                 "chatOpenAI_0": {
+                     *                   "action": "add",
+                     *                   "node_name": "chatOpenAI",
+                     *                   "params": "all"
+                     *                 },
+                     *                 "conversationChain_0": {
+                     *                   "action": "add",
+                     *                   "node_name": "conversationChain",
+                     *                   "params": "all"
+                     *                 }
+                     *               },
+                     *               "tools": []
+                     *             },
+                     *             "connections": [],
+                     *             "credential_requirements": [
+                     *               "openAIApi"
+                     *             ],
+                     *             "criteria": [
+                     *               {
+                     *                 "id": "c1",
+                     *                 "not_tested": null,
+                     *                 "part": null,
+                     *                 "tests": [
+                     *                   "t1",
+                     *                   "t2"
+                     *                 ],
+                     *                 "text": "Every test question gets an answer that is not empty and not an error."
+                     *               },
+                     *               {
+                     *                 "id": "c2",
+                     *                 "not_tested": null,
+                     *                 "part": null,
+                     *                 "tests": [
+                     *                   "t1",
+                     *                   "t2"
+                     *                 ],
+                     *                 "text": "The answers follow: A support chatbot"
+                     *               }
+                     *             ],
+                     *             "data_fields": [],
+                     *             "declined": null,
+                     *             "disconnections": [],
+                     *             "document_stores": [],
+                     *             "domain_targets": [
+                     *               "flowise"
+                     *             ],
+                     *             "findings": [],
+                     *             "flow_kind": "CHATFLOW",
+                     *             "flow_name": "Support chatbot with GPT-4o and memory",
+                     *             "goal": "Build a support chatbot with GPT-4o and memory",
+                     *             "kept": [],
+                     *             "nodes": [
+                     *               {
+                     *                 "existing": false,
+                     *                 "label": "",
+                     *                 "node_id": "conversationChain_0",
+                     *                 "node_name": "conversationChain",
+                     *                 "purpose": "leads the conversation; the flow ends here"
+                     *               },
+                     *               {
+                     *                 "existing": false,
+                     *                 "label": "",
+                     *                 "node_id": "chatOpenAI_0",
+                     *                 "node_name": "chatOpenAI",
+                     *                 "purpose": "the language model"
+                     *               }
+                     *             ],
+                     *             "operation": "create",
+                     *             "parts": [
+                     *               {
+                     *                 "id": "p1",
+                     *                 "nodes": [
+                     *                   "chatOpenAI_0",
+                     *                   "bufferMemory_0"
+                     *                 ],
+                     *                 "quote": "Build a support chatbot with GPT-4o and memory",
+                     *                 "reason": "",
+                     *                 "source": "requirement",
+                     *                 "state": "covered",
+                     *                 "values": [
+                     *                   "conversationChain_0.systemMessagePrompt",
+                     *                   "chatOpenAI_0.modelName"
+                     *                 ]
+                     *               }
+                     *             ],
+                     *             "pii_fields": [],
+                     *             "placeholders": [],
+                     *             "removals": [],
+                     *             "steps": [
+                     *               "Add and connect Conversation Chain, OpenAI, Buffer Memory.",
+                     *               "Use the stored credential of type openAIApi."
+                     *             ],
+                     *             "success_criteria": [
+                     *               "Every test question gets an answer that is not empty and not an error.",
+                     *               "The answers follow: A support chatbot"
+                     *             ],
+                     *             "test_questions": [
+                     *               "You were made for this: A support chatbot Show it with one example.",
+                     *               "My name is Ada and my order has the number 4711."
+                     *             ],
+                     *             "tests": [
+                     *               {
+                     *                 "expect": {
+                     *                   "branch": [],
+                     *                   "contains": [],
+                     *                   "excludes": [],
+                     *                   "fields": [],
+                     *                   "language": null,
+                     *                   "sources": [],
+                     *                   "tools": []
+                     *                 },
+                     *                 "human": null,
+                     *                 "human_feedback": "",
+                     *                 "id": "t1",
+                     *                 "input": "chat",
+                     *                 "payload": null,
+                     *                 "turns": [
+                     *                   "You were made for this: A support chatbot Show it with one example."
+                     *                 ]
+                     *               },
+                     *               {
+                     *                 "expect": {
+                     *                   "branch": [],
+                     *                   "contains": [],
+                     *                   "excludes": [],
+                     *                   "fields": [],
+                     *                   "language": null,
+                     *                   "sources": [],
+                     *                   "tools": []
+                     *                 },
+                     *                 "human": null,
+                     *                 "human_feedback": "",
+                     *                 "id": "t2",
+                     *                 "input": "chat",
+                     *                 "payload": null,
+                     *                 "turns": [
+                     *                   "My name is Ada and my order has the number 4711.",
+                     *                   "What is my name, and which number has my order?"
+                     *                 ]
+                     *               }
+                     *             ],
+                     *             "values": [
+                     *               {
+                     *                 "mode": "set",
+                     *                 "node_id": "conversationChain_0",
+                     *                 "param": "systemMessagePrompt",
+                     *                 "part": null,
+                     *                 "value": "A support chatbot"
+                     *               },
+                     *               {
+                     *                 "mode": "set",
+                     *                 "node_id": "chatOpenAI_0",
+                     *                 "param": "modelName",
+                     *                 "part": null,
+                     *                 "value": "gpt-4o"
+                     *               }
+                     *             ],
+                     *             "version": 2
+                     *           },
+                     *           "details": {
+                     *             "allows": [
+                     *               "A credential of the type `openAIApi` is used."
+                     *             ],
+                     *             "kept": [],
+                     *             "removed": [],
+                     *             "values": [
+                     *               {
+                     *                 "loses_text": false,
+                     *                 "new": "A support chatbot",
+                     *                 "node": "conversationChain",
+                     *                 "node_id": "conversationChain_0",
+                     *                 "old": null,
+                     *                 "param": "systemMessagePrompt"
+                     *               },
+                     *               {
+                     *                 "loses_text": false,
+                     *                 "new": "gpt-4o",
+                     *                 "node": "chatOpenAI",
+                     *                 "node_id": "chatOpenAI_0",
+                     *                 "old": null,
+                     *                 "param": "modelName"
+                     *               }
+                     *             ]
+                     *           },
+                     *           "language": "en",
+                     *           "missing_credentials": [],
+                     *           "not_done": [],
+                     *           "notes": [],
+                     *           "pattern": {
+                     *             "ops_in_base": 0,
+                     *             "pattern_id": null,
+                     *             "pattern_used": false
+                     *           },
+                     *           "plan": "# Support chatbot with GPT-4o and memory\n\nBuild a support chatbot with GPT-4o and memory\n\n## Nodes\n- **conversationChain** (`conversationChain_0`): leads the conversation; the flow ends here\n- **chatOpenAI** (`chatOpenAI_0`): the language model\n- **bufferMemory** (`bufferMemory_0`): remembers the...",
+                     *           "target": null,
+                     *           "write_mode": null
+                     *         },
+                     *         "id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *         "message": "Please look at the plan. Nothing has been written yet.",
+                     *         "options": [
+                     *           {
+                     *             "description": "Build it and test it.",
+                     *             "label": "Approve",
+                     *             "value": "approve"
+                     *           },
+                     *           {
+                     *             "description": "Say what should be different.",
+                     *             "label": "Ask for changes",
+                     *             "value": "request_changes"
+                     *           }
+                     *         ],
+                     *         "reason": "plan_ready",
+                     *         "response_schema": {
+                     *           "$defs": {
+                     *             "JsonValue": {},
+                     *             "PlanEdits": {
+                     *               "additionalProperties": false,
+                     *               "description": "What the person changes of a plan by hand: fields of its nodes and of the flow, and nodes that are not wanted.",
+                     *               "properties": {
+                     *                 "removals": {
+                     *                   "items": {
+                     *                     "maxLength": 100,
+                     *                     "minLength": 1,
+                     *                     "type": "string"
+                     *                   },
+                     *                   "maxItems": 50,
+                     *                   "title": "Removals",
+                     *                   "type": "array"
+                     *                 },
+                     *                 "values": {
+                     *                   "items": {
+                     *                     "$ref": "#/$defs/EditedValue"
+                     *                   },
+                     *                   "maxItems": 100,
+                     *                   "title": "Values",
+                     *                   "type": "array"
+                     *                 }
+                     *               },
+                     *               "title": "PlanEdits",
+                     *               "type": "object"
+                     *             }
+                     *           },
+                     *           "discriminator": {
+                     *             "mapping": {
+                     *               "approve": "#/$defs/ApprovePlan",
+                     *               "cancel": "#/$defs/CancelSession",
+                     *               "request_changes": "#/$defs/RequestChanges"
+                     *             },
+                     *             "propertyName": "action"
+                     *           },
+                     *           "oneOf": [
+                     *             {
+                     *               "$ref": "#/$defs/ApprovePlan"
+                     *             },
+                     *             {
+                     *               "$ref": "#/$defs/RequestChanges"
+                     *             }
+                     *           ]
+                     *         },
+                     *         "type": "plan_approval",
+                     *         "version": 2
+                     *       },
+                     *       "iteration": 0,
+                     *       "last_event_seq": 14,
+                     *       "operation_mode": "create",
+                     *       "outcome": null,
+                     *       "phase": "plan",
+                     *       "phase_metrics": [
+                     *         {
+                     *           "cache_hits": 0,
+                     *           "duration_ms": 10736,
+                     *           "end_ts": 1795423689.1465566,
+                     *           "input_tokens": 0,
+                     *           "output_tokens": 0,
+                     *           "phase": "classify",
+                     *           "repair_events": 0,
+                     *           "skills": null,
+                     *           "start_ts": 1795423678.4098043,
+                     *           "tool_call_count": 0
+                     *         },
+                     *         {
+                     *           "cache_hits": 0,
+                     *           "duration_ms": 8781,
+                     *           "end_ts": 1795423698.5484068,
+                     *           "input_tokens": 0,
+                     *           "output_tokens": 0,
+                     *           "phase": "plan",
+                     *           "repair_events": 0,
+                     *           "skills": null,
+                     *           "start_ts": 1795423689.7669425,
+                     *           "tool_call_count": 0
+                     *         }
+                     *       ],
+                     *       "plan": null,
+                     *       "requirement": "Build a support chatbot with GPT-4o and memory",
+                     *       "result": null,
+                     *       "runtime_mode": "capability_first",
+                     *       "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "session_name": "Support chatbot with GPT-4o and memory",
+                     *       "status": "pending_interrupt",
+                     *       "thread_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "totals": {
+                     *         "cached_tokens": 0,
+                     *         "flowise_calls": 3,
+                     *         "get_node_calls_total": 0,
+                     *         "input_tokens": 0,
+                     *         "knowledge_repairs": 0,
+                     *         "model_calls": 0,
+                     *         "node_durations_ms": {
+                     *           "classify_intent": 10760,
+                     *           "hydrate_context": 584,
+                     *           "plan_v2": 8832
+                     *         },
+                     *         "output_tokens": 0,
+                     *         "phase_durations_ms": {
+                     *           "intent": 11344,
+                     *           "plan": 8832
+                     *         },
+                     *         "phases_timed": 2,
+                     *         "repairs": 0,
+                     *         "tool_calls": {},
+                     *         "unpriced_calls": 0,
+                     *         "usd": 0
+                     *       },
+                     *       "updated_at": "2026-01-02T03:04:05Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["StartedView"];
                 };
             };
@@ -13560,23 +16741,25 @@ export interface operations {
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404_attachment_not_found"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_idempotency_key_reused_session_exists"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_webhook_url_refused_5"];
             /** @description Too Many Requests */
-            429: components["responses"]["Problem429"];
+            429: components["responses"]["Problem429_rate_limited"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_expected_cost: {
@@ -13599,19 +16782,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "free": true,
+                     *       "seconds": null,
+                     *       "sessions": 0,
+                     *       "usd": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["ExpectedCost"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     start_session_stream: {
@@ -13626,6 +16817,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "requirement": "Build a support chatbot with GPT-4o and memory"
+                 *     }
+                 */
                 "application/json": components["schemas"]["StartSession"];
             };
         };
@@ -13636,6 +16832,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "data": "{\"seq\":1,\"ts\":\"2026-01-02T03:04:05Z\",\"session_id\":\"3a010004-0000-4000-8000-000000000000\",\"run_id\":\"3a010031-0000-4000-8000-000000000000\",\"node\":\"classify_intent\",\"phase\":\"intent\",\"status\":\"running\",\"duration_ms\":null,\"summary\":\"\",\"request_id\":\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\",\"type\":\"node_start\",\"data\":{}}",
+                     *       "event": "node_start",
+                     *       "id": "1"
+                     *     }
+                     */
                     "text/event-stream": {
                         data: string;
                         event: string;
@@ -13644,23 +16847,25 @@ export interface operations {
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404_attachment_not_found"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_idempotency_key_reused_session_exists"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_webhook_url_refused_5"];
             /** @description Too Many Requests */
-            429: components["responses"]["Problem429"];
+            429: components["responses"]["Problem429_rate_limited"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_session: {
@@ -13668,7 +16873,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
@@ -13683,21 +16891,411 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "answer": null,
+                     *       "chatflow_id": null,
+                     *       "chatflow_url": null,
+                     *       "created_at": "2026-01-02T03:04:05Z",
+                     *       "degraded": [],
+                     *       "error": null,
+                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
+                     *       "instance": "default",
+                     *       "interrupt": {
+                     *         "data": {
+                     *           "added": null,
+                     *           "approaches": [],
+                     *           "assumed": [],
+                     *           "capability": {
+                     *             "code": [],
+                     *             "credentials": [
+                     *               {
+                     *                 "node_id": "*",
+                     *                 "type": "openAIApi"
+                     *               }
+                     *             ],
+                     *             "effects": [],
+                     *             "hosts": [],
+                     *             "nodes": {
+                     *               "bufferMemory_0": {
+                     *                 "action": "add",
+                     *                 "node_name": "bufferMemory",
+                     *                 "params": "all"
+                     *               },
+                     *               "chatOpenAI_0": {
+                     *                 "action": "add",
+                     *                 "node_name": "chatOpenAI",
+                     *                 "params": "all"
+                     *               },
+                     *               "conversationChain_0": {
+                     *                 "action": "add",
+                     *                 "node_name": "conversationChain",
+                     *                 "params": "all"
+                     *               }
+                     *             },
+                     *             "tools": []
+                     *           },
+                     *           "contract": {
+                     *             "answer": null,
+                     *             "approaches": [],
+                     *             "capability": {
+                     *               "code": [],
+                     *               "credentials": [
+                     *                 {
+                     *                   "node_id": "*",
+                     *                   "type": "openAIApi"
+                     *                 }
+                     *               ],
+                     *               "effects": [],
+                     *               "hosts": [],
+                     *               "nodes": {
+                     *                 "bufferMemory_0": {
+                     *                   "action": "add",
+                     *                   "node_name": "bufferMemory",
+                     *                   "params": "all"
+                     *                 },
+                     *                 "chatOpenAI_0": {
+                     *                   "action": "add",
+                     *                   "node_name": "chatOpenAI",
+                     *                   "params": "all"
+                     *                 },
+                     *                 "conversationChain_0": {
+                     *                   "action": "add",
+                     *                   "node_name": "conversationChain",
+                     *                   "params": "all"
+                     *                 }
+                     *               },
+                     *               "tools": []
+                     *             },
+                     *             "connections": [],
+                     *             "credential_requirements": [
+                     *               "openAIApi"
+                     *             ],
+                     *             "criteria": [
+                     *               {
+                     *                 "id": "c1",
+                     *                 "not_tested": null,
+                     *                 "part": null,
+                     *                 "tests": [
+                     *                   "t1",
+                     *                   "t2"
+                     *                 ],
+                     *                 "text": "Every test question gets an answer that is not empty and not an error."
+                     *               },
+                     *               {
+                     *                 "id": "c2",
+                     *                 "not_tested": null,
+                     *                 "part": null,
+                     *                 "tests": [
+                     *                   "t1",
+                     *                   "t2"
+                     *                 ],
+                     *                 "text": "The answers follow: A support chatbot"
+                     *               }
+                     *             ],
+                     *             "data_fields": [],
+                     *             "declined": null,
+                     *             "disconnections": [],
+                     *             "document_stores": [],
+                     *             "domain_targets": [
+                     *               "flowise"
+                     *             ],
+                     *             "findings": [],
+                     *             "flow_kind": "CHATFLOW",
+                     *             "flow_name": "Support chatbot with GPT-4o and memory",
+                     *             "goal": "Build a support chatbot with GPT-4o and memory",
+                     *             "kept": [],
+                     *             "nodes": [
+                     *               {
+                     *                 "existing": false,
+                     *                 "label": "",
+                     *                 "node_id": "conversationChain_0",
+                     *                 "node_name": "conversationChain",
+                     *                 "purpose": "leads the conversation; the flow ends here"
+                     *               },
+                     *               {
+                     *                 "existing": false,
+                     *                 "label": "",
+                     *                 "node_id": "chatOpenAI_0",
+                     *                 "node_name": "chatOpenAI",
+                     *                 "purpose": "the language model"
+                     *               }
+                     *             ],
+                     *             "operation": "create",
+                     *             "parts": [
+                     *               {
+                     *                 "id": "p1",
+                     *                 "nodes": [
+                     *                   "chatOpenAI_0",
+                     *                   "bufferMemory_0"
+                     *                 ],
+                     *                 "quote": "Build a support chatbot with GPT-4o and memory",
+                     *                 "reason": "",
+                     *                 "source": "requirement",
+                     *                 "state": "covered",
+                     *                 "values": [
+                     *                   "conversationChain_0.systemMessagePrompt",
+                     *                   "chatOpenAI_0.modelName"
+                     *                 ]
+                     *               }
+                     *             ],
+                     *             "pii_fields": [],
+                     *             "placeholders": [],
+                     *             "removals": [],
+                     *             "steps": [
+                     *               "Add and connect Conversation Chain, OpenAI, Buffer Memory.",
+                     *               "Use the stored credential of type openAIApi."
+                     *             ],
+                     *             "success_criteria": [
+                     *               "Every test question gets an answer that is not empty and not an error.",
+                     *               "The answers follow: A support chatbot"
+                     *             ],
+                     *             "test_questions": [
+                     *               "You were made for this: A support chatbot Show it with one example.",
+                     *               "My name is Ada and my order has the number 4711."
+                     *             ],
+                     *             "tests": [
+                     *               {
+                     *                 "expect": {
+                     *                   "branch": [],
+                     *                   "contains": [],
+                     *                   "excludes": [],
+                     *                   "fields": [],
+                     *                   "language": null,
+                     *                   "sources": [],
+                     *                   "tools": []
+                     *                 },
+                     *                 "human": null,
+                     *                 "human_feedback": "",
+                     *                 "id": "t1",
+                     *                 "input": "chat",
+                     *                 "payload": null,
+                     *                 "turns": [
+                     *                   "You were made for this: A support chatbot Show it with one example."
+                     *                 ]
+                     *               },
+                     *               {
+                     *                 "expect": {
+                     *                   "branch": [],
+                     *                   "contains": [],
+                     *                   "excludes": [],
+                     *                   "fields": [],
+                     *                   "language": null,
+                     *                   "sources": [],
+                     *                   "tools": []
+                     *                 },
+                     *                 "human": null,
+                     *                 "human_feedback": "",
+                     *                 "id": "t2",
+                     *                 "input": "chat",
+                     *                 "payload": null,
+                     *                 "turns": [
+                     *                   "My name is Ada and my order has the number 4711.",
+                     *                   "What is my name, and which number has my order?"
+                     *                 ]
+                     *               }
+                     *             ],
+                     *             "values": [
+                     *               {
+                     *                 "mode": "set",
+                     *                 "node_id": "conversationChain_0",
+                     *                 "param": "systemMessagePrompt",
+                     *                 "part": null,
+                     *                 "value": "A support chatbot"
+                     *               },
+                     *               {
+                     *                 "mode": "set",
+                     *                 "node_id": "chatOpenAI_0",
+                     *                 "param": "modelName",
+                     *                 "part": null,
+                     *                 "value": "gpt-4o"
+                     *               }
+                     *             ],
+                     *             "version": 2
+                     *           },
+                     *           "details": {
+                     *             "allows": [
+                     *               "A credential of the type `openAIApi` is used."
+                     *             ],
+                     *             "kept": [],
+                     *             "removed": [],
+                     *             "values": [
+                     *               {
+                     *                 "loses_text": false,
+                     *                 "new": "A support chatbot",
+                     *                 "node": "conversationChain",
+                     *                 "node_id": "conversationChain_0",
+                     *                 "old": null,
+                     *                 "param": "systemMessagePrompt"
+                     *               },
+                     *               {
+                     *                 "loses_text": false,
+                     *                 "new": "gpt-4o",
+                     *                 "node": "chatOpenAI",
+                     *                 "node_id": "chatOpenAI_0",
+                     *                 "old": null,
+                     *                 "param": "modelName"
+                     *               }
+                     *             ]
+                     *           },
+                     *           "language": "en",
+                     *           "missing_credentials": [],
+                     *           "not_done": [],
+                     *           "notes": [],
+                     *           "pattern": {
+                     *             "ops_in_base": 0,
+                     *             "pattern_id": null,
+                     *             "pattern_used": false
+                     *           },
+                     *           "plan": "# Support chatbot with GPT-4o and memory\n\nBuild a support chatbot with GPT-4o and memory\n\n## Nodes\n- **conversationChain** (`conversationChain_0`): leads the conversation; the flow ends here\n- **chatOpenAI** (`chatOpenAI_0`): the language model\n- **bufferMemory** (`bufferMemory_0`): remembers the...",
+                     *           "target": null,
+                     *           "write_mode": null
+                     *         },
+                     *         "id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *         "message": "Please look at the plan. Nothing has been written yet.",
+                     *         "options": [
+                     *           {
+                     *             "description": "Build it and test it.",
+                     *             "label": "Approve",
+                     *             "value": "approve"
+                     *           },
+                     *           {
+                     *             "description": "Say what should be different.",
+                     *             "label": "Ask for changes",
+                     *             "value": "request_changes"
+                     *           }
+                     *         ],
+                     *         "reason": "plan_ready",
+                     *         "response_schema": {
+                     *           "$defs": {
+                     *             "JsonValue": {},
+                     *             "PlanEdits": {
+                     *               "additionalProperties": false,
+                     *               "description": "What the person changes of a plan by hand: fields of its nodes and of the flow, and nodes that are not wanted.",
+                     *               "properties": {
+                     *                 "removals": {
+                     *                   "items": {
+                     *                     "maxLength": 100,
+                     *                     "minLength": 1,
+                     *                     "type": "string"
+                     *                   },
+                     *                   "maxItems": 50,
+                     *                   "title": "Removals",
+                     *                   "type": "array"
+                     *                 },
+                     *                 "values": {
+                     *                   "items": {
+                     *                     "$ref": "#/$defs/EditedValue"
+                     *                   },
+                     *                   "maxItems": 100,
+                     *                   "title": "Values",
+                     *                   "type": "array"
+                     *                 }
+                     *               },
+                     *               "title": "PlanEdits",
+                     *               "type": "object"
+                     *             }
+                     *           },
+                     *           "discriminator": {
+                     *             "mapping": {
+                     *               "approve": "#/$defs/ApprovePlan",
+                     *               "cancel": "#/$defs/CancelSession",
+                     *               "request_changes": "#/$defs/RequestChanges"
+                     *             },
+                     *             "propertyName": "action"
+                     *           },
+                     *           "oneOf": [
+                     *             {
+                     *               "$ref": "#/$defs/ApprovePlan"
+                     *             },
+                     *             {
+                     *               "$ref": "#/$defs/RequestChanges"
+                     *             }
+                     *           ]
+                     *         },
+                     *         "type": "plan_approval",
+                     *         "version": 2
+                     *       },
+                     *       "iteration": 0,
+                     *       "last_event_seq": 14,
+                     *       "operation_mode": "create",
+                     *       "outcome": null,
+                     *       "phase": "plan",
+                     *       "phase_metrics": [
+                     *         {
+                     *           "cache_hits": 0,
+                     *           "duration_ms": 10736,
+                     *           "end_ts": 1795423689.1465566,
+                     *           "input_tokens": 0,
+                     *           "output_tokens": 0,
+                     *           "phase": "classify",
+                     *           "repair_events": 0,
+                     *           "skills": null,
+                     *           "start_ts": 1795423678.4098043,
+                     *           "tool_call_count": 0
+                     *         },
+                     *         {
+                     *           "cache_hits": 0,
+                     *           "duration_ms": 8781,
+                     *           "end_ts": 1795423698.5484068,
+                     *           "input_tokens": 0,
+                     *           "output_tokens": 0,
+                     *           "phase": "plan",
+                     *           "repair_events": 0,
+                     *           "skills": null,
+                     *           "start_ts": 1795423689.7669425,
+                     *           "tool_call_count": 0
+                     *         }
+                     *       ],
+                     *       "plan": null,
+                     *       "requirement": "Build a support chatbot with GPT-4o and memory",
+                     *       "result": null,
+                     *       "runtime_mode": "capability_first",
+                     *       "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "session_name": "Support chatbot with GPT-4o and memory",
+                     *       "status": "pending_interrupt",
+                     *       "thread_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "totals": {
+                     *         "cached_tokens": 0,
+                     *         "flowise_calls": 3,
+                     *         "get_node_calls_total": 0,
+                     *         "input_tokens": 0,
+                     *         "knowledge_repairs": 0,
+                     *         "model_calls": 0,
+                     *         "node_durations_ms": {
+                     *           "classify_intent": 10760,
+                     *           "hydrate_context": 584,
+                     *           "plan_v2": 8832
+                     *         },
+                     *         "output_tokens": 0,
+                     *         "phase_durations_ms": {
+                     *           "intent": 11344,
+                     *           "plan": 8832
+                     *         },
+                     *         "phases_timed": 2,
+                     *         "repairs": 0,
+                     *         "tool_calls": {},
+                     *         "unpriced_calls": 0,
+                     *         "usd": 0
+                     *       },
+                     *       "updated_at": "2026-01-02T03:04:05Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SessionView"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     delete_session: {
@@ -13711,7 +17309,10 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010004-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
@@ -13726,21 +17327,19 @@ export interface operations {
                 content?: never;
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
-            /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            404: components["responses"]["Problem404_session_not_found"];
             /** @description Precondition Failed */
-            412: components["responses"]["Problem412"];
+            412: components["responses"]["Problem412_precondition_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     list_session_artifacts: {
@@ -13748,16 +17347,19 @@ export interface operations {
             query?: {
                 /** @description Only of this kind. */
                 kind?: ("plan" | "memory" | "milestone" | "decision") | null;
+                /** @description Only of this node of the graph. */
+                flowchart_node_id?: string | null;
                 limit?: number;
                 offset?: number;
                 /** @description Only of this run. */
                 flowchart_run_id?: string | null;
-                /** @description Only of this node of the graph. */
-                flowchart_node_id?: string | null;
             };
             header?: never;
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
@@ -13770,21 +17372,114 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *       "count": 25,
+                     *       "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "items": [
+                     *         {
+                     *           "artifact_type": "milestone",
+                     *           "audit_seq": null,
+                     *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "flowchart_node_id": "apply_patch",
+                     *           "flowchart_run_id": "3a010020-0000-4000-8000-000000000000",
+                     *           "id": "3a010019-0000-4000-8000-000000000000",
+                     *           "memory_id": null,
+                     *           "payload": {
+                     *             "action": "mark_complete",
+                     *             "action_results": [
+                     *               "apply: completed"
+                     *             ],
+                     *             "additive_prompt": "",
+                     *             "artifact_type": "milestone",
+                     *             "before_milestone": {
+                     *               "detail": "",
+                     *               "iteration": 0,
+                     *               "milestone_key": "apply",
+                     *               "status": "in_progress"
+                     *             },
+                     *             "checkpoint_hit": true,
+                     *             "milestone": {
+                     *               "detail": "the session ends as accepted",
+                     *               "iteration": 0,
+                     *               "milestone_key": "apply",
+                     *               "status": "completed"
+                     *             },
+                     *             "routing_state": {
+                     *               "iteration": 0,
+                     *               "node": "apply_patch",
+                     *               "phase": "apply",
+                     *               "route_key": "end"
+                     *             }
+                     *           },
+                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *         },
+                     *         {
+                     *           "artifact_type": "decision",
+                     *           "audit_seq": null,
+                     *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "flowchart_node_id": "apply_patch",
+                     *           "flowchart_run_id": "3a010020-0000-4000-8000-000000000000",
+                     *           "id": "3a010025-0000-4000-8000-000000000000",
+                     *           "memory_id": null,
+                     *           "payload": {
+                     *             "artifact_type": "decision",
+                     *             "evaluations": [
+                     *               {
+                     *                 "condition_text": "the flow on the server has changed",
+                     *                 "connector_id": "apply_patch->preflight_validate_patch",
+                     *                 "matched": false,
+                     *                 "reason": "its condition does not hold"
+                     *               },
+                     *               {
+                     *                 "condition_text": "its document stores are there now",
+                     *                 "connector_id": "apply_patch->compile_flow_data",
+                     *                 "matched": false,
+                     *                 "reason": "its condition does not hold"
+                     *               }
+                     *             ],
+                     *             "matched_connector_ids": [
+                     *               "apply_patch->END"
+                     *             ],
+                     *             "no_match": true,
+                     *             "resolved_route_key": "end",
+                     *             "resolved_route_path": "apply_patch->END",
+                     *             "routing_state": {
+                     *               "iteration": 0,
+                     *               "node": "apply_patch",
+                     *               "phase": "apply",
+                     *               "route_key": "end"
+                     *             }
+                     *           },
+                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *         }
+                     *       ],
+                     *       "limit": 50,
+                     *       "offset": 0,
+                     *       "ok": true,
+                     *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ArtifactPage"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_session_artifact: {
@@ -13792,9 +17487,15 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
-                /** @description The artifact's id. */
+                /**
+                 * @description The artifact's id.
+                 * @example 3a010012-0000-4000-8000-000000000000
+                 */
                 artifact_id: string;
             };
             cookie?: never;
@@ -13807,21 +17508,115 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *       "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "item": {
+                     *         "artifact_type": "plan",
+                     *         "audit_seq": null,
+                     *         "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *         "created_at": "2026-01-02T03:04:05Z",
+                     *         "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *         "flowchart_node_id": "plan_v2",
+                     *         "flowchart_run_id": "3a010010-0000-4000-8000-000000000000",
+                     *         "id": "3a010012-0000-4000-8000-000000000000",
+                     *         "memory_id": null,
+                     *         "payload": {
+                     *           "action_results": [
+                     *             "created: 10"
+                     *           ],
+                     *           "additive_prompt": "",
+                     *           "artifact_type": "plan",
+                     *           "errors": [],
+                     *           "failed_mode": null,
+                     *           "fallback_mode": null,
+                     *           "fallback_reason": null,
+                     *           "llm_transform_summary": null,
+                     *           "mode": "deterministic",
+                     *           "mode_fallback_used": false,
+                     *           "operation_counts": {
+                     *             "created": 10,
+                     *             "replaced": 0,
+                     *             "skipped_missing": 0,
+                     *             "updated": 0
+                     *           },
+                     *           "plan": {
+                     *             "plan_id": "3a010006-0000-4000-8000-000000000000",
+                     *             "stages": [
+                     *               {
+                     *                 "stage_id": "nodes",
+                     *                 "stage_key": "nodes",
+                     *                 "tasks": [
+                     *                   {
+                     *                     "status": "planned",
+                     *                     "task_id": "conversationChain_0",
+                     *                     "task_key": "conversationChain",
+                     *                     "title": "leads the conversation; the flow ends here"
+                     *                   },
+                     *                   {
+                     *                     "status": "planned",
+                     *                     "task_id": "chatOpenAI_0",
+                     *                     "task_key": "chatOpenAI",
+                     *                     "title": "the language model"
+                     *                   }
+                     *                 ]
+                     *               },
+                     *               {
+                     *                 "stage_id": "values",
+                     *                 "stage_key": "values",
+                     *                 "tasks": [
+                     *                   {
+                     *                     "status": "planned",
+                     *                     "task_id": "conversationChain_0.systemMessagePrompt",
+                     *                     "task_key": "systemMessagePrompt",
+                     *                     "title": "A support chatbot"
+                     *                   },
+                     *                   {
+                     *                     "status": "planned",
+                     *                     "task_id": "chatOpenAI_0.modelName",
+                     *                     "task_key": "modelName",
+                     *                     "title": "gpt-4o"
+                     *                   }
+                     *                 ]
+                     *               }
+                     *             ],
+                     *             "title": "Support chatbot with GPT-4o and memory"
+                     *           },
+                     *           "routing_state": {
+                     *             "iteration": 0,
+                     *             "node": "plan_v2",
+                     *             "phase": "plan",
+                     *             "route_key": null
+                     *           },
+                     *           "store_mode": "replace",
+                     *           "touched": [
+                     *             "nodes",
+                     *             "nodes/conversationChain_0"
+                     *           ],
+                     *           "warnings": []
+                     *         },
+                     *         "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *       },
+                     *       "ok": true,
+                     *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ArtifactDetail"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_artifact_not_found_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     cancel_session: {
@@ -13834,7 +17629,10 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010004-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
@@ -13849,25 +17647,101 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "answer": null,
+                     *       "chatflow_id": null,
+                     *       "chatflow_url": null,
+                     *       "created_at": "2026-01-02T03:04:05Z",
+                     *       "degraded": [],
+                     *       "error": null,
+                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
+                     *       "instance": "default",
+                     *       "interrupt": null,
+                     *       "iteration": 0,
+                     *       "last_event_seq": 18,
+                     *       "operation_mode": "create",
+                     *       "outcome": "cancelled",
+                     *       "phase": "plan",
+                     *       "phase_metrics": [
+                     *         {
+                     *           "cache_hits": 0,
+                     *           "duration_ms": 23,
+                     *           "end_ts": 1795423705.6200674,
+                     *           "input_tokens": 0,
+                     *           "output_tokens": 0,
+                     *           "phase": "classify",
+                     *           "repair_events": 0,
+                     *           "skills": null,
+                     *           "start_ts": 1795423705.5966787,
+                     *           "tool_call_count": 0
+                     *         },
+                     *         {
+                     *           "cache_hits": 0,
+                     *           "duration_ms": 172,
+                     *           "end_ts": 1795423705.823386,
+                     *           "input_tokens": 0,
+                     *           "output_tokens": 0,
+                     *           "phase": "plan",
+                     *           "repair_events": 0,
+                     *           "skills": null,
+                     *           "start_ts": 1795423705.6507466,
+                     *           "tool_call_count": 0
+                     *         }
+                     *       ],
+                     *       "plan": null,
+                     *       "requirement": "Build a support chatbot with GPT-4o and memory",
+                     *       "result": null,
+                     *       "runtime_mode": "capability_first",
+                     *       "session_id": "3a010004-0000-4000-8000-000000000000",
+                     *       "session_name": "Support chatbot with GPT-4o and memory",
+                     *       "status": "cancelled",
+                     *       "thread_id": "3a010004-0000-4000-8000-000000000000",
+                     *       "totals": {
+                     *         "cached_tokens": 0,
+                     *         "flowise_calls": 0,
+                     *         "get_node_calls_total": 0,
+                     *         "input_tokens": 0,
+                     *         "knowledge_repairs": 0,
+                     *         "model_calls": 0,
+                     *         "node_durations_ms": {
+                     *           "classify_intent": 24,
+                     *           "hydrate_context": 13,
+                     *           "plan_v2": 192
+                     *         },
+                     *         "output_tokens": 0,
+                     *         "phase_durations_ms": {
+                     *           "intent": 37,
+                     *           "plan": 192
+                     *         },
+                     *         "phases_timed": 2,
+                     *         "repairs": 0,
+                     *         "tool_calls": {},
+                     *         "unpriced_calls": 0,
+                     *         "usd": 0
+                     *       },
+                     *       "updated_at": "2026-01-02T03:04:05Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SessionView"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_idempotency_key_reused_request_in_progress_session_conflict"];
             /** @description Precondition Failed */
-            412: components["responses"]["Problem412"];
+            412: components["responses"]["Problem412_precondition_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_session_change: {
@@ -13875,7 +17749,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
@@ -13888,21 +17765,188 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "after": {
+                     *         "cut": false,
+                     *         "edges": [
+                     *           {
+                     *             "id": "e0",
+                     *             "input": "model",
+                     *             "label": "",
+                     *             "output": "",
+                     *             "source": "chatOpenAI_0",
+                     *             "source_handle": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
+                     *             "target": "conversationChain_0",
+                     *             "target_handle": "conversationChain_0-input-model-BaseChatModel"
+                     *           },
+                     *           {
+                     *             "id": "e1",
+                     *             "input": "memory",
+                     *             "label": "",
+                     *             "output": "",
+                     *             "source": "bufferMemory_0",
+                     *             "source_handle": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
+                     *             "target": "conversationChain_0",
+                     *             "target_handle": "conversationChain_0-input-memory-BaseMemory"
+                     *           }
+                     *         ],
+                     *         "kind": "CHATFLOW",
+                     *         "nodes": [
+                     *           {
+                     *             "category": "Chat Models",
+                     *             "color": "",
+                     *             "credential": "bound",
+                     *             "height": 648,
+                     *             "id": "chatOpenAI_0",
+                     *             "inputs": [
+                     *               {
+                     *                 "id": "chatOpenAI_0-input-cache-BaseCache",
+                     *                 "label": "Cache",
+                     *                 "name": "cache"
+                     *               }
+                     *             ],
+                     *             "kind": "node",
+                     *             "label": "OpenAI",
+                     *             "name": "chatOpenAI",
+                     *             "note": "",
+                     *             "outputs": [
+                     *               {
+                     *                 "id": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
+                     *                 "label": "ChatOpenAI",
+                     *                 "name": "chatOpenAI"
+                     *               }
+                     *             ],
+                     *             "params": [
+                     *               {
+                     *                 "label": "Model Name",
+                     *                 "name": "modelName",
+                     *                 "value": "gpt-4o"
+                     *               },
+                     *               {
+                     *                 "label": "Temperature",
+                     *                 "name": "temperature",
+                     *                 "value": "0.9"
+                     *               }
+                     *             ],
+                     *             "parent": "",
+                     *             "version": "8.3",
+                     *             "width": 300,
+                     *             "x": -400,
+                     *             "y": 0
+                     *           },
+                     *           {
+                     *             "category": "Memory",
+                     *             "color": "",
+                     *             "credential": "",
+                     *             "height": 210,
+                     *             "id": "bufferMemory_0",
+                     *             "inputs": [],
+                     *             "kind": "node",
+                     *             "label": "Buffer Memory",
+                     *             "name": "bufferMemory",
+                     *             "note": "",
+                     *             "outputs": [
+                     *               {
+                     *                 "id": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
+                     *                 "label": "BufferMemory",
+                     *                 "name": "bufferMemory"
+                     *               }
+                     *             ],
+                     *             "params": [
+                     *               {
+                     *                 "label": "Memory Key",
+                     *                 "name": "memoryKey",
+                     *                 "value": "chat_history"
+                     *               }
+                     *             ],
+                     *             "parent": "",
+                     *             "version": "2",
+                     *             "width": 300,
+                     *             "x": -400,
+                     *             "y": 688
+                     *           }
+                     *         ]
+                     *       },
+                     *       "after_label": "the new flow",
+                     *       "before": null,
+                     *       "before_label": "nothing",
+                     *       "chatflow_id": "3a010014-0000-4000-8000-000000000000",
+                     *       "diff": {
+                     *         "added": [
+                     *           {
+                     *             "id": "chatOpenAI_0",
+                     *             "label": "OpenAI",
+                     *             "name": "chatOpenAI"
+                     *           },
+                     *           {
+                     *             "id": "bufferMemory_0",
+                     *             "label": "Buffer Memory",
+                     *             "name": "bufferMemory"
+                     *           }
+                     *         ],
+                     *         "changed": [],
+                     *         "connected": [
+                     *           {
+                     *             "input": "model",
+                     *             "output": "",
+                     *             "source": "chatOpenAI_0",
+                     *             "target": "conversationChain_0"
+                     *           },
+                     *           {
+                     *             "input": "memory",
+                     *             "output": "",
+                     *             "source": "bufferMemory_0",
+                     *             "target": "conversationChain_0"
+                     *           }
+                     *         ],
+                     *         "disconnected": [],
+                     *         "moved": [],
+                     *         "removed": [],
+                     *         "summary": "3 nodes added; 2 connections made",
+                     *         "text": "+ chatOpenAI_0 (chatOpenAI) 'OpenAI'\n+ bufferMemory_0 (bufferMemory) 'Buffer Memory'\n+ conversationChain_0 (conversationChain) 'Conversation Chain'\n+ chatOpenAI_0 -> conversationChain_0.model\n+ bufferMemory_0 -> conversationChain_0.memory"
+                     *       },
+                     *       "draft_id": null,
+                     *       "meanwhile": null,
+                     *       "ops": [
+                     *         {
+                     *           "description": null,
+                     *           "label": null,
+                     *           "node_id": "conversationChain_0",
+                     *           "node_name": "conversationChain",
+                     *           "op_type": "AddNode",
+                     *           "params": {
+                     *             "systemMessagePrompt": "A support chatbot"
+                     *           }
+                     *         },
+                     *         {
+                     *           "description": null,
+                     *           "label": null,
+                     *           "node_id": "chatOpenAI_0",
+                     *           "node_name": "chatOpenAI",
+                     *           "op_type": "AddNode",
+                     *           "params": {
+                     *             "modelName": "gpt-4o"
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["SessionChange"] | null;
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     list_session_decisions: {
@@ -13914,7 +17958,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
@@ -13927,21 +17974,92 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "events": [
+                     *         {
+                     *           "data": {
+                     *             "candidates": [
+                     *               {
+                     *                 "fits": false,
+                     *                 "to": "preflight_validate_patch",
+                     *                 "why": "the budget is used up"
+                     *               },
+                     *               {
+                     *                 "fits": false,
+                     *                 "to": "end",
+                     *                 "why": "the person cancelled"
+                     *               }
+                     *             ],
+                     *             "chatflow_id": null,
+                     *             "codes": [],
+                     *             "taken": "plan_v2",
+                     *             "where": null,
+                     *             "why": "a new flow is wanted"
+                     *           },
+                     *           "duration_ms": null,
+                     *           "node": "hydrate_context",
+                     *           "phase": "intent",
+                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "run_id": "3a010010-0000-4000-8000-000000000000",
+                     *           "seq": 4,
+                     *           "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "status": null,
+                     *           "summary": "hydrate_context → plan_v2: a new flow is wanted",
+                     *           "ts": "2026-01-02T03:04:05Z",
+                     *           "type": "decision"
+                     *         },
+                     *         {
+                     *           "data": {
+                     *             "candidates": [
+                     *               {
+                     *                 "fits": false,
+                     *                 "to": "preflight_validate_patch",
+                     *                 "why": "the budget is used up"
+                     *               },
+                     *               {
+                     *                 "fits": false,
+                     *                 "to": "end",
+                     *                 "why": "the question is answered"
+                     *               }
+                     *             ],
+                     *             "chatflow_id": null,
+                     *             "codes": [],
+                     *             "taken": "hitl_plan_v2",
+                     *             "where": null,
+                     *             "why": "the plan needs approval"
+                     *           },
+                     *           "duration_ms": null,
+                     *           "node": "plan_v2",
+                     *           "phase": "plan",
+                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "run_id": "3a010010-0000-4000-8000-000000000000",
+                     *           "seq": 10,
+                     *           "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "status": null,
+                     *           "summary": "plan_v2 → hitl_plan_v2: the plan needs approval",
+                     *           "ts": "2026-01-02T03:04:05Z",
+                     *           "type": "decision"
+                     *         }
+                     *       ],
+                     *       "next_after_seq": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["EventPage"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     list_session_deliveries: {
@@ -13949,7 +18067,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
@@ -13962,21 +18083,60 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "deliveries": [
+                     *         {
+                     *           "attempts": 1,
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "delivered_at": "2026-01-02T03:04:05Z",
+                     *           "error": null,
+                     *           "id": "3a010016-0000-4000-8000-000000000000",
+                     *           "interrupt_id": null,
+                     *           "next_attempt_at": null,
+                     *           "response_status": 200,
+                     *           "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "status": "delivered",
+                     *           "type": "session.completed",
+                     *           "updated_at": "2026-01-02T03:04:05Z"
+                     *         },
+                     *         {
+                     *           "attempts": 1,
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "delivered_at": "2026-01-02T03:04:05Z",
+                     *           "error": null,
+                     *           "id": "3a010017-0000-4000-8000-000000000000",
+                     *           "interrupt_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "next_attempt_at": null,
+                     *           "response_status": 200,
+                     *           "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "status": "delivered",
+                     *           "type": "session.waiting",
+                     *           "updated_at": "2026-01-02T03:04:05Z"
+                     *         }
+                     *       ],
+                     *       "endpoint": {
+                     *         "disabled_at": null,
+                     *         "origin": "http://127.0.0.1:3000",
+                     *         "own_secret": false
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["DeliveryList"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     replay_delivery: {
@@ -13987,9 +18147,15 @@ export interface operations {
                 "idempotency-key"?: string | null;
             };
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
-                /** @description The `webhook-id` of the delivery. */
+                /**
+                 * @description The `webhook-id` of the delivery.
+                 * @example 3a010016-0000-4000-8000-000000000000
+                 */
                 delivery_id: string;
             };
             cookie?: never;
@@ -14002,23 +18168,39 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "attempts": 0,
+                     *       "created_at": "2026-01-02T03:04:05Z",
+                     *       "delivered_at": "2026-01-02T03:04:05Z",
+                     *       "error": null,
+                     *       "id": "3a010016-0000-4000-8000-000000000000",
+                     *       "interrupt_id": null,
+                     *       "next_attempt_at": "2026-01-02T03:04:05Z",
+                     *       "response_status": 200,
+                     *       "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "status": "pending",
+                     *       "type": "session.completed",
+                     *       "updated_at": "2026-01-02T03:04:05Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["DeliveryView"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_delivery_not_found_session_not_found"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_idempotency_key_reused_request_in_progress"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_session_design: {
@@ -14026,7 +18208,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
@@ -14039,21 +18224,216 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "answer": null,
+                     *       "approaches": [],
+                     *       "base_sha256": null,
+                     *       "capability": {
+                     *         "code": [],
+                     *         "credentials": [
+                     *           {
+                     *             "node_id": "*",
+                     *             "type": "openAIApi"
+                     *           }
+                     *         ],
+                     *         "effects": [],
+                     *         "hosts": [],
+                     *         "nodes": {
+                     *           "bufferMemory_0": {
+                     *             "action": "add",
+                     *             "node_name": "bufferMemory",
+                     *             "params": "all"
+                     *           },
+                     *           "chatOpenAI_0": {
+                     *             "action": "add",
+                     *             "node_name": "chatOpenAI",
+                     *             "params": "all"
+                     *           },
+                     *           "conversationChain_0": {
+                     *             "action": "add",
+                     *             "node_name": "conversationChain",
+                     *             "params": "all"
+                     *           }
+                     *         },
+                     *         "tools": []
+                     *       },
+                     *       "connections": [],
+                     *       "credential_requirements": [
+                     *         "openAIApi"
+                     *       ],
+                     *       "criteria": [
+                     *         {
+                     *           "id": "c1",
+                     *           "not_tested": null,
+                     *           "part": null,
+                     *           "tests": [
+                     *             "t1",
+                     *             "t2"
+                     *           ],
+                     *           "text": "Every test question gets an answer that is not empty and not an error."
+                     *         },
+                     *         {
+                     *           "id": "c2",
+                     *           "not_tested": null,
+                     *           "part": null,
+                     *           "tests": [
+                     *             "t1",
+                     *             "t2"
+                     *           ],
+                     *           "text": "The answers follow: A support chatbot"
+                     *         }
+                     *       ],
+                     *       "data_fields": [],
+                     *       "declined": null,
+                     *       "disconnections": [],
+                     *       "document_stores": [],
+                     *       "domain_targets": [
+                     *         "flowise"
+                     *       ],
+                     *       "findings": [],
+                     *       "flow_kind": "CHATFLOW",
+                     *       "flow_name": "Support chatbot with GPT-4o and memory",
+                     *       "form": {
+                     *         "fields": [],
+                     *         "kind": "chat",
+                     *         "memory": "all",
+                     *         "model": "gpt-4o",
+                     *         "name": "Support chatbot with GPT-4o and memory",
+                     *         "prompt": "A support chatbot",
+                     *         "refused_words": [],
+                     *         "sources": [],
+                     *         "steps": [],
+                     *         "temperature": null,
+                     *         "tools": []
+                     *       },
+                     *       "goal": "Build a support chatbot with GPT-4o and memory",
+                     *       "kept": [],
+                     *       "nodes": [
+                     *         {
+                     *           "existing": false,
+                     *           "label": "",
+                     *           "node_id": "conversationChain_0",
+                     *           "node_name": "conversationChain",
+                     *           "purpose": "leads the conversation; the flow ends here"
+                     *         },
+                     *         {
+                     *           "existing": false,
+                     *           "label": "",
+                     *           "node_id": "chatOpenAI_0",
+                     *           "node_name": "chatOpenAI",
+                     *           "purpose": "the language model"
+                     *         }
+                     *       ],
+                     *       "operation": "create",
+                     *       "parts": [
+                     *         {
+                     *           "id": "p1",
+                     *           "nodes": [
+                     *             "chatOpenAI_0",
+                     *             "bufferMemory_0"
+                     *           ],
+                     *           "quote": "Build a support chatbot with GPT-4o and memory",
+                     *           "reason": "",
+                     *           "source": "requirement",
+                     *           "state": "covered",
+                     *           "values": [
+                     *             "conversationChain_0.systemMessagePrompt",
+                     *             "chatOpenAI_0.modelName"
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "pii_fields": [],
+                     *       "placeholders": [],
+                     *       "questions": [],
+                     *       "removals": [],
+                     *       "steps": [
+                     *         "Add and connect Conversation Chain, OpenAI, Buffer Memory.",
+                     *         "Use the stored credential of type openAIApi."
+                     *       ],
+                     *       "success_criteria": [
+                     *         "Every test question gets an answer that is not empty and not an error.",
+                     *         "The answers follow: A support chatbot"
+                     *       ],
+                     *       "test_questions": [
+                     *         "You were made for this: A support chatbot Show it with one example.",
+                     *         "My name is Ada and my order has the number 4711."
+                     *       ],
+                     *       "tests": [
+                     *         {
+                     *           "expect": {
+                     *             "branch": [],
+                     *             "contains": [],
+                     *             "excludes": [],
+                     *             "fields": [],
+                     *             "language": null,
+                     *             "sources": [],
+                     *             "tools": []
+                     *           },
+                     *           "human": null,
+                     *           "human_feedback": "",
+                     *           "id": "t1",
+                     *           "input": "chat",
+                     *           "payload": null,
+                     *           "turns": [
+                     *             "You were made for this: A support chatbot Show it with one example."
+                     *           ]
+                     *         },
+                     *         {
+                     *           "expect": {
+                     *             "branch": [],
+                     *             "contains": [],
+                     *             "excludes": [],
+                     *             "fields": [],
+                     *             "language": null,
+                     *             "sources": [],
+                     *             "tools": []
+                     *           },
+                     *           "human": null,
+                     *           "human_feedback": "",
+                     *           "id": "t2",
+                     *           "input": "chat",
+                     *           "payload": null,
+                     *           "turns": [
+                     *             "My name is Ada and my order has the number 4711.",
+                     *             "What is my name, and which number has my order?"
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "values": [
+                     *         {
+                     *           "mode": "set",
+                     *           "node_id": "conversationChain_0",
+                     *           "param": "systemMessagePrompt",
+                     *           "part": null,
+                     *           "value": "A support chatbot"
+                     *         },
+                     *         {
+                     *           "mode": "set",
+                     *           "node_id": "chatOpenAI_0",
+                     *           "param": "modelName",
+                     *           "part": null,
+                     *           "value": "gpt-4o"
+                     *         }
+                     *       ],
+                     *       "version": 2
+                     *     }
+                     */
                     "application/json": components["schemas"]["DesignView"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_design_not_found_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     diff_session_versions: {
@@ -14066,7 +18446,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
@@ -14079,21 +18462,38 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "change": {
+                     *         "added": [],
+                     *         "changed": [],
+                     *         "connected": [],
+                     *         "disconnected": [],
+                     *         "moved": [],
+                     *         "removed": [],
+                     *         "summary": "no difference",
+                     *         "text": "no difference"
+                     *       },
+                     *       "from_label": "v1.0",
+                     *       "text": "no difference",
+                     *       "to_label": "v1.0"
+                     *     }
+                     */
                     "application/json": components["schemas"]["VersionDiff"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found_version_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     list_session_events: {
@@ -14107,7 +18507,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
@@ -14120,21 +18523,56 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "events": [
+                     *         {
+                     *           "data": {},
+                     *           "duration_ms": null,
+                     *           "node": "classify_intent",
+                     *           "phase": "intent",
+                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "run_id": "3a010010-0000-4000-8000-000000000000",
+                     *           "seq": 1,
+                     *           "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "status": "running",
+                     *           "summary": "",
+                     *           "ts": "2026-01-02T03:04:05Z",
+                     *           "type": "node_start"
+                     *         },
+                     *         {
+                     *           "data": {},
+                     *           "duration_ms": 10760,
+                     *           "node": "classify_intent",
+                     *           "phase": "intent",
+                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "run_id": "3a010010-0000-4000-8000-000000000000",
+                     *           "seq": 2,
+                     *           "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "status": "ok",
+                     *           "summary": "",
+                     *           "ts": "2026-01-02T03:04:05Z",
+                     *           "type": "node_end"
+                     *         }
+                     *       ],
+                     *       "next_after_seq": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["EventPage"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     rename_session: {
@@ -14145,13 +18583,21 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "session_name": "Support bot"
+                 *     }
+                 */
                 "application/json": components["schemas"]["RenameSession"];
             };
         };
@@ -14164,27 +18610,417 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "answer": null,
+                     *       "chatflow_id": null,
+                     *       "chatflow_url": null,
+                     *       "created_at": "2026-01-02T03:04:05Z",
+                     *       "degraded": [],
+                     *       "error": null,
+                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
+                     *       "instance": "default",
+                     *       "interrupt": {
+                     *         "data": {
+                     *           "added": null,
+                     *           "approaches": [],
+                     *           "assumed": [],
+                     *           "capability": {
+                     *             "code": [],
+                     *             "credentials": [
+                     *               {
+                     *                 "node_id": "*",
+                     *                 "type": "openAIApi"
+                     *               }
+                     *             ],
+                     *             "effects": [],
+                     *             "hosts": [],
+                     *             "nodes": {
+                     *               "bufferMemory_0": {
+                     *                 "action": "add",
+                     *                 "node_name": "bufferMemory",
+                     *                 "params": "all"
+                     *               },
+                     *               "chatOpenAI_0": {
+                     *                 "action": "add",
+                     *                 "node_name": "chatOpenAI",
+                     *                 "params": "all"
+                     *               },
+                     *               "conversationChain_0": {
+                     *                 "action": "add",
+                     *                 "node_name": "conversationChain",
+                     *                 "params": "all"
+                     *               }
+                     *             },
+                     *             "tools": []
+                     *           },
+                     *           "contract": {
+                     *             "answer": null,
+                     *             "approaches": [],
+                     *             "capability": {
+                     *               "code": [],
+                     *               "credentials": [
+                     *                 {
+                     *                   "node_id": "*",
+                     *                   "type": "openAIApi"
+                     *                 }
+                     *               ],
+                     *               "effects": [],
+                     *               "hosts": [],
+                     *               "nodes": {
+                     *                 "bufferMemory_0": {
+                     *                   "action": "add",
+                     *                   "node_name": "bufferMemory",
+                     *                   "params": "all"
+                     *                 },
+                     *                 "chatOpenAI_0": {
+                     *                   "action": "add",
+                     *                   "node_name": "chatOpenAI",
+                     *                   "params": "all"
+                     *                 },
+                     *                 "conversationChain_0": {
+                     *                   "action": "add",
+                     *                   "node_name": "conversationChain",
+                     *                   "params": "all"
+                     *                 }
+                     *               },
+                     *               "tools": []
+                     *             },
+                     *             "connections": [],
+                     *             "credential_requirements": [
+                     *               "openAIApi"
+                     *             ],
+                     *             "criteria": [
+                     *               {
+                     *                 "id": "c1",
+                     *                 "not_tested": null,
+                     *                 "part": null,
+                     *                 "tests": [
+                     *                   "t1",
+                     *                   "t2"
+                     *                 ],
+                     *                 "text": "Every test question gets an answer that is not empty and not an error."
+                     *               },
+                     *               {
+                     *                 "id": "c2",
+                     *                 "not_tested": null,
+                     *                 "part": null,
+                     *                 "tests": [
+                     *                   "t1",
+                     *                   "t2"
+                     *                 ],
+                     *                 "text": "The answers follow: A support chatbot"
+                     *               }
+                     *             ],
+                     *             "data_fields": [],
+                     *             "declined": null,
+                     *             "disconnections": [],
+                     *             "document_stores": [],
+                     *             "domain_targets": [
+                     *               "flowise"
+                     *             ],
+                     *             "findings": [],
+                     *             "flow_kind": "CHATFLOW",
+                     *             "flow_name": "Support chatbot with GPT-4o and memory",
+                     *             "goal": "Build a support chatbot with GPT-4o and memory",
+                     *             "kept": [],
+                     *             "nodes": [
+                     *               {
+                     *                 "existing": false,
+                     *                 "label": "",
+                     *                 "node_id": "conversationChain_0",
+                     *                 "node_name": "conversationChain",
+                     *                 "purpose": "leads the conversation; the flow ends here"
+                     *               },
+                     *               {
+                     *                 "existing": false,
+                     *                 "label": "",
+                     *                 "node_id": "chatOpenAI_0",
+                     *                 "node_name": "chatOpenAI",
+                     *                 "purpose": "the language model"
+                     *               }
+                     *             ],
+                     *             "operation": "create",
+                     *             "parts": [
+                     *               {
+                     *                 "id": "p1",
+                     *                 "nodes": [
+                     *                   "chatOpenAI_0",
+                     *                   "bufferMemory_0"
+                     *                 ],
+                     *                 "quote": "Build a support chatbot with GPT-4o and memory",
+                     *                 "reason": "",
+                     *                 "source": "requirement",
+                     *                 "state": "covered",
+                     *                 "values": [
+                     *                   "conversationChain_0.systemMessagePrompt",
+                     *                   "chatOpenAI_0.modelName"
+                     *                 ]
+                     *               }
+                     *             ],
+                     *             "pii_fields": [],
+                     *             "placeholders": [],
+                     *             "removals": [],
+                     *             "steps": [
+                     *               "Add and connect Conversation Chain, OpenAI, Buffer Memory.",
+                     *               "Use the stored credential of type openAIApi."
+                     *             ],
+                     *             "success_criteria": [
+                     *               "Every test question gets an answer that is not empty and not an error.",
+                     *               "The answers follow: A support chatbot"
+                     *             ],
+                     *             "test_questions": [
+                     *               "You were made for this: A support chatbot Show it with one example.",
+                     *               "My name is Ada and my order has the number 4711."
+                     *             ],
+                     *             "tests": [
+                     *               {
+                     *                 "expect": {
+                     *                   "branch": [],
+                     *                   "contains": [],
+                     *                   "excludes": [],
+                     *                   "fields": [],
+                     *                   "language": null,
+                     *                   "sources": [],
+                     *                   "tools": []
+                     *                 },
+                     *                 "human": null,
+                     *                 "human_feedback": "",
+                     *                 "id": "t1",
+                     *                 "input": "chat",
+                     *                 "payload": null,
+                     *                 "turns": [
+                     *                   "You were made for this: A support chatbot Show it with one example."
+                     *                 ]
+                     *               },
+                     *               {
+                     *                 "expect": {
+                     *                   "branch": [],
+                     *                   "contains": [],
+                     *                   "excludes": [],
+                     *                   "fields": [],
+                     *                   "language": null,
+                     *                   "sources": [],
+                     *                   "tools": []
+                     *                 },
+                     *                 "human": null,
+                     *                 "human_feedback": "",
+                     *                 "id": "t2",
+                     *                 "input": "chat",
+                     *                 "payload": null,
+                     *                 "turns": [
+                     *                   "My name is Ada and my order has the number 4711.",
+                     *                   "What is my name, and which number has my order?"
+                     *                 ]
+                     *               }
+                     *             ],
+                     *             "values": [
+                     *               {
+                     *                 "mode": "set",
+                     *                 "node_id": "conversationChain_0",
+                     *                 "param": "systemMessagePrompt",
+                     *                 "part": null,
+                     *                 "value": "A support chatbot"
+                     *               },
+                     *               {
+                     *                 "mode": "set",
+                     *                 "node_id": "chatOpenAI_0",
+                     *                 "param": "modelName",
+                     *                 "part": null,
+                     *                 "value": "gpt-4o"
+                     *               }
+                     *             ],
+                     *             "version": 2
+                     *           },
+                     *           "details": {
+                     *             "allows": [
+                     *               "A credential of the type `openAIApi` is used."
+                     *             ],
+                     *             "kept": [],
+                     *             "removed": [],
+                     *             "values": [
+                     *               {
+                     *                 "loses_text": false,
+                     *                 "new": "A support chatbot",
+                     *                 "node": "conversationChain",
+                     *                 "node_id": "conversationChain_0",
+                     *                 "old": null,
+                     *                 "param": "systemMessagePrompt"
+                     *               },
+                     *               {
+                     *                 "loses_text": false,
+                     *                 "new": "gpt-4o",
+                     *                 "node": "chatOpenAI",
+                     *                 "node_id": "chatOpenAI_0",
+                     *                 "old": null,
+                     *                 "param": "modelName"
+                     *               }
+                     *             ]
+                     *           },
+                     *           "language": "en",
+                     *           "missing_credentials": [],
+                     *           "not_done": [],
+                     *           "notes": [],
+                     *           "pattern": {
+                     *             "ops_in_base": 0,
+                     *             "pattern_id": null,
+                     *             "pattern_used": false
+                     *           },
+                     *           "plan": "# Support chatbot with GPT-4o and memory\n\nBuild a support chatbot with GPT-4o and memory\n\n## Nodes\n- **conversationChain** (`conversationChain_0`): leads the conversation; the flow ends here\n- **chatOpenAI** (`chatOpenAI_0`): the language model\n- **bufferMemory** (`bufferMemory_0`): remembers the...",
+                     *           "target": null,
+                     *           "write_mode": null
+                     *         },
+                     *         "id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *         "message": "Please look at the plan. Nothing has been written yet.",
+                     *         "options": [
+                     *           {
+                     *             "description": "Build it and test it.",
+                     *             "label": "Approve",
+                     *             "value": "approve"
+                     *           },
+                     *           {
+                     *             "description": "Say what should be different.",
+                     *             "label": "Ask for changes",
+                     *             "value": "request_changes"
+                     *           }
+                     *         ],
+                     *         "reason": "plan_ready",
+                     *         "response_schema": {
+                     *           "$defs": {
+                     *             "JsonValue": {},
+                     *             "PlanEdits": {
+                     *               "additionalProperties": false,
+                     *               "description": "What the person changes of a plan by hand: fields of its nodes and of the flow, and nodes that are not wanted.",
+                     *               "properties": {
+                     *                 "removals": {
+                     *                   "items": {
+                     *                     "maxLength": 100,
+                     *                     "minLength": 1,
+                     *                     "type": "string"
+                     *                   },
+                     *                   "maxItems": 50,
+                     *                   "title": "Removals",
+                     *                   "type": "array"
+                     *                 },
+                     *                 "values": {
+                     *                   "items": {
+                     *                     "$ref": "#/$defs/EditedValue"
+                     *                   },
+                     *                   "maxItems": 100,
+                     *                   "title": "Values",
+                     *                   "type": "array"
+                     *                 }
+                     *               },
+                     *               "title": "PlanEdits",
+                     *               "type": "object"
+                     *             }
+                     *           },
+                     *           "discriminator": {
+                     *             "mapping": {
+                     *               "approve": "#/$defs/ApprovePlan",
+                     *               "cancel": "#/$defs/CancelSession",
+                     *               "request_changes": "#/$defs/RequestChanges"
+                     *             },
+                     *             "propertyName": "action"
+                     *           },
+                     *           "oneOf": [
+                     *             {
+                     *               "$ref": "#/$defs/ApprovePlan"
+                     *             },
+                     *             {
+                     *               "$ref": "#/$defs/RequestChanges"
+                     *             }
+                     *           ]
+                     *         },
+                     *         "type": "plan_approval",
+                     *         "version": 2
+                     *       },
+                     *       "iteration": 0,
+                     *       "last_event_seq": 14,
+                     *       "operation_mode": "create",
+                     *       "outcome": null,
+                     *       "phase": "plan",
+                     *       "phase_metrics": [
+                     *         {
+                     *           "cache_hits": 0,
+                     *           "duration_ms": 10736,
+                     *           "end_ts": 1795423689.1465566,
+                     *           "input_tokens": 0,
+                     *           "output_tokens": 0,
+                     *           "phase": "classify",
+                     *           "repair_events": 0,
+                     *           "skills": null,
+                     *           "start_ts": 1795423678.4098043,
+                     *           "tool_call_count": 0
+                     *         },
+                     *         {
+                     *           "cache_hits": 0,
+                     *           "duration_ms": 8781,
+                     *           "end_ts": 1795423698.5484068,
+                     *           "input_tokens": 0,
+                     *           "output_tokens": 0,
+                     *           "phase": "plan",
+                     *           "repair_events": 0,
+                     *           "skills": null,
+                     *           "start_ts": 1795423689.7669425,
+                     *           "tool_call_count": 0
+                     *         }
+                     *       ],
+                     *       "plan": null,
+                     *       "requirement": "Build a support chatbot with GPT-4o and memory",
+                     *       "result": null,
+                     *       "runtime_mode": "capability_first",
+                     *       "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "session_name": "Support bot",
+                     *       "status": "pending_interrupt",
+                     *       "thread_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "totals": {
+                     *         "cached_tokens": 0,
+                     *         "flowise_calls": 3,
+                     *         "get_node_calls_total": 0,
+                     *         "input_tokens": 0,
+                     *         "knowledge_repairs": 0,
+                     *         "model_calls": 0,
+                     *         "node_durations_ms": {
+                     *           "classify_intent": 10760,
+                     *           "hydrate_context": 584,
+                     *           "plan_v2": 8832
+                     *         },
+                     *         "output_tokens": 0,
+                     *         "phase_durations_ms": {
+                     *           "intent": 11344,
+                     *           "plan": 8832
+                     *         },
+                     *         "phases_timed": 2,
+                     *         "repairs": 0,
+                     *         "tool_calls": {},
+                     *         "unpriced_calls": 0,
+                     *         "usd": 0
+                     *       },
+                     *       "updated_at": "2026-01-02T03:04:05Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SessionView"];
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found"];
             /** @description Precondition Failed */
-            412: components["responses"]["Problem412"];
+            412: components["responses"]["Problem412_precondition_failed"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request_secret_in_text"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_session_preview: {
@@ -14192,7 +19028,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
@@ -14205,21 +19044,164 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "cut": false,
+                     *       "edges": [
+                     *         {
+                     *           "edge": {
+                     *             "id": "e0",
+                     *             "input": "model",
+                     *             "label": "",
+                     *             "output": "",
+                     *             "source": "chatOpenAI_0",
+                     *             "source_handle": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
+                     *             "target": "conversationChain_0",
+                     *             "target_handle": "conversationChain_0-input-model-BaseChatModel"
+                     *           },
+                     *           "expected": true,
+                     *           "state": "new"
+                     *         },
+                     *         {
+                     *           "edge": {
+                     *             "id": "e1",
+                     *             "input": "memory",
+                     *             "label": "",
+                     *             "output": "",
+                     *             "source": "bufferMemory_0",
+                     *             "source_handle": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
+                     *             "target": "conversationChain_0",
+                     *             "target_handle": "conversationChain_0-input-memory-BaseMemory"
+                     *           },
+                     *           "expected": true,
+                     *           "state": "new"
+                     *         }
+                     *       ],
+                     *       "flow_name": "Support chatbot with GPT-4o and memory",
+                     *       "kind": "CHATFLOW",
+                     *       "nodes": [
+                     *         {
+                     *           "model": "gpt-4o",
+                     *           "node": {
+                     *             "category": "Chat Models",
+                     *             "color": "",
+                     *             "credential": "missing",
+                     *             "height": 648,
+                     *             "id": "chatOpenAI_0",
+                     *             "inputs": [
+                     *               {
+                     *                 "id": "chatOpenAI_0-input-cache-BaseCache",
+                     *                 "label": "Cache",
+                     *                 "name": "cache"
+                     *               }
+                     *             ],
+                     *             "kind": "node",
+                     *             "label": "OpenAI",
+                     *             "name": "chatOpenAI",
+                     *             "note": "",
+                     *             "outputs": [
+                     *               {
+                     *                 "id": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
+                     *                 "label": "ChatOpenAI",
+                     *                 "name": "chatOpenAI"
+                     *               }
+                     *             ],
+                     *             "params": [],
+                     *             "parent": "",
+                     *             "version": "8.3",
+                     *             "width": 300,
+                     *             "x": -400,
+                     *             "y": 0
+                     *           },
+                     *           "parts": [
+                     *             "p1"
+                     *           ],
+                     *           "placed": false,
+                     *           "prompt": "",
+                     *           "purpose": "the language model",
+                     *           "state": "new",
+                     *           "values": [
+                     *             {
+                     *               "after": "gpt-4o",
+                     *               "before": "",
+                     *               "name": "modelName"
+                     *             }
+                     *           ]
+                     *         },
+                     *         {
+                     *           "model": "",
+                     *           "node": {
+                     *             "category": "Memory",
+                     *             "color": "",
+                     *             "credential": "",
+                     *             "height": 210,
+                     *             "id": "bufferMemory_0",
+                     *             "inputs": [],
+                     *             "kind": "node",
+                     *             "label": "Buffer Memory",
+                     *             "name": "bufferMemory",
+                     *             "note": "",
+                     *             "outputs": [
+                     *               {
+                     *                 "id": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
+                     *                 "label": "BufferMemory",
+                     *                 "name": "bufferMemory"
+                     *               }
+                     *             ],
+                     *             "params": [],
+                     *             "parent": "",
+                     *             "version": "2",
+                     *             "width": 300,
+                     *             "x": -400,
+                     *             "y": 688
+                     *           },
+                     *           "parts": [
+                     *             "p1"
+                     *           ],
+                     *           "placed": false,
+                     *           "prompt": "",
+                     *           "purpose": "remembers the conversation",
+                     *           "state": "new",
+                     *           "values": []
+                     *         }
+                     *       ],
+                     *       "parts": [
+                     *         {
+                     *           "id": "p1",
+                     *           "nodes": [
+                     *             "chatOpenAI_0",
+                     *             "bufferMemory_0"
+                     *           ],
+                     *           "quote": "Build a support chatbot with GPT-4o and memory",
+                     *           "reason": "",
+                     *           "source": "requirement",
+                     *           "state": "covered",
+                     *           "values": [
+                     *             "conversationChain_0.systemMessagePrompt",
+                     *             "chatOpenAI_0.modelName"
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "source": "plan",
+                     *       "summary": "3 nodes added; 2 connections made",
+                     *       "unconnected": []
+                     *     }
+                     */
                     "application/json": components["schemas"]["Preview"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_design_not_found_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     resume_session: {
@@ -14237,13 +19219,24 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "answer": {
+                 *         "action": "approve"
+                 *       },
+                 *       "interrupt_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ResumeSession"];
             };
         };
@@ -14256,6 +19249,549 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "answer": null,
+                     *       "chatflow_id": "3a010014-0000-4000-8000-000000000000",
+                     *       "chatflow_url": "http://127.0.0.1:3000/canvas/3a010014-0000-4000-8000-000000000000",
+                     *       "created_at": "2026-01-02T03:04:05Z",
+                     *       "degraded": [],
+                     *       "error": null,
+                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
+                     *       "instance": "default",
+                     *       "interrupt": {
+                     *         "data": {
+                     *           "baseline": [],
+                     *           "change": {
+                     *             "added": [
+                     *               {
+                     *                 "id": "chatOpenAI_0",
+                     *                 "label": "OpenAI",
+                     *                 "name": "chatOpenAI"
+                     *               },
+                     *               {
+                     *                 "id": "bufferMemory_0",
+                     *                 "label": "Buffer Memory",
+                     *                 "name": "bufferMemory"
+                     *               }
+                     *             ],
+                     *             "changed": [],
+                     *             "connected": [
+                     *               {
+                     *                 "input": "model",
+                     *                 "output": "",
+                     *                 "source": "chatOpenAI_0",
+                     *                 "target": "conversationChain_0"
+                     *               },
+                     *               {
+                     *                 "input": "memory",
+                     *                 "output": "",
+                     *                 "source": "bufferMemory_0",
+                     *                 "target": "conversationChain_0"
+                     *               }
+                     *             ],
+                     *             "disconnected": [],
+                     *             "moved": [],
+                     *             "removed": [],
+                     *             "summary": "3 nodes added; 2 connections made",
+                     *             "text": "+ chatOpenAI_0 (chatOpenAI) 'OpenAI'\n+ bufferMemory_0 (bufferMemory) 'Buffer Memory'\n+ conversationChain_0 (conversationChain) 'Conversation Chain'\n+ chatOpenAI_0 -> conversationChain_0.model\n+ bufferMemory_0 -> conversationChain_0.memory"
+                     *           },
+                     *           "chatflow": {
+                     *             "id": "3a010014-0000-4000-8000-000000000000",
+                     *             "name": "Support chatbot with GPT-4o and memory",
+                     *             "url": "http://127.0.0.1:3000/canvas/3a010014-0000-4000-8000-000000000000"
+                     *           },
+                     *           "degraded": [],
+                     *           "draft": null,
+                     *           "iterations": [],
+                     *           "notes": [],
+                     *           "placeholders": [],
+                     *           "regressions": [],
+                     *           "tests": [
+                     *             {
+                     *               "answer": "This is the model stand-in. You said: \"You were made for this: A support chatbot Show it with one example.\"",
+                     *               "category": null,
+                     *               "duration_ms": 3456,
+                     *               "error": "",
+                     *               "human": null,
+                     *               "passed": true,
+                     *               "question": "You were made for this: A support chatbot Show it with one example.",
+                     *               "test": "t1",
+                     *               "trace_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *               "trial": 1,
+                     *               "used_tools": [],
+                     *               "version": 2
+                     *             },
+                     *             {
+                     *               "answer": "This is the model stand-in. You said: \"What is my name, and which number has my order?\"",
+                     *               "category": null,
+                     *               "duration_ms": 4766,
+                     *               "error": "",
+                     *               "human": null,
+                     *               "passed": true,
+                     *               "question": "My name is Ada and my order has the number 4711.\nWhat is my name, and which number has my order?",
+                     *               "test": "t2",
+                     *               "trace_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *               "trial": 1,
+                     *               "used_tools": [],
+                     *               "version": 2
+                     *             }
+                     *           ],
+                     *           "usage": {
+                     *             "cached_tokens": 0,
+                     *             "input_tokens": 0,
+                     *             "model_calls": 0,
+                     *             "output_tokens": 0,
+                     *             "unpriced_calls": 0,
+                     *             "usd": 0
+                     *           },
+                     *           "verdict": {
+                     *             "category": null,
+                     *             "criteria": [
+                     *               {
+                     *                 "evidence": [],
+                     *                 "id": "c1",
+                     *                 "judged_by": "code",
+                     *                 "reason": "The content of the answers was not judged, since no model judges here.",
+                     *                 "state": "not_shown",
+                     *                 "text": "Every test question gets an answer that is not empty and not an error."
+                     *               },
+                     *               {
+                     *                 "evidence": [],
+                     *                 "id": "c2",
+                     *                 "judged_by": "code",
+                     *                 "reason": "The content of the answers was not judged, since no model judges here.",
+                     *                 "state": "not_shown",
+                     *                 "text": "The answers follow: A support chatbot"
+                     *               }
+                     *             ],
+                     *             "done": true,
+                     *             "failed_trials": [],
+                     *             "fix": "",
+                     *             "headline": "runs",
+                     *             "notes": [
+                     *               "answered (107 characters)",
+                     *               "answered (87 characters)"
+                     *             ],
+                     *             "parts": [
+                     *               {
+                     *                 "id": "p1",
+                     *                 "quote": "Build a support chatbot with GPT-4o and memory",
+                     *                 "reason": "Some of it is said to the model in the prompt; no test shows what the model makes of it.",
+                     *                 "state": "not_shown"
+                     *               }
+                     *             ],
+                     *             "pass_k": {
+                     *               "k": 1,
+                     *               "passed": 2,
+                     *               "questions": 2
+                     *             },
+                     *             "reason": "Judged without a model: the answers are there and report no error; what they say was not judged.",
+                     *             "version": 2
+                     *           },
+                     *           "warnings": [],
+                     *           "write_mode": null
+                     *         },
+                     *         "id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *         "message": "The chatflow runs: 2 of 2 test questions passed. Not shown: Every test question gets an answer that is not empty and not an error (The content of the answers was not judged, since no model judges here); The answers follow: A support chatbot (The content of the answers was not judged, since no mod...",
+                     *         "options": [
+                     *           {
+                     *             "description": "Deploy the chatflow.",
+                     *             "label": "Accept",
+                     *             "value": "accept"
+                     *           },
+                     *           {
+                     *             "description": "Say what should be different.",
+                     *             "label": "Change it",
+                     *             "value": "iterate"
+                     *           }
+                     *         ],
+                     *         "reason": "tests_passed",
+                     *         "response_schema": {
+                     *           "$defs": {
+                     *             "AcceptResult": {
+                     *               "additionalProperties": false,
+                     *               "description": "Take the flow; `deploy` as Flowise's own switch, `iteration` one of `data.iterations` instead of the newest.",
+                     *               "properties": {
+                     *                 "action": {
+                     *                   "const": "accept",
+                     *                   "title": "Action",
+                     *                   "type": "string"
+                     *                 },
+                     *                 "deploy": {
+                     *                   "default": true,
+                     *                   "title": "Deploy",
+                     *                   "type": "boolean"
+                     *                 }
+                     *               },
+                     *               "required": [
+                     *                 "action"
+                     *               ],
+                     *               "title": "AcceptResult",
+                     *               "type": "object"
+                     *             },
+                     *             "JsonValue": {}
+                     *           },
+                     *           "discriminator": {
+                     *             "mapping": {
+                     *               "accept": "#/$defs/AcceptResult",
+                     *               "iterate": "#/$defs/IterateResult",
+                     *               "rollback": "#/$defs/RollbackResult"
+                     *             },
+                     *             "propertyName": "action"
+                     *           },
+                     *           "oneOf": [
+                     *             {
+                     *               "$ref": "#/$defs/AcceptResult"
+                     *             },
+                     *             {
+                     *               "$ref": "#/$defs/IterateResult"
+                     *             }
+                     *           ]
+                     *         },
+                     *         "type": "result_review",
+                     *         "version": 2
+                     *       },
+                     *       "iteration": 0,
+                     *       "last_event_seq": 62,
+                     *       "operation_mode": "create",
+                     *       "outcome": null,
+                     *       "phase": "review",
+                     *       "phase_metrics": [
+                     *         {
+                     *           "cache_hits": 0,
+                     *           "duration_ms": 10736,
+                     *           "end_ts": 1795423689.1465566,
+                     *           "input_tokens": 0,
+                     *           "output_tokens": 0,
+                     *           "phase": "classify",
+                     *           "repair_events": 0,
+                     *           "skills": null,
+                     *           "start_ts": 1795423678.4098043,
+                     *           "tool_call_count": 0
+                     *         },
+                     *         {
+                     *           "cache_hits": 0,
+                     *           "duration_ms": 8781,
+                     *           "end_ts": 1795423698.5484068,
+                     *           "input_tokens": 0,
+                     *           "output_tokens": 0,
+                     *           "phase": "plan",
+                     *           "repair_events": 0,
+                     *           "skills": null,
+                     *           "start_ts": 1795423689.7669425,
+                     *           "tool_call_count": 0
+                     *         }
+                     *       ],
+                     *       "plan": {
+                     *         "approach": null,
+                     *         "contract": {
+                     *           "answer": null,
+                     *           "approaches": [],
+                     *           "capability": {
+                     *             "code": [],
+                     *             "credentials": [
+                     *               {
+                     *                 "node_id": "*",
+                     *                 "type": "openAIApi"
+                     *               }
+                     *             ],
+                     *             "effects": [],
+                     *             "hosts": [],
+                     *             "nodes": {
+                     *               "bufferMemory_0": {
+                     *                 "action": "add",
+                     *                 "node_name": "bufferMemory",
+                     *                 "params": "all"
+                     *               },
+                     *               "chatOpenAI_0": {
+                     *                 "action": "add",
+                     *                 "node_name": "chatOpenAI",
+                     *                 "params": "all"
+                     *               },
+                     *               "conversationChain_0": {
+                     *                 "action": "add",
+                     *                 "node_name": "conversationChain",
+                     *                 "params": "all"
+                     *               }
+                     *             },
+                     *             "tools": []
+                     *           },
+                     *           "connections": [],
+                     *           "credential_requirements": [
+                     *             "openAIApi"
+                     *           ],
+                     *           "criteria": [
+                     *             {
+                     *               "id": "c1",
+                     *               "not_tested": null,
+                     *               "part": null,
+                     *               "tests": [
+                     *                 "t1",
+                     *                 "t2"
+                     *               ],
+                     *               "text": "Every test question gets an answer that is not empty and not an error."
+                     *             },
+                     *             {
+                     *               "id": "c2",
+                     *               "not_tested": null,
+                     *               "part": null,
+                     *               "tests": [
+                     *                 "t1",
+                     *                 "t2"
+                     *               ],
+                     *               "text": "The answers follow: A support chatbot"
+                     *             }
+                     *           ],
+                     *           "data_fields": [],
+                     *           "declined": null,
+                     *           "disconnections": [],
+                     *           "document_stores": [],
+                     *           "domain_targets": [
+                     *             "flowise"
+                     *           ],
+                     *           "findings": [],
+                     *           "flow_kind": "CHATFLOW",
+                     *           "flow_name": "Support chatbot with GPT-4o and memory",
+                     *           "goal": "Build a support chatbot with GPT-4o and memory",
+                     *           "kept": [],
+                     *           "nodes": [
+                     *             {
+                     *               "existing": false,
+                     *               "label": "",
+                     *               "node_id": "conversationChain_0",
+                     *               "node_name": "conversationChain",
+                     *               "purpose": "leads the conversation; the flow ends here"
+                     *             },
+                     *             {
+                     *               "existing": false,
+                     *               "label": "",
+                     *               "node_id": "chatOpenAI_0",
+                     *               "node_name": "chatOpenAI",
+                     *               "purpose": "the language model"
+                     *             }
+                     *           ],
+                     *           "operation": "create",
+                     *           "parts": [
+                     *             {
+                     *               "id": "p1",
+                     *               "nodes": [
+                     *                 "chatOpenAI_0",
+                     *                 "bufferMemory_0"
+                     *               ],
+                     *               "quote": "Build a support chatbot with GPT-4o and memory",
+                     *               "reason": "",
+                     *               "source": "requirement",
+                     *               "state": "covered",
+                     *               "values": [
+                     *                 "conversationChain_0.systemMessagePrompt",
+                     *                 "chatOpenAI_0.modelName"
+                     *               ]
+                     *             }
+                     *           ],
+                     *           "pii_fields": [],
+                     *           "placeholders": [],
+                     *           "removals": [],
+                     *           "steps": [
+                     *             "Add and connect Conversation Chain, OpenAI, Buffer Memory.",
+                     *             "Use the stored credential of type openAIApi."
+                     *           ],
+                     *           "success_criteria": [
+                     *             "Every test question gets an answer that is not empty and not an error.",
+                     *             "The answers follow: A support chatbot"
+                     *           ],
+                     *           "test_questions": [
+                     *             "You were made for this: A support chatbot Show it with one example.",
+                     *             "My name is Ada and my order has the number 4711."
+                     *           ],
+                     *           "tests": [
+                     *             {
+                     *               "expect": {
+                     *                 "branch": [],
+                     *                 "contains": [],
+                     *                 "excludes": [],
+                     *                 "fields": [],
+                     *                 "language": null,
+                     *                 "sources": [],
+                     *                 "tools": []
+                     *               },
+                     *               "human": null,
+                     *               "human_feedback": "",
+                     *               "id": "t1",
+                     *               "input": "chat",
+                     *               "payload": null,
+                     *               "turns": [
+                     *                 "You were made for this: A support chatbot Show it with one example."
+                     *               ]
+                     *             },
+                     *             {
+                     *               "expect": {
+                     *                 "branch": [],
+                     *                 "contains": [],
+                     *                 "excludes": [],
+                     *                 "fields": [],
+                     *                 "language": null,
+                     *                 "sources": [],
+                     *                 "tools": []
+                     *               },
+                     *               "human": null,
+                     *               "human_feedback": "",
+                     *               "id": "t2",
+                     *               "input": "chat",
+                     *               "payload": null,
+                     *               "turns": [
+                     *                 "My name is Ada and my order has the number 4711.",
+                     *                 "What is my name, and which number has my order?"
+                     *               ]
+                     *             }
+                     *           ],
+                     *           "values": [
+                     *             {
+                     *               "mode": "set",
+                     *               "node_id": "conversationChain_0",
+                     *               "param": "systemMessagePrompt",
+                     *               "part": null,
+                     *               "value": "A support chatbot"
+                     *             },
+                     *             {
+                     *               "mode": "set",
+                     *               "node_id": "chatOpenAI_0",
+                     *               "param": "modelName",
+                     *               "part": null,
+                     *               "value": "gpt-4o"
+                     *             }
+                     *           ],
+                     *           "version": 2
+                     *         },
+                     *         "text": "# Support chatbot with GPT-4o and memory\n\nBuild a support chatbot with GPT-4o and memory\n\n## Nodes\n- **conversationChain** (`conversationChain_0`): leads the conversation; the flow ends here\n- **chatOpenAI** (`chatOpenAI_0`): the language model\n- **bufferMemory** (`bufferMemory_0`): remembers the..."
+                     *       },
+                     *       "requirement": "Build a support chatbot with GPT-4o and memory",
+                     *       "result": {
+                     *         "change": "+ chatOpenAI_0 (chatOpenAI) 'OpenAI'\n+ bufferMemory_0 (bufferMemory) 'Buffer Memory'\n+ conversationChain_0 (conversationChain) 'Conversation Chain'\n+ chatOpenAI_0 -> conversationChain_0.model\n+ bufferMemory_0 -> conversationChain_0.memory",
+                     *         "conflicts": [],
+                     *         "placeholders": [],
+                     *         "regressions": [],
+                     *         "summary": "The chatflow runs: 2 of 2 test questions passed. Not shown: Every test question gets an answer that is not empty and not an error (The content of the answers was not judged, since no model judges here); The answers follow: A support chatbot (The content of the answers was not judged, since no mod...",
+                     *         "tests": [
+                     *           {
+                     *             "answer": "This is the model stand-in. You said: \"You were made for this: A support chatbot Show it with one example.\"",
+                     *             "category": null,
+                     *             "duration_ms": 3456,
+                     *             "error": "",
+                     *             "human": null,
+                     *             "passed": true,
+                     *             "question": "You were made for this: A support chatbot Show it with one example.",
+                     *             "test": "t1",
+                     *             "trace_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *             "trial": 1,
+                     *             "used_tools": [],
+                     *             "version": 2
+                     *           },
+                     *           {
+                     *             "answer": "This is the model stand-in. You said: \"What is my name, and which number has my order?\"",
+                     *             "category": null,
+                     *             "duration_ms": 4766,
+                     *             "error": "",
+                     *             "human": null,
+                     *             "passed": true,
+                     *             "question": "My name is Ada and my order has the number 4711.\nWhat is my name, and which number has my order?",
+                     *             "test": "t2",
+                     *             "trace_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *             "trial": 1,
+                     *             "used_tools": [],
+                     *             "version": 2
+                     *           }
+                     *         ],
+                     *         "verdict": {
+                     *           "category": null,
+                     *           "criteria": [
+                     *             {
+                     *               "evidence": [],
+                     *               "id": "c1",
+                     *               "judged_by": "code",
+                     *               "reason": "The content of the answers was not judged, since no model judges here.",
+                     *               "state": "not_shown",
+                     *               "text": "Every test question gets an answer that is not empty and not an error."
+                     *             },
+                     *             {
+                     *               "evidence": [],
+                     *               "id": "c2",
+                     *               "judged_by": "code",
+                     *               "reason": "The content of the answers was not judged, since no model judges here.",
+                     *               "state": "not_shown",
+                     *               "text": "The answers follow: A support chatbot"
+                     *             }
+                     *           ],
+                     *           "done": true,
+                     *           "failed_trials": [],
+                     *           "fix": "",
+                     *           "headline": "runs",
+                     *           "notes": [
+                     *             "answered (107 characters)",
+                     *             "answered (87 characters)"
+                     *           ],
+                     *           "parts": [
+                     *             {
+                     *               "id": "p1",
+                     *               "quote": "Build a support chatbot with GPT-4o and memory",
+                     *               "reason": "Some of it is said to the model in the prompt; no test shows what the model makes of it.",
+                     *               "state": "not_shown"
+                     *             }
+                     *           ],
+                     *           "pass_k": {
+                     *             "k": 1,
+                     *             "passed": 2,
+                     *             "questions": 2
+                     *           },
+                     *           "reason": "Judged without a model: the answers are there and report no error; what they say was not judged.",
+                     *           "version": 2
+                     *         },
+                     *         "warnings": []
+                     *       },
+                     *       "runtime_mode": "capability_first",
+                     *       "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "session_name": "Support bot",
+                     *       "status": "pending_interrupt",
+                     *       "thread_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "totals": {
+                     *         "cached_tokens": 0,
+                     *         "flowise_calls": 8,
+                     *         "get_node_calls_total": 0,
+                     *         "input_tokens": 0,
+                     *         "knowledge_repairs": 0,
+                     *         "model_calls": 0,
+                     *         "node_durations_ms": {
+                     *           "apply_patch": 436,
+                     *           "classify_intent": 10760,
+                     *           "compile_flow_data": 35,
+                     *           "compile_patch_ir": 47,
+                     *           "define_patch_scope": 19,
+                     *           "evaluate": 25,
+                     *           "hitl_plan_v2": 19,
+                     *           "hydrate_context": 584,
+                     *           "plan_v2": 8832,
+                     *           "preflight_validate_patch": 1,
+                     *           "test_v2": 4784,
+                     *           "validate": 8
+                     *         },
+                     *         "output_tokens": 0,
+                     *         "phase_durations_ms": {
+                     *           "apply": 437,
+                     *           "check": 8,
+                     *           "intent": 11344,
+                     *           "patch": 101,
+                     *           "plan": 8851,
+                     *           "test": 4809
+                     *         },
+                     *         "phases_timed": 6,
+                     *         "repairs": 0,
+                     *         "tool_calls": {},
+                     *         "unpriced_calls": 0,
+                     *         "usd": 0
+                     *       },
+                     *       "updated_at": "2026-01-02T03:04:05Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SessionView"];
                 };
             };
@@ -14269,25 +19805,25 @@ export interface operations {
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_approval_needed_sign_in_failed_4"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_attachment_not_found_session_not_found"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_idempotency_key_reused_session_conflict"];
             /** @description Precondition Failed */
-            412: components["responses"]["Problem412"];
+            412: components["responses"]["Problem412_precondition_failed"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_answer_secret_in_text_4"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     retry_session: {
@@ -14305,7 +19841,10 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010004-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
@@ -14333,21 +19872,21 @@ export interface operations {
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_idempotency_key_reused_request_in_progress_session_conflict"];
             /** @description Precondition Failed */
-            412: components["responses"]["Problem412"];
+            412: components["responses"]["Problem412_precondition_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     rollback_session: {
@@ -14363,7 +19902,10 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010002-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
@@ -14376,27 +19918,38 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "already_there": false,
+                     *       "chatflow_id": "3a010001-0000-4000-8000-000000000000",
+                     *       "label": "v1.0",
+                     *       "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *       "updated_date": "2026-01-02T03:04:05Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RolledBack"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_flowise_not_found_session_not_found_version_not_found"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_idempotency_key_reused_stale_base_4"];
             /** @description Precondition Failed */
-            412: components["responses"]["Problem412"];
+            412: components["responses"]["Problem412_precondition_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Bad Gateway */
-            502: components["responses"]["Problem502"];
+            502: components["responses"]["Problem502_flowise_auth_write_failed_9"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            /** @description Gateway Timeout */
+            504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     stream_session: {
@@ -14410,7 +19963,10 @@ export interface operations {
                 "last-event-id"?: number;
             };
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
@@ -14423,6 +19979,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "data": "{\"seq\":1,\"ts\":\"2026-01-02T03:04:05Z\",\"session_id\":\"3a010006-0000-4000-8000-000000000000\",\"run_id\":\"3a010010-0000-4000-8000-000000000000\",\"node\":\"classify_intent\",\"phase\":\"intent\",\"status\":\"running\",\"duration_ms\":null,\"summary\":\"\",\"request_id\":\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\",\"type\":\"node_start\",\"data\":{}}",
+                     *       "event": "node_start",
+                     *       "id": "1"
+                     *     }
+                     */
                     "text/event-stream": {
                         data: string;
                         event: string;
@@ -14431,17 +19994,17 @@ export interface operations {
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     resume_session_stream: {
@@ -14454,13 +20017,21 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010008-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "response": "yes"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ResumeSession"];
             };
         };
@@ -14471,6 +20042,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "data": "{\"seq\":18,\"ts\":\"2026-01-02T03:04:05Z\",\"session_id\":\"3a010008-0000-4000-8000-000000000000\",\"run_id\":\"3a010029-0000-4000-8000-000000000000\",\"node\":\"hitl_plan_v2\",\"phase\":\"plan\",\"status\":\"running\",\"duration_ms\":null,\"summary\":\"\",\"request_id\":\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\",\"type\":\"node_start\",\"data\":{}}",
+                     *       "event": "node_start",
+                     *       "id": "18"
+                     *     }
+                     */
                     "text/event-stream": {
                         data: string;
                         event: string;
@@ -14479,33 +20057,39 @@ export interface operations {
                 };
             };
             /** @description Bad Request */
-            400: components["responses"]["Problem400"];
+            400: components["responses"]["Problem400_bad_request"];
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_approval_needed_sign_in_failed_4"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_attachment_not_found_session_not_found"];
             /** @description Conflict */
-            409: components["responses"]["Problem409"];
+            409: components["responses"]["Problem409_idempotency_key_reused_session_conflict"];
             /** @description Precondition Failed */
-            412: components["responses"]["Problem412"];
+            412: components["responses"]["Problem412_precondition_failed"];
             /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
+            413: components["responses"]["Problem413_body_too_large"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_answer_secret_in_text_4"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_session_summary: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description With `text/html` in it: as a page. */
+                accept?: string;
+            };
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
@@ -14518,21 +20102,34 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "summary": "# Support bot\n\n- Session: `3a010006-0000-4000-8000-000000000000` on `default`\n- Status: completed (accepted)\n- Operation: create, iteration 0\n- Chatflow: `3a010014-0000-4000-8000-000000000000`, http://127.0.0.1:3000/canvas/3a010014-0000-4000-8000-000000000000\n- Started 2026-11-23 08:47 UTC, last...",
+                     *       "thread_id": "3a010006-0000-4000-8000-000000000000"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SessionSummary"];
+                    /**
+                     * @example {
+                     *       "summary": "# Support bot\n\n- Session: `3a010006-0000-4000-8000-000000000000` on `default`\n- Status: completed (accepted)\n- Operation: create, iteration 0\n- Chatflow: `3a010014-0000-4000-8000-000000000000`, http://127.0.0.1:3000/canvas/3a010014-0000-4000-8000-000000000000\n- Started 2026-11-23 08:47 UTC, last...",
+                     *       "thread_id": "3a010006-0000-4000-8000-000000000000"
+                     *     }
+                     */
+                    "text/html": string;
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_session_trace: {
@@ -14540,9 +20137,15 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
-                /** @description `trace_sha256` of a test. */
+                /**
+                 * @description `trace_sha256` of a test.
+                 * @example 0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a
+                 */
                 sha256: string;
             };
             cookie?: never;
@@ -14555,21 +20158,38 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "cut": false,
+                     *       "sources": [],
+                     *       "state": {},
+                     *       "steps": [],
+                     *       "tokens": {},
+                     *       "turns": [
+                     *         {
+                     *           "answer": "This is the model stand-in. You said: \"You were made for this: A support chatbot Show it with one example.\"",
+                     *           "said": "You were made for this: A support chatbot Show it with one example."
+                     *         }
+                     *       ],
+                     *       "used_tools": [],
+                     *       "version": 2
+                     *     }
+                     */
                     "application/json": components["schemas"]["Trace"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found_trace_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     list_session_turns: {
@@ -14577,7 +20197,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
@@ -14590,21 +20213,51 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "turns": [
+                     *         {
+                     *           "action": null,
+                     *           "answered": [],
+                     *           "at": "2026-01-02T03:04:05Z",
+                     *           "by": "AGENT_API_KEY",
+                     *           "interrupt": null,
+                     *           "kind": "requirement",
+                     *           "who": "person",
+                     *           "words": "Build a support chatbot with GPT-4o and memory"
+                     *         },
+                     *         {
+                     *           "action": null,
+                     *           "answered": [],
+                     *           "at": "2026-01-02T03:04:05Z",
+                     *           "by": null,
+                     *           "interrupt": {
+                     *             "id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *             "reason": "plan_ready",
+                     *             "type": "plan_approval"
+                     *           },
+                     *           "kind": "question",
+                     *           "who": "session",
+                     *           "words": "Please look at the plan. Nothing has been written yet."
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["TurnList"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     list_session_versions: {
@@ -14612,7 +20265,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
             };
             cookie?: never;
@@ -14625,21 +20281,39 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "versions": [
+                     *         {
+                     *           "chatflow_id": "3a010014-0000-4000-8000-000000000000",
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "current": true,
+                     *           "instance": "default",
+                     *           "iteration": 0,
+                     *           "label": "v1.0",
+                     *           "name": "Support chatbot with GPT-4o and memory",
+                     *           "reason": "create",
+                     *           "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["VersionList"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_version_graph: {
@@ -14647,8 +20321,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The session's id (`thread_id`). */
+                /**
+                 * @description The session's id (`thread_id`).
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
                 session_id: string;
+                /** @example v1.0 */
                 label: string;
             };
             cookie?: never;
@@ -14661,21 +20339,124 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "cut": false,
+                     *       "edges": [
+                     *         {
+                     *           "id": "e0",
+                     *           "input": "model",
+                     *           "label": "",
+                     *           "output": "",
+                     *           "source": "chatOpenAI_0",
+                     *           "source_handle": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
+                     *           "target": "conversationChain_0",
+                     *           "target_handle": "conversationChain_0-input-model-BaseChatModel"
+                     *         },
+                     *         {
+                     *           "id": "e1",
+                     *           "input": "memory",
+                     *           "label": "",
+                     *           "output": "",
+                     *           "source": "bufferMemory_0",
+                     *           "source_handle": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
+                     *           "target": "conversationChain_0",
+                     *           "target_handle": "conversationChain_0-input-memory-BaseMemory"
+                     *         }
+                     *       ],
+                     *       "kind": "CHATFLOW",
+                     *       "nodes": [
+                     *         {
+                     *           "category": "Chat Models",
+                     *           "color": "",
+                     *           "credential": "bound",
+                     *           "height": 648,
+                     *           "id": "chatOpenAI_0",
+                     *           "inputs": [
+                     *             {
+                     *               "id": "chatOpenAI_0-input-cache-BaseCache",
+                     *               "label": "Cache",
+                     *               "name": "cache"
+                     *             }
+                     *           ],
+                     *           "kind": "node",
+                     *           "label": "OpenAI",
+                     *           "name": "chatOpenAI",
+                     *           "note": "",
+                     *           "outputs": [
+                     *             {
+                     *               "id": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
+                     *               "label": "ChatOpenAI",
+                     *               "name": "chatOpenAI"
+                     *             }
+                     *           ],
+                     *           "params": [
+                     *             {
+                     *               "label": "Model Name",
+                     *               "name": "modelName",
+                     *               "value": "gpt-4o"
+                     *             },
+                     *             {
+                     *               "label": "Temperature",
+                     *               "name": "temperature",
+                     *               "value": "0.9"
+                     *             }
+                     *           ],
+                     *           "parent": "",
+                     *           "version": "8.3",
+                     *           "width": 300,
+                     *           "x": -400,
+                     *           "y": 0
+                     *         },
+                     *         {
+                     *           "category": "Memory",
+                     *           "color": "",
+                     *           "credential": "",
+                     *           "height": 210,
+                     *           "id": "bufferMemory_0",
+                     *           "inputs": [],
+                     *           "kind": "node",
+                     *           "label": "Buffer Memory",
+                     *           "name": "bufferMemory",
+                     *           "note": "",
+                     *           "outputs": [
+                     *             {
+                     *               "id": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
+                     *               "label": "BufferMemory",
+                     *               "name": "bufferMemory"
+                     *             }
+                     *           ],
+                     *           "params": [
+                     *             {
+                     *               "label": "Memory Key",
+                     *               "name": "memoryKey",
+                     *               "value": "chat_history"
+                     *             }
+                     *           ],
+                     *           "parent": "",
+                     *           "version": "2",
+                     *           "width": 300,
+                     *           "x": -400,
+                     *           "y": 688
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["CanvasView"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_session_not_found_version_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_settings: {
@@ -14693,199 +20474,77 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "auth": true,
+                     *       "engine": "deterministic",
+                     *       "fallback_enabled": true,
+                     *       "instances": [
+                     *         {
+                     *           "default": true,
+                     *           "id": "default"
+                     *         }
+                     *       ],
+                     *       "limits": {
+                     *         "max_iterations": 3,
+                     *         "max_patch_ops_per_iter": 60,
+                     *         "max_schema_repairs_per_iter": 10,
+                     *         "max_total_retries_per_iter": 3,
+                     *         "max_workflow_nodes": 50,
+                     *         "run_attempts": 5,
+                     *         "session_tokens": 300000,
+                     *         "session_usd": 5,
+                     *         "skip_clarification": false,
+                     *         "tokens_ceiling": null,
+                     *         "usd_ceiling": null
+                     *       },
+                     *       "phases": {
+                     *         "classify": {
+                     *           "mode": "deterministic",
+                     *           "model": "rules"
+                     *         },
+                     *         "judge": {
+                     *           "mode": "deterministic",
+                     *           "model": "rules"
+                     *         },
+                     *         "patch": {
+                     *           "mode": "deterministic",
+                     *           "model": "rules"
+                     *         },
+                     *         "plan": {
+                     *           "mode": "deterministic",
+                     *           "model": "rules"
+                     *         }
+                     *       },
+                     *       "public_base_url": null,
+                     *       "rate_limit_sessions_per_min": 0,
+                     *       "retention_days": {
+                     *         "artifacts": 90,
+                     *         "events": 90,
+                     *         "sessions": 0,
+                     *         "threads": 7
+                     *       },
+                     *       "retry_count": 1,
+                     *       "schema_drift_policy": "warn",
+                     *       "tracing": false,
+                     *       "version": "0.1.0",
+                     *       "webhooks_signed": true,
+                     *       "worker_concurrency": 10
+                     *     }
+                     */
                     "application/json": components["schemas"]["PublicSettings"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
-        };
-    };
-    get_shared: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SharedView"];
-                };
-            };
-            /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
-            /** @description Forbidden */
-            403: components["responses"]["Problem403"];
-            /** @description Gone */
-            410: components["responses"]["Problem410"];
-            /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
-            /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
-            /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
-        };
-    };
-    get_shared_version: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Such as `v4`. */
-                version: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CanvasView"];
-                };
-            };
-            /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
-            /** @description Forbidden */
-            403: components["responses"]["Problem403"];
-            /** @description Gone */
-            410: components["responses"]["Problem410"];
-            /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
-            /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
-            /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
-        };
-    };
-    list_shares: {
-        parameters: {
-            query?: {
-                /** @description Only links of this session. */
-                session?: string | null;
-                /** @description Only links of this chatflow. */
-                flow?: string | null;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ShareList"];
-                };
-            };
-            /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
-            /** @description Forbidden */
-            403: components["responses"]["Problem403"];
-            /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
-            /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
-            /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
-        };
-    };
-    create_share: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewShare"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["MadeShare"];
-                };
-            };
-            /** @description Bad Request */
-            400: components["responses"]["Problem400"];
-            /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
-            /** @description Forbidden */
-            403: components["responses"]["Problem403"];
-            /** @description Not Found */
-            404: components["responses"]["Problem404"];
-            /** @description Conflict */
-            409: components["responses"]["Problem409"];
-            /** @description Request Entity Too Large */
-            413: components["responses"]["Problem413"];
-            /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
-            /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
-            /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
-        };
-    };
-    revoke_share: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description The link's id. */
-                share_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
-            /** @description Forbidden */
-            403: components["responses"]["Problem403"];
-            /** @description Not Found */
-            404: components["responses"]["Problem404"];
-            /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
-            /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
-            /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_flow_test: {
@@ -14893,7 +20552,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The test's id. */
+                /**
+                 * @description The test's id.
+                 * @example 3a010011-0000-4000-8000-000000000000
+                 */
                 test_id: string;
             };
             cookie?: never;
@@ -14906,21 +20568,49 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "chatflow_id": "3a010001-0000-4000-8000-000000000000",
+                     *       "created_at": "2026-01-02T03:04:05Z",
+                     *       "error": null,
+                     *       "id": "3a010011-0000-4000-8000-000000000000",
+                     *       "instance": "default",
+                     *       "passed": true,
+                     *       "status": "done",
+                     *       "trials": [
+                     *         {
+                     *           "answer": "This is the model stand-in. You said: \"Hello\"",
+                     *           "category": null,
+                     *           "duration_ms": 1049,
+                     *           "error": "",
+                     *           "human": null,
+                     *           "passed": true,
+                     *           "question": "Hello",
+                     *           "test": "t1",
+                     *           "trace_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *           "trial": 1,
+                     *           "used_tools": [],
+                     *           "version": 2
+                     *         }
+                     *       ],
+                     *       "updated_at": "2026-01-02T03:04:05Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["FlowTestView"];
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_flow_test_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     get_flow_test_trace: {
@@ -14928,9 +20618,15 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The test's id. */
+                /**
+                 * @description The test's id.
+                 * @example 3a010011-0000-4000-8000-000000000000
+                 */
                 test_id: string;
-                /** @description `trace_sha256` of a trial. */
+                /**
+                 * @description `trace_sha256` of a trial.
+                 * @example 0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a
+                 */
                 sha256: string;
             };
             cookie?: never;
@@ -14947,17 +20643,17 @@ export interface operations {
                 };
             };
             /** @description Unauthorized */
-            401: components["responses"]["Problem401"];
+            401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
-            403: components["responses"]["Problem403"];
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404"];
+            404: components["responses"]["Problem404_flow_test_not_found_trace_not_found"];
             /** @description Unprocessable Entity */
-            422: components["responses"]["Problem422"];
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
             /** @description Internal Server Error */
-            500: components["responses"]["Problem500"];
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503"];
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
 }
