@@ -21,10 +21,12 @@ from tests.e2e.people import LOCKED, MakeService, http_of, make_flow, nodes_of
 from tests.fixtures.receiver import running_receiver
 
 FILE: Final = Path(api.__file__).with_name("examples.json")
+SECRETS_KEY: Final = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 _HEX: Final = re.compile(r"\b[0-9a-f]{32,64}\b")
 _PORT: Final = re.compile(r"(?<=127\.0\.0\.1:)\d+")
+_LINK: Final = re.compile(r"(?<=#/shared/)[\w.-]+")
 _KEY: Final = re.compile(r"fda_[A-Za-z0-9_-]{43}")
 _LONG, _MANY = 300, 2
 #: Objects of any shape, of which the first members are enough.
@@ -92,6 +94,7 @@ class Names:
             case str():
                 text = _UUID.sub(self._id, value)
                 text = _KEY.sub("fda_" + "x" * 43, _TIME.sub("2026-01-02T03:04:05Z", text))
+                text = _LINK.sub("fds_" + "x" * 43, text)
                 return _PORT.sub("3000", _HEX.sub(lambda found: "0a" * (len(found[0]) // 2), text))
             case _:
                 return value
@@ -143,7 +146,13 @@ async def test_every_operation_has_an_example_that_the_service_gave(
     make_service: MakeService, flowise_client: FlowiseClient, left_as_it_was: None
 ) -> None:
     row = await make_flow(flowise_client, name="Front desk")
-    service = make_service(**LOCKED, RATE_LIMIT_SESSIONS_PER_MIN="0", RATE_LIMIT_CHAT_PER_MIN="0", AGENT_WAIT_SECS="60")
+    service = make_service(
+        **LOCKED,
+        SECRETS_KEY=SECRETS_KEY,
+        RATE_LIMIT_SESSIONS_PER_MIN="0",
+        RATE_LIMIT_CHAT_PER_MIN="0",
+        AGENT_WAIT_SECS="60",
+    )
     await service.start()
     with running_receiver() as receiver:
         async with http_of(service, LOCKED["AGENT_API_KEY"]) as http:

@@ -320,6 +320,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/document-stores/{store_id}/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refresh Document Store
+         * @description Read every source of a document store again and write to its vector store what changed. A store whose vector
+         *     store would hold every piece twice is refused.
+         */
+        post: operations["refresh_document_store"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/flowcharts/{flowchart_id}/nodes/{flowchart_node_id}/decision-artifacts": {
         parameters: {
             query?: never;
@@ -1848,6 +1869,91 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/shared": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Shared
+         * @description What a share link shows. It is sent as `Authorization: Share <the link's last part>`; no key opens this.
+         */
+        get: operations["get_shared"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/shared/versions/{version}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Shared Version
+         * @description A version of the flow that a share link shows, to be drawn.
+         */
+        get: operations["get_shared_version"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/shares": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Shares
+         * @description The newest 500 links with their end and the last day on which they were opened.
+         */
+        get: operations["list_shares"];
+        put?: never;
+        /**
+         * Create Share
+         * @description Make a link that shows a session, or the history of a flow, to people without a key: read-only, until its end or
+         *     until it is revoked. The link is in this answer and in no later one.
+         */
+        post: operations["create_share"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/shares/{share_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke Share
+         * @description End a link at once. It stays in the list.
+         */
+        delete: operations["revoke_share"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/tests/{test_id}": {
         parameters: {
             query?: never;
@@ -2286,7 +2392,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "pdf" | "docx" | "text" | "markdown" | "csv" | "openapi";
+            kind: "pdf" | "docx" | "text" | "markdown" | "csv" | "openapi" | "image";
             /** Name */
             name: string;
             /**
@@ -2299,6 +2405,14 @@ export interface components {
              * @description Of a PDF.
              */
             pages: number | null;
+            /**
+             * Pixels
+             * @description Width and height of an image.
+             */
+            pixels: [
+                number,
+                number
+            ] | null;
             /**
              * Rows
              * @description Of a CSV, without its head.
@@ -2533,7 +2647,7 @@ export interface components {
         Body_add_attachment: {
             /**
              * File
-             * @description PDF, DOCX, text, Markdown, CSV or OpenAPI 3.
+             * @description PDF, DOCX, text, Markdown, CSV, OpenAPI 3, PNG, JPEG or WebP.
              */
             file: string;
         };
@@ -3660,7 +3774,8 @@ export interface components {
         };
         /**
          * DesignForm
-         * @description A new flow, part by part. What is left out is as a plain chatbot has it.
+         * @description A new flow, part by part. What is left out is as a plain chatbot has it. `x-show` in the schema: a form asks for
+         *     the part only where it applies.
          */
         "DesignForm-Input": {
             /**
@@ -3693,7 +3808,7 @@ export interface components {
              * @description What the model is told, word for word.
              */
             prompt?: string | null;
-            /** Refused Words */
+            /** Refused words */
             refused_words?: string[];
             /** Sources */
             sources?: components["schemas"]["FormSource-Input"][];
@@ -3712,7 +3827,8 @@ export interface components {
         };
         /**
          * DesignForm
-         * @description A new flow, part by part. What is left out is as a plain chatbot has it.
+         * @description A new flow, part by part. What is left out is as a plain chatbot has it. `x-show` in the schema: a form asks for
+         *     the part only where it applies.
          */
         "DesignForm-Output": {
             /**
@@ -3745,7 +3861,7 @@ export interface components {
              * @description What the model is told, word for word.
              */
             prompt: string | null;
-            /** Refused Words */
+            /** Refused words */
             refused_words: string[];
             /** Sources */
             sources: components["schemas"]["FormSource-Output"][];
@@ -3962,6 +4078,12 @@ export interface components {
              * @default false
              */
             can_be_copied: boolean;
+            /**
+             * Can Remove
+             * @description Whether pieces can be taken out again: there is a record manager, or no vector store. Without that a refresh writes every piece once more.
+             * @default true
+             */
+            can_remove: boolean;
             /**
              * Chunks
              * @description Pieces that its texts were split into.
@@ -5004,7 +5126,7 @@ export interface components {
              */
             text: string;
             /**
-             * Url
+             * Address
              * @description The address, of a source of kind `web`.
              * @default
              */
@@ -5033,7 +5155,7 @@ export interface components {
              */
             text: string;
             /**
-             * Url
+             * Address
              * @description The address, of a source of kind `web`.
              * @default
              */
@@ -5672,6 +5794,58 @@ export interface components {
             scopes: ("read" | "build" | "approve" | "admin")[];
         };
         /**
+         * MadeShare
+         * @description A new link.
+         */
+        MadeShare: {
+            /**
+             * Active
+             * @description It opens now.
+             */
+            active: boolean;
+            /**
+             * Ends At
+             * Format: date-time
+             */
+            ends_at: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Link
+             * @description The link itself, shown only here. Without PUBLIC_BASE_URL it begins with `/`: put the address before it at which people reach the service.
+             */
+            link: string;
+            /**
+             * Made At
+             * Format: date-time
+             */
+            made_at: string;
+            /** Made By */
+            made_by: string;
+            /**
+             * Opened On
+             * @description The last day on which somebody opened it.
+             */
+            opened_on: string | null;
+            /** Revoked At */
+            revoked_at: string | null;
+            /**
+             * Subject
+             * @enum {string}
+             */
+            subject: "session" | "flow";
+            /** Subject Id */
+            subject_id: string;
+            /**
+             * Title
+             * @description Of the session or flow when the link was made.
+             */
+            title: string;
+        };
+        /**
          * MappedCredential
          * @description A credential and the one of the other instance that replaces it.
          */
@@ -5992,6 +6166,29 @@ export interface components {
              * @description `read`: see everything but the keys. `build`: also start sessions, test, ask for changes. `approve`: also decide what is written to Flowise. `admin`: everything, keys included.
              */
             scopes: ("read" | "build" | "approve" | "admin")[];
+        };
+        /**
+         * NewShare
+         * @description The body of `POST /shares`.
+         */
+        NewShare: {
+            /**
+             * Days
+             * @description How long the link opens.
+             * @default 7
+             */
+            days: number;
+            /**
+             * Id
+             * Format: uuid
+             * @description Of the session (`thread_id`), or of the chatflow.
+             */
+            id: string;
+            /**
+             * Subject
+             * @enum {string}
+             */
+            subject: "session" | "flow";
         };
         /**
          * NodeArtifactData
@@ -7338,9 +7535,15 @@ export interface components {
         };
         /**
          * PlannedStore
-         * @description A document store that is made of files of the person before the flow is written.
+         * @description A document store that is made of files of the person before the flow is written, or that gets them.
          */
         PlannedStore: {
+            /**
+             * Can Remove
+             * @description Whether a rollback takes the pieces out of the vector store.
+             * @default true
+             */
+            can_remove: boolean;
             /**
              * Chunk Overlap
              * @default 200
@@ -7366,6 +7569,11 @@ export interface components {
             /** Files */
             files: string[];
             /**
+             * Id
+             * @description Of the store that exists and gets the files.
+             */
+            id: string | null;
+            /**
              * Like
              * @description Id of the store whose embeddings, vector store and credentials are used.
              */
@@ -7377,6 +7585,11 @@ export interface components {
             like_name: string;
             /** Name */
             name: string;
+            /**
+             * Used By
+             * @description Flows that answer from a store that exists.
+             */
+            used_by: string[];
             /**
              * Vector Store
              * @description Node type; empty: the flow keeps the vectors in memory.
@@ -7740,6 +7953,13 @@ export interface components {
         ReasoningView: {
             /** Engine */
             engine: string;
+            /**
+             * Error
+             * @description Why nothing plans: `connection_unreadable`.
+             */
+            error?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
             /** Model */
             model: string;
         };
@@ -7787,6 +8007,18 @@ export interface components {
              * Format: date-time
              */
             updated_at: string;
+        };
+        /**
+         * RefreshedStore
+         * @description A document store whose sources were read again.
+         */
+        RefreshedStore: {
+            store: components["schemas"]["DocumentStoreView"];
+            /**
+             * Written
+             * @description Pieces that its vector store holds of it, those that were there included.
+             */
+            written: number;
         };
         /**
          * Regression
@@ -8531,6 +8763,123 @@ export interface components {
             x: number;
             /** Y */
             y: number;
+        };
+        /**
+         * ShareList
+         * @description Links, newest first, those that have ended included.
+         */
+        ShareList: {
+            /** Shares */
+            shares: components["schemas"]["ShareView"][];
+        };
+        /**
+         * ShareView
+         * @description A link, without the link itself.
+         */
+        ShareView: {
+            /**
+             * Active
+             * @description It opens now.
+             */
+            active: boolean;
+            /**
+             * Ends At
+             * Format: date-time
+             */
+            ends_at: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Made At
+             * Format: date-time
+             */
+            made_at: string;
+            /** Made By */
+            made_by: string;
+            /**
+             * Opened On
+             * @description The last day on which somebody opened it.
+             */
+            opened_on: string | null;
+            /** Revoked At */
+            revoked_at: string | null;
+            /**
+             * Subject
+             * @enum {string}
+             */
+            subject: "session" | "flow";
+            /** Subject Id */
+            subject_id: string;
+            /**
+             * Title
+             * @description Of the session or flow when the link was made.
+             */
+            title: string;
+        };
+        /**
+         * SharedVersion
+         * @description A version of the flow that a link shows.
+         */
+        SharedVersion: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Current */
+            current: boolean;
+            /**
+             * Name
+             * @description `v1`, `v2`, ... over all sessions of the flow.
+             */
+            name: string;
+            /**
+             * Restores
+             * @description The earlier version with the same text.
+             */
+            restores: string | null;
+            /** Title */
+            title: string;
+        };
+        /**
+         * SharedView
+         * @description What a link shows: what was said without names, the plan, the picture, the versions. Secrets, e-mail addresses
+         *     and telephone numbers are masked.
+         */
+        SharedView: {
+            /**
+             * Ends At
+             * Format: date-time
+             */
+            ends_at: string;
+            /**
+             * Plan
+             * @description Markdown; of a session.
+             * @default
+             */
+            plan: string;
+            /** @description The picture; of a session. */
+            preview: components["schemas"]["Preview"] | null;
+            /**
+             * Sessions
+             * @description Newest last; of a flow the newest 50.
+             */
+            sessions: components["schemas"]["ConversationSession"][];
+            /**
+             * Subject
+             * @enum {string}
+             */
+            subject: "session" | "flow";
+            /** Title */
+            title: string;
+            /**
+             * Versions
+             * @description Newest first, 100 at most.
+             */
+            versions: components["schemas"]["SharedVersion"][];
         };
         /**
          * ShownValue
@@ -10202,9 +10551,9 @@ export interface components {
                 /**
                  * @example {
                  *       "code": "artifact_not_found",
-                 *       "detail": "There is no artifact 3a010012-0000-4000-8000-000000000000 here.",
+                 *       "detail": "There is no artifact 3a010013-0000-4000-8000-000000000000 here.",
                  *       "hint": "Artifacts go with their session, or by RETENTION_MODE_*.",
-                 *       "instance": "/memories/2/artifacts/3a010012-0000-4000-8000-000000000000",
+                 *       "instance": "/memories/2/artifacts/3a010013-0000-4000-8000-000000000000",
                  *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                  *       "status": 404,
                  *       "title": "Not Found",
@@ -10310,9 +10659,9 @@ export interface components {
                 /**
                  * @example {
                  *       "code": "trace_not_found",
-                 *       "detail": "The test 3a010011-0000-4000-8000-000000000000 has no trace 45181a114782...",
+                 *       "detail": "The test 3a010012-0000-4000-8000-000000000000 has no trace 45181a114782...",
                  *       "hint": "GET /tests/{id} names the traces it has.",
-                 *       "instance": "/tests/3a010011-0000-4000-8000-000000000000/traces/0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                 *       "instance": "/tests/3a010012-0000-4000-8000-000000000000/traces/0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                  *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                  *       "status": 404,
                  *       "title": "Not Found",
@@ -10331,6 +10680,22 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "code": "flowise_not_found",
+                 *       "detail": "Flowise at http://127.0.0.1:3000 answered GET /document-store/store/3a010030-0000-4000-8000-000000000000 with HTTP 404: Error: documentStoreServices.getDocumentStoreById - Document store 3a010030-0000-4000-8000-000000000000 not found",
+                 *       "details": {
+                 *         "call": "GET /document-store/store/3a010030-0000-4000-8000-000000000000",
+                 *         "flowise_message": "Error: documentStoreServices.getDocumentStoreById - Document store 3a010030-0000-4000-8000-000000000000 not found",
+                 *         "status": 404
+                 *       },
+                 *       "instance": "/document-stores/3a010030-0000-4000-8000-000000000000/refresh",
+                 *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                 *       "status": 404,
+                 *       "title": "Not Found",
+                 *       "type": "about:blank"
+                 *     }
+                 */
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "flowise_not_found";
@@ -10469,6 +10834,30 @@ export interface components {
                 };
             };
         };
+        /** @description Not Found: `share_not_found`. */
+        Problem404_share_not_found: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "share_not_found";
+                };
+            };
+        };
+        /** @description Not Found: `share_not_found`, `version_not_found`. */
+        Problem404_share_not_found_version_not_found: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "share_not_found" | "version_not_found";
+                };
+            };
+        };
         /** @description Not Found: `version_not_found`. */
         Problem404_version_not_found: {
             headers: {
@@ -10490,6 +10879,18 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "answer_not_kept" | "idempotency_key_reused" | "key_conflict" | "request_in_progress";
+                };
+            };
+        };
+        /** @description Conflict: `answer_not_kept`, `idempotency_key_reused`, `request_in_progress`, `share_not_signable`. */
+        Problem409_answer_not_kept_share_not_signable_4: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "answer_not_kept" | "idempotency_key_reused" | "request_in_progress" | "share_not_signable";
                 };
             };
         };
@@ -10613,6 +11014,18 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "idempotency_key_reused" | "request_in_progress" | "session_conflict" | "stale_base";
+                };
+            };
+        };
+        /** @description Gone: `share_ended`. */
+        Problem410_share_ended: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "share_ended";
                 };
             };
         };
@@ -10797,7 +11210,7 @@ export interface operations {
             query: {
                 /**
                  * @description The session that uses the files.
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
             };
@@ -10871,6 +11284,7 @@ export interface operations {
                      *         "name": "hours.txt",
                      *         "operations": [],
                      *         "pages": null,
+                     *         "pixels": null,
                      *         "rows": null,
                      *         "size": 21,
                      *         "tests": [],
@@ -10936,6 +11350,7 @@ export interface operations {
                      *         "name": "hours.txt",
                      *         "operations": [],
                      *         "pages": null,
+                     *         "pixels": null,
                      *         "rows": null,
                      *         "size": 21,
                      *         "tests": [],
@@ -11041,7 +11456,7 @@ export interface operations {
                      *           "actor": "AGENT_API_KEY",
                      *           "after_sha256": null,
                      *           "before_sha256": null,
-                     *           "chain": "3a010015-0000-4000-8000-000000000000",
+                     *           "chain": "3a010016-0000-4000-8000-000000000000",
                      *           "chatflow_id": null,
                      *           "door": "rest",
                      *           "hash": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
@@ -11050,7 +11465,7 @@ export interface operations {
                      *           "owner": "default",
                      *           "prev_hash": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                      *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "seq": 10,
+                     *           "seq": 13,
                      *           "session_id": null,
                      *           "ts": "2026-01-02T03:04:05Z",
                      *           "version": null,
@@ -11062,7 +11477,7 @@ export interface operations {
                      *           "actor": "AGENT_API_KEY",
                      *           "after_sha256": null,
                      *           "before_sha256": null,
-                     *           "chain": "3a010015-0000-4000-8000-000000000000",
+                     *           "chain": "3a010016-0000-4000-8000-000000000000",
                      *           "chatflow_id": null,
                      *           "door": "rest",
                      *           "hash": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
@@ -11071,7 +11486,7 @@ export interface operations {
                      *           "owner": "default",
                      *           "prev_hash": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                      *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "seq": 9,
+                     *           "seq": 12,
                      *           "session_id": null,
                      *           "ts": "2026-01-02T03:04:05Z",
                      *           "version": null,
@@ -11125,9 +11540,9 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /** @example {"owner":"default","chain":"3a010006-0000-4000-8000-000000000000","seq":1,"ts":"2026-01-02T03:04:05Z","actor":"AGENT_API_KEY","key_id":null,"door":"rest","action":"start","session_id":"3a010006-0000-4000-8000-000000000000","instance_id":"default","chatflow_id":null,"version":null,"words_ */
+                    /** @example {"owner":"default","chain":"3a010007-0000-4000-8000-000000000000","seq":1,"ts":"2026-01-02T03:04:05Z","actor":"AGENT_API_KEY","key_id":null,"door":"rest","action":"start","session_id":"3a010007-0000-4000-8000-000000000000","instance_id":"default","chatflow_id":null,"version":null,"words_ */
                     "application/jsonl": string;
-                    /** @example {"owner":"default","chain":"3a010006-0000-4000-8000-000000000000","seq":1,"ts":"2026-01-02T03:04:05Z","actor":"AGENT_API_KEY","key_id":null,"door":"rest","action":"start","session_id":"3a010006-0000-4000-8000-000000000000","instance_id":"default","chatflow_id":null,"version":null,"words_ */
+                    /** @example {"owner":"default","chain":"3a010007-0000-4000-8000-000000000000","seq":1,"ts":"2026-01-02T03:04:05Z","actor":"AGENT_API_KEY","key_id":null,"door":"rest","action":"start","session_id":"3a010007-0000-4000-8000-000000000000","instance_id":"default","chatflow_id":null,"version":null,"words_ */
                     "text/csv": string;
                 };
             };
@@ -11165,7 +11580,7 @@ export interface operations {
                      * @example {
                      *       "chains": 6,
                      *       "findings": [],
-                     *       "rows": 26
+                     *       "rows": 29
                      *     }
                      */
                     "application/json": components["schemas"]["AuditReport"];
@@ -11293,7 +11708,7 @@ export interface operations {
                      *         "model": "rules",
                      *         "source": "environment"
                      *       },
-                     *       "storable": false
+                     *       "storable": true
                      *     }
                      */
                     "application/json": components["schemas"]["ConnectionsView"];
@@ -11406,7 +11821,7 @@ export interface operations {
                      *         "model": "rules",
                      *         "source": "environment"
                      *       },
-                     *       "storable": false
+                     *       "storable": true
                      *     }
                      */
                     "application/json": components["schemas"]["ConnectionsView"];
@@ -11519,7 +11934,7 @@ export interface operations {
                      *         "model": "rules",
                      *         "source": "environment"
                      *       },
-                     *       "storable": false
+                     *       "storable": true
                      *     }
                      */
                     "application/json": components["schemas"]["ConnectionsView"];
@@ -11572,7 +11987,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "3a010027-0000-4000-8000-000000000000",
+                     *       "id": "3a010028-0000-4000-8000-000000000000",
                      *       "instance": "default",
                      *       "name": "support",
                      *       "type": "openAIApi"
@@ -11706,12 +12121,12 @@ export interface operations {
                      *           "created_at": "2026-01-02T03:04:05Z",
                      *           "delivered_at": "2026-01-02T03:04:05Z",
                      *           "error": null,
-                     *           "id": "3a010016-0000-4000-8000-000000000000",
+                     *           "id": "3a010017-0000-4000-8000-000000000000",
                      *           "interrupt_id": null,
                      *           "next_attempt_at": null,
                      *           "origin": "http://127.0.0.1:3000",
                      *           "response_status": 200,
-                     *           "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "session_id": "3a010007-0000-4000-8000-000000000000",
                      *           "session_name": "Support bot",
                      *           "status": "delivered",
                      *           "type": "session.completed",
@@ -11722,12 +12137,12 @@ export interface operations {
                      *           "created_at": "2026-01-02T03:04:05Z",
                      *           "delivered_at": "2026-01-02T03:04:05Z",
                      *           "error": null,
-                     *           "id": "3a010017-0000-4000-8000-000000000000",
+                     *           "id": "3a010018-0000-4000-8000-000000000000",
                      *           "interrupt_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                      *           "next_attempt_at": null,
                      *           "origin": "http://127.0.0.1:3000",
                      *           "response_status": 200,
-                     *           "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "session_id": "3a010007-0000-4000-8000-000000000000",
                      *           "session_name": "Support bot",
                      *           "status": "delivered",
                      *           "type": "session.waiting",
@@ -11823,7 +12238,7 @@ export interface operations {
                      *         }
                      *       },
                      *       "additionalProperties": false,
-                     *       "description": "A new flow, part by part. What is left out is as a plain chatbot has it.",
+                     *       "description": "A new flow, part by part. What is left out is as a plain chatbot has it. `x-show` in the schema: a form asks for\nthe part only where it applies.",
                      *       "properties": {
                      *         "kind": {
                      *           "default": "chat",
@@ -11909,6 +12324,53 @@ export interface operations {
             504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
+    refresh_document_store: {
+        parameters: {
+            query?: {
+                /** @description Flowise instance; the default one. */
+                instance?: string | null;
+            };
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+            };
+            path: {
+                /** @example 3a010030-0000-4000-8000-000000000000 */
+                store_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefreshedStore"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401_unauthorized"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404_flowise_not_found"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409_idempotency_key_reused_request_in_progress"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
+            /** @description Bad Gateway */
+            502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            /** @description Gateway Timeout */
+            504: components["responses"]["Problem504_flowise_timeout"];
+        };
+    };
     list_decision_artifacts: {
         parameters: {
             query?: {
@@ -11921,7 +12383,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 flowchart_id: string;
                 /**
@@ -11944,7 +12406,7 @@ export interface operations {
                      * @example {
                      *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                      *       "count": 1,
-                     *       "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "flowchart_id": "3a010007-0000-4000-8000-000000000000",
                      *       "flowchart_node_id": "hydrate_context",
                      *       "items": [
                      *         {
@@ -11952,10 +12414,10 @@ export interface operations {
                      *           "audit_seq": null,
                      *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                      *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "flowchart_id": "3a010007-0000-4000-8000-000000000000",
                      *           "flowchart_node_id": "hydrate_context",
-                     *           "flowchart_run_id": "3a010010-0000-4000-8000-000000000000",
-                     *           "id": "3a010009-0000-4000-8000-000000000000",
+                     *           "flowchart_run_id": "3a010011-0000-4000-8000-000000000000",
+                     *           "id": "3a010010-0000-4000-8000-000000000000",
                      *           "memory_id": null,
                      *           "payload": {
                      *             "artifact_type": "decision",
@@ -12019,7 +12481,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 flowchart_id: string;
                 /**
@@ -12029,7 +12491,7 @@ export interface operations {
                 flowchart_node_id: string;
                 /**
                  * @description The artifact's id.
-                 * @example 3a010009-0000-4000-8000-000000000000
+                 * @example 3a010010-0000-4000-8000-000000000000
                  */
                 artifact_id: string;
             };
@@ -12046,17 +12508,17 @@ export interface operations {
                     /**
                      * @example {
                      *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *       "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "flowchart_id": "3a010007-0000-4000-8000-000000000000",
                      *       "flowchart_node_id": "hydrate_context",
                      *       "item": {
                      *         "artifact_type": "decision",
                      *         "audit_seq": null,
                      *         "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                      *         "created_at": "2026-01-02T03:04:05Z",
-                     *         "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *         "flowchart_id": "3a010007-0000-4000-8000-000000000000",
                      *         "flowchart_node_id": "hydrate_context",
-                     *         "flowchart_run_id": "3a010010-0000-4000-8000-000000000000",
-                     *         "id": "3a010009-0000-4000-8000-000000000000",
+                     *         "flowchart_run_id": "3a010011-0000-4000-8000-000000000000",
+                     *         "id": "3a010010-0000-4000-8000-000000000000",
                      *         "memory_id": null,
                      *         "payload": {
                      *           "artifact_type": "decision",
@@ -12171,13 +12633,13 @@ export interface operations {
                      *           "categories": [],
                      *           "deployed": false,
                      *           "draft": false,
-                     *           "id": "3a010007-0000-4000-8000-000000000000",
+                     *           "id": "3a010008-0000-4000-8000-000000000000",
                      *           "instance": "default",
                      *           "last_session": {
                      *             "outcome": null,
                      *             "session_name": "Support chatbot with GPT-4o and memory",
                      *             "status": "pending_interrupt",
-                     *             "thread_id": "3a010008-0000-4000-8000-000000000000",
+                     *             "thread_id": "3a010009-0000-4000-8000-000000000000",
                      *             "updated_at": "2026-01-02T03:04:05Z"
                      *           },
                      *           "name": "Support chatbot with GPT-4o and memory",
@@ -12190,7 +12652,7 @@ export interface operations {
                      *           "public": false,
                      *           "type": "CHATFLOW",
                      *           "updated": "2026-01-02T03:04:05Z",
-                     *           "url": "http://127.0.0.1:3000/canvas/3a010007-0000-4000-8000-000000000000"
+                     *           "url": "http://127.0.0.1:3000/canvas/3a010008-0000-4000-8000-000000000000"
                      *         }
                      *       ],
                      *       "next_cursor": null,
@@ -12367,7 +12829,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "flow_data": "{\"description\":\"Basic example of Conversation Chain with built-in memory - works exactly like ChatGPT\",\"usecases\":[\"Basic\"],\"framework\":[\"Langchain\"],\"nodes\":[{\"width\":300,\"height\":574,\"id\":\"chatOpenAI_0\",\"position\":{\"x\":579.0877964395976,\"y\":-138.68792413227874},\"type\":\"customNode\",\"data\":{\"id\":\"chatOpenAI_0\",\"label\":\"ChatOpenAI\",\"version\":6.0,\"name\":\"chatOpenAI\",\"type\":\"ChatOpenAI\",\"baseClasses\":[\"ChatOpenAI\",\"BaseChatModel\",\"BaseLanguageModel\",\"Runnable\"],\"category\":\"Chat Models\",\"description\":\"Wrapper around OpenAI large language models that use the Chat endpoint\",\"inputParams\":[{\"label\":\"Connect Credential\",\"name\":\"credential\",\"type\":\"credential\",\"credentialNames\":[\"openAIApi\"],\"id\":\"chatOpenAI_0-input-credential-credential\",\"display\":true},{\"label\":\"Model Name\",\"name\":\"modelName\",\"type\":\"asyncOptions\",\"loadMethod\":\"listModels\",\"default\":\"gpt-3.5-turbo\",\"id\":\"chatOpenAI_0-input-modelName-options\",\"display\":true},{\"label\":\"Temperature\",\"name\":\"temperature\",\"type\":\"number\",\"step\":0.1,\"default\":0.9,\"optional\":true,\"id\":\"chatOpenAI_0-input-temperature-number\",\"display\":true},{\"label\":\"Max Tokens\",\"name\":\"maxTokens\",\"type\":\"number\",\"step\":1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-maxTokens-number\",\"display\":true},{\"label\":\"Top Probability\",\"name\":\"topP\",\"type\":\"number\",\"step\":0.1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-topP-number\",\"display\":true},{\"label\":\"Frequency Penalty\",\"name\":\"frequencyPenalty\",\"type\":\"number\",\"step\":0.1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-frequencyPenalty-number\",\"display\":true},{\"label\":\"Presence Penalty\",\"name\":\"presencePenalty\",\"type\":\"number\",\"step\":0.1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-presencePenalty-number\",\"display\":true},{\"label\":\"Timeout\",\"name\":\"timeout\",\"type\":\"number\",\"step\":1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-timeout-number\",\"display\":true},{\"label\":\"BasePath\",\"name\":\"basepath\",\"type\":\"string\",\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-basepath-string\",\"display\":true},{\"label\":\"BaseOptions\",\"name\":\"baseOptions\",\"type\":\"json\",\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-baseOptions-json\",\"display\":true},{\"label\":\"Allow Image Uploads\",\"name\":\"allowImageUploads\",\"type\":\"boolean\",\"description\":\"Automatically uses gpt-4-vision-preview when image is being uploaded from chat. Only works with LLMChain, Conversation Chain, ReAct Agent, and Conversational Agent\",\"default\":false,\"optional\":true,\"id\":\"chatOpenAI_0-input-allowImageUploads-boolean\",\"display\":true},{\"label\":\"Image Resolution\",\"description\":\"This parameter controls the resolution in which the model views the image.\",\"name\":\"imageResolution\",\"type\":\"options\",\"options\":[{\"label\":\"Low\",\"name\":\"low\"},{\"label\":\"High\",\"name\":\"high\"},{\"label\":\"Auto\",\"name\":\"auto\"}],\"default\":\"low\",\"optional\":false,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-imageResolution-options\",\"display\":true}],\"inputAnchors\":[{\"label\":\"Cache\",\"name\":\"cache\",\"type\":\"BaseCache\",\"optional\":true,\"id\":\"chatOpenAI_0-input-cache-BaseCache\",\"display\":true}],\"inputs\":{\"cache\":\"\",\"modelName\":\"gpt-3.5-turbo-16k\",\"temperature\":\"0.1\",\"maxTokens\":\"\",\"topP\":\"\",\"frequencyPenalty\":\"\",\"presencePenalty\":\"\",\"timeout\":\"\",\"basepath\":\"\",\"baseOptions\":\"\",\"allowImageUploads\":true,\"imageResolution\":\"low\"},\"outputAnchors\":[{\"id\":\"chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable\",\"name\":\"chatOpenAI\",\"label\":\"ChatOpenAI\",\"type\":\"ChatOpenAI | BaseChatModel | BaseLanguageModel | Runnable\"}],\"outputs\":{},\"selected\":false,\"credential\":\"3a010028-0000-4000-8000-000000000000\"},\"selected\":false,\"positionAbsolute\":{\"x\":579.0877964395976,\"y\":-138.68792413227874},\"dragging\":false},{\"width\":300,\"height\":376,\"id\":\"bufferMemory_0\",\"position\":{\"x\":220.30240896145915,\"y\":351.61324070296877},\"type\":\"customNode\",\"data\":{\"id\":\"bufferMemory_0\",\"label\":\"Buffer Memory\",\"version\":2,\"name\":\"bufferMemory\",\"type\":\"BufferMemory\",\"baseClasses\":[\"BufferMemory\",\"BaseChatMemory\",\"BaseMemory\"],\"category\":\"Memory\",\"description\":\"Retrieve chat messages stored in database\",\"inputParams\":[{\"label\":\"Session Id\",\"name\":\"sessionId\",\"type\":\"string\",\"description\":\"If not specified, a random id will be used. Learn <a target=\\\"_blank\\\" href=\\\"https://docs.flowiseai.com/memory#ui-and-embedded-chat\\\">more</a>\",\"default\":\"\",\"additionalParams\":true,\"optional\":true,\"id\":\"bufferMemory_0-input-sessionId-string\"},{\"label\":\"Memory Key\",\"name\":\"memoryKey\",\"type\":\"string\",\"default\":\"chat_history\",\"additionalParams\":true,\"id\":\"bufferMemory_0-input-memoryKey-string\"}],\"inputAnchors\":[],\"inputs\":{\"sessionId\":\"\",\"memoryKey\":\"chat_history\"},\"outputAnchors\":[{\"id\":\"bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory\",\"name\":\"bufferMemory\",\"label\":\"BufferMemory\",\"type\":\"BufferMemory | BaseChatMemory | BaseMemory\"}],\"outputs\":{},\"selected\":false,\"credential\":\"\"},\"selected\":false,\"positionAbsolute\":{\"x\":220.30240896145915,\"y\":351.61324070296877},\"dragging\":false},{\"width\":300,\"height\":383,\"id\":\"conversationChain_0\",\"position\":{\"x\":958.9887390513221,\"y\":318.8734467468765},\"type\":\"customNode\",\"data\":{\"id\":\"conversationChain_0\",\"label\":\"Conversation Chain\",\"version\":3,\"name\":\"conversationChain\",\"type\":\"ConversationChain\",\"baseClasses\":[\"ConversationChain\",\"LLMChain\",\"BaseChain\",\"Runnable\"],\"category\":\"Chains\",\"description\":\"Chat models specific conversational chain with memory\",\"inputParams\":[{\"label\":\"System Message\",\"name\":\"systemMessagePrompt\",\"type\":\"string\",\"rows\":4,\"description\":\"If Chat Prompt Template is provided, this will be ignored\",\"additionalParams\":true,\"optional\":true,\"default\":\"The following is a friendly conversation between a human and an AI. The AI is talkative and provides lots of specific details from its context. If the AI does not know the answer to a question, it truthfully says it does not know.\",\"placeholder\":\"The following is a friendly conversation between a human and an AI. The AI is talkative and provides lots of specific details from its context. If the AI does not know the answer to a question, it truthfully says it does not know.\",\"id\":\"conversationChain_0-input-systemMessagePrompt-string\"}],\"inputAnchors\":[{\"label\":\"Chat Model\",\"name\":\"model\",\"type\":\"BaseChatModel\",\"id\":\"conversationChain_0-input-model-BaseChatModel\"},{\"label\":\"Memory\",\"name\":\"memory\",\"type\":\"BaseMemory\",\"id\":\"conversationChain_0-input-memory-BaseMemory\"},{\"label\":\"Chat Prompt Template\",\"name\":\"chatPromptTemplate\",\"type\":\"ChatPromptTemplate\",\"description\":\"Override existing prompt with Chat Prompt Template. Human Message must includes {input} variable\",\"optional\":true,\"id\":\"conversationChain_0-input-chatPromptTemplate-ChatPromptTemplate\"},{\"label\":\"Input Moderation\",\"description\":\"Detect text that could generate harmful output and prevent it from being sent to the language model\",\"name\":\"inputModeration\",\"type\":\"Moderation\",\"optional\":true,\"list\":true,\"id\":\"conversationChain_0-input-inputModeration-Moderation\"}],\"inputs\":{\"inputModeration\":\"\",\"model\":\"{{chatOpenAI_0.data.instance}}\",\"memory\":\"{{bufferMemory_0.data.instance}}\",\"chatPromptTemplate\":\"\",\"systemMessagePrompt\":\"The following is a friendly conversation between a human and an AI. The AI is talkative and provides lots of specific details from its context. If the AI does not know the answer to a question, it truthfully says it does not know.\"},\"outputAnchors\":[{\"id\":\"conversationChain_0-output-conversationChain-ConversationChain|LLMChain|BaseChain|Runnable\",\"name\":\"conversationChain\",\"label\":\"ConversationChain\",\"type\":\"ConversationChain | LLMChain | BaseChain | Runnable\"}],\"outputs\":{},\"selected\":false,\"credential\":\"\"},\"selected\":false,\"positionAbsolute\":{\"x\":958.9887390513221,\"y\":318.8734467468765},\"dragging\":false},{\"id\":\"stickyNote_9\",\"type\":\"stickyNote\",\"position\":{\"x\":5,\"y\":6},\"data\":{\"id\":\"stickyNote_9\",\"name\":\"stickyNote\",\"label\":\"Sticky Note\",\"type\":\"StickyNote\",\"version\":2,\"category\":\"Utilities\",\"baseClasses\":[\"StickyNote\"],\"inputs\":{\"note\":\"mine\"},\"inputAnchors\":[],\"inputParams\":[{\"label\":\"\",\"name\":\"note\",\"type\":\"string\",\"id\":\"stickyNote_9-input-note-string\"}],\"outputAnchors\":[],\"outputs\":{}}}],\"edges\":[{\"source\":\"chatOpenAI_0\",\"sourceHandle\":\"chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable\",\"target\":\"conversationChain_0\",\"targetHandle\":\"conversationChain_0-input-model-BaseChatModel\",\"type\":\"buttonedge\",\"id\":\"chatOpenAI_0-chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable-conversationChain_0-conversationChain_0-input-model-BaseChatModel\"},{\"source\":\"bufferMemory_0\",\"sourceHandle\":\"bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory\",\"target\":\"conversationChain_0\",\"targetHandle\":\"conversationChain_0-input-memory-BaseMemory\",\"type\":\"buttonedge\",\"id\":\"bufferMemory_0-bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory-conversationChain_0-conversationChain_0-input-memory-BaseMemory\"}],\"viewport\":{\"x\":11,\"y\":22,\"zoom\":0.5},\"aKeyOfTheirs\":{\"kept\":[1,\"ü\"]}}",
+                 *       "flow_data": "{\"description\":\"Basic example of Conversation Chain with built-in memory - works exactly like ChatGPT\",\"usecases\":[\"Basic\"],\"framework\":[\"Langchain\"],\"nodes\":[{\"width\":300,\"height\":574,\"id\":\"chatOpenAI_0\",\"position\":{\"x\":579.0877964395976,\"y\":-138.68792413227874},\"type\":\"customNode\",\"data\":{\"id\":\"chatOpenAI_0\",\"label\":\"ChatOpenAI\",\"version\":6.0,\"name\":\"chatOpenAI\",\"type\":\"ChatOpenAI\",\"baseClasses\":[\"ChatOpenAI\",\"BaseChatModel\",\"BaseLanguageModel\",\"Runnable\"],\"category\":\"Chat Models\",\"description\":\"Wrapper around OpenAI large language models that use the Chat endpoint\",\"inputParams\":[{\"label\":\"Connect Credential\",\"name\":\"credential\",\"type\":\"credential\",\"credentialNames\":[\"openAIApi\"],\"id\":\"chatOpenAI_0-input-credential-credential\",\"display\":true},{\"label\":\"Model Name\",\"name\":\"modelName\",\"type\":\"asyncOptions\",\"loadMethod\":\"listModels\",\"default\":\"gpt-3.5-turbo\",\"id\":\"chatOpenAI_0-input-modelName-options\",\"display\":true},{\"label\":\"Temperature\",\"name\":\"temperature\",\"type\":\"number\",\"step\":0.1,\"default\":0.9,\"optional\":true,\"id\":\"chatOpenAI_0-input-temperature-number\",\"display\":true},{\"label\":\"Max Tokens\",\"name\":\"maxTokens\",\"type\":\"number\",\"step\":1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-maxTokens-number\",\"display\":true},{\"label\":\"Top Probability\",\"name\":\"topP\",\"type\":\"number\",\"step\":0.1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-topP-number\",\"display\":true},{\"label\":\"Frequency Penalty\",\"name\":\"frequencyPenalty\",\"type\":\"number\",\"step\":0.1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-frequencyPenalty-number\",\"display\":true},{\"label\":\"Presence Penalty\",\"name\":\"presencePenalty\",\"type\":\"number\",\"step\":0.1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-presencePenalty-number\",\"display\":true},{\"label\":\"Timeout\",\"name\":\"timeout\",\"type\":\"number\",\"step\":1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-timeout-number\",\"display\":true},{\"label\":\"BasePath\",\"name\":\"basepath\",\"type\":\"string\",\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-basepath-string\",\"display\":true},{\"label\":\"BaseOptions\",\"name\":\"baseOptions\",\"type\":\"json\",\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-baseOptions-json\",\"display\":true},{\"label\":\"Allow Image Uploads\",\"name\":\"allowImageUploads\",\"type\":\"boolean\",\"description\":\"Automatically uses gpt-4-vision-preview when image is being uploaded from chat. Only works with LLMChain, Conversation Chain, ReAct Agent, and Conversational Agent\",\"default\":false,\"optional\":true,\"id\":\"chatOpenAI_0-input-allowImageUploads-boolean\",\"display\":true},{\"label\":\"Image Resolution\",\"description\":\"This parameter controls the resolution in which the model views the image.\",\"name\":\"imageResolution\",\"type\":\"options\",\"options\":[{\"label\":\"Low\",\"name\":\"low\"},{\"label\":\"High\",\"name\":\"high\"},{\"label\":\"Auto\",\"name\":\"auto\"}],\"default\":\"low\",\"optional\":false,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-imageResolution-options\",\"display\":true}],\"inputAnchors\":[{\"label\":\"Cache\",\"name\":\"cache\",\"type\":\"BaseCache\",\"optional\":true,\"id\":\"chatOpenAI_0-input-cache-BaseCache\",\"display\":true}],\"inputs\":{\"cache\":\"\",\"modelName\":\"gpt-3.5-turbo-16k\",\"temperature\":\"0.1\",\"maxTokens\":\"\",\"topP\":\"\",\"frequencyPenalty\":\"\",\"presencePenalty\":\"\",\"timeout\":\"\",\"basepath\":\"\",\"baseOptions\":\"\",\"allowImageUploads\":true,\"imageResolution\":\"low\"},\"outputAnchors\":[{\"id\":\"chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable\",\"name\":\"chatOpenAI\",\"label\":\"ChatOpenAI\",\"type\":\"ChatOpenAI | BaseChatModel | BaseLanguageModel | Runnable\"}],\"outputs\":{},\"selected\":false,\"credential\":\"3a010029-0000-4000-8000-000000000000\"},\"selected\":false,\"positionAbsolute\":{\"x\":579.0877964395976,\"y\":-138.68792413227874},\"dragging\":false},{\"width\":300,\"height\":376,\"id\":\"bufferMemory_0\",\"position\":{\"x\":220.30240896145915,\"y\":351.61324070296877},\"type\":\"customNode\",\"data\":{\"id\":\"bufferMemory_0\",\"label\":\"Buffer Memory\",\"version\":2,\"name\":\"bufferMemory\",\"type\":\"BufferMemory\",\"baseClasses\":[\"BufferMemory\",\"BaseChatMemory\",\"BaseMemory\"],\"category\":\"Memory\",\"description\":\"Retrieve chat messages stored in database\",\"inputParams\":[{\"label\":\"Session Id\",\"name\":\"sessionId\",\"type\":\"string\",\"description\":\"If not specified, a random id will be used. Learn <a target=\\\"_blank\\\" href=\\\"https://docs.flowiseai.com/memory#ui-and-embedded-chat\\\">more</a>\",\"default\":\"\",\"additionalParams\":true,\"optional\":true,\"id\":\"bufferMemory_0-input-sessionId-string\"},{\"label\":\"Memory Key\",\"name\":\"memoryKey\",\"type\":\"string\",\"default\":\"chat_history\",\"additionalParams\":true,\"id\":\"bufferMemory_0-input-memoryKey-string\"}],\"inputAnchors\":[],\"inputs\":{\"sessionId\":\"\",\"memoryKey\":\"chat_history\"},\"outputAnchors\":[{\"id\":\"bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory\",\"name\":\"bufferMemory\",\"label\":\"BufferMemory\",\"type\":\"BufferMemory | BaseChatMemory | BaseMemory\"}],\"outputs\":{},\"selected\":false,\"credential\":\"\"},\"selected\":false,\"positionAbsolute\":{\"x\":220.30240896145915,\"y\":351.61324070296877},\"dragging\":false},{\"width\":300,\"height\":383,\"id\":\"conversationChain_0\",\"position\":{\"x\":958.9887390513221,\"y\":318.8734467468765},\"type\":\"customNode\",\"data\":{\"id\":\"conversationChain_0\",\"label\":\"Conversation Chain\",\"version\":3,\"name\":\"conversationChain\",\"type\":\"ConversationChain\",\"baseClasses\":[\"ConversationChain\",\"LLMChain\",\"BaseChain\",\"Runnable\"],\"category\":\"Chains\",\"description\":\"Chat models specific conversational chain with memory\",\"inputParams\":[{\"label\":\"System Message\",\"name\":\"systemMessagePrompt\",\"type\":\"string\",\"rows\":4,\"description\":\"If Chat Prompt Template is provided, this will be ignored\",\"additionalParams\":true,\"optional\":true,\"default\":\"The following is a friendly conversation between a human and an AI. The AI is talkative and provides lots of specific details from its context. If the AI does not know the answer to a question, it truthfully says it does not know.\",\"placeholder\":\"The following is a friendly conversation between a human and an AI. The AI is talkative and provides lots of specific details from its context. If the AI does not know the answer to a question, it truthfully says it does not know.\",\"id\":\"conversationChain_0-input-systemMessagePrompt-string\"}],\"inputAnchors\":[{\"label\":\"Chat Model\",\"name\":\"model\",\"type\":\"BaseChatModel\",\"id\":\"conversationChain_0-input-model-BaseChatModel\"},{\"label\":\"Memory\",\"name\":\"memory\",\"type\":\"BaseMemory\",\"id\":\"conversationChain_0-input-memory-BaseMemory\"},{\"label\":\"Chat Prompt Template\",\"name\":\"chatPromptTemplate\",\"type\":\"ChatPromptTemplate\",\"description\":\"Override existing prompt with Chat Prompt Template. Human Message must includes {input} variable\",\"optional\":true,\"id\":\"conversationChain_0-input-chatPromptTemplate-ChatPromptTemplate\"},{\"label\":\"Input Moderation\",\"description\":\"Detect text that could generate harmful output and prevent it from being sent to the language model\",\"name\":\"inputModeration\",\"type\":\"Moderation\",\"optional\":true,\"list\":true,\"id\":\"conversationChain_0-input-inputModeration-Moderation\"}],\"inputs\":{\"inputModeration\":\"\",\"model\":\"{{chatOpenAI_0.data.instance}}\",\"memory\":\"{{bufferMemory_0.data.instance}}\",\"chatPromptTemplate\":\"\",\"systemMessagePrompt\":\"The following is a friendly conversation between a human and an AI. The AI is talkative and provides lots of specific details from its context. If the AI does not know the answer to a question, it truthfully says it does not know.\"},\"outputAnchors\":[{\"id\":\"conversationChain_0-output-conversationChain-ConversationChain|LLMChain|BaseChain|Runnable\",\"name\":\"conversationChain\",\"label\":\"ConversationChain\",\"type\":\"ConversationChain | LLMChain | BaseChain | Runnable\"}],\"outputs\":{},\"selected\":false,\"credential\":\"\"},\"selected\":false,\"positionAbsolute\":{\"x\":958.9887390513221,\"y\":318.8734467468765},\"dragging\":false},{\"id\":\"stickyNote_9\",\"type\":\"stickyNote\",\"position\":{\"x\":5,\"y\":6},\"data\":{\"id\":\"stickyNote_9\",\"name\":\"stickyNote\",\"label\":\"Sticky Note\",\"type\":\"StickyNote\",\"version\":2,\"category\":\"Utilities\",\"baseClasses\":[\"StickyNote\"],\"inputs\":{\"note\":\"mine\"},\"inputAnchors\":[],\"inputParams\":[{\"label\":\"\",\"name\":\"note\",\"type\":\"string\",\"id\":\"stickyNote_9-input-note-string\"}],\"outputAnchors\":[],\"outputs\":{}}}],\"edges\":[{\"source\":\"chatOpenAI_0\",\"sourceHandle\":\"chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable\",\"target\":\"conversationChain_0\",\"targetHandle\":\"conversationChain_0-input-model-BaseChatModel\",\"type\":\"buttonedge\",\"id\":\"chatOpenAI_0-chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable-conversationChain_0-conversationChain_0-input-model-BaseChatModel\"},{\"source\":\"bufferMemory_0\",\"sourceHandle\":\"bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory\",\"target\":\"conversationChain_0\",\"targetHandle\":\"conversationChain_0-input-memory-BaseMemory\",\"type\":\"buttonedge\",\"id\":\"bufferMemory_0-bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory-conversationChain_0-conversationChain_0-input-memory-BaseMemory\"}],\"viewport\":{\"x\":11,\"y\":22,\"zoom\":0.5},\"aKeyOfTheirs\":{\"kept\":[1,\"ü\"]}}",
                  *       "tests": [
                  *         {
                  *           "id": "t1",
@@ -12393,7 +12855,7 @@ export interface operations {
                      *       "chatflow_id": null,
                      *       "created_at": "2026-01-02T03:04:05Z",
                      *       "error": null,
-                     *       "id": "3a010030-0000-4000-8000-000000000000",
+                     *       "id": "3a010032-0000-4000-8000-000000000000",
                      *       "instance": "default",
                      *       "passed": null,
                      *       "status": "queued",
@@ -12669,7 +13131,7 @@ export interface operations {
                      * @example {
                      *       "answer": "This is the model stand-in. You said: \"Hello\"",
                      *       "chat_id": "fda-try-3a010003-0000-4000-8000-000000000000",
-                     *       "duration_ms": 673,
+                     *       "duration_ms": 427,
                      *       "sources": [],
                      *       "trace": {
                      *         "cut": false,
@@ -13543,7 +14005,7 @@ export interface operations {
                      *         {
                      *           "by": "name",
                      *           "name": "stand-in openAIApi",
-                     *           "target_id": "3a010028-0000-4000-8000-000000000000",
+                     *           "target_id": "3a010029-0000-4000-8000-000000000000",
                      *           "target_name": "stand-in openAIApi",
                      *           "type": "openAIApi"
                      *         }
@@ -13778,7 +14240,7 @@ export interface operations {
                      *       "chatflow_id": "3a010001-0000-4000-8000-000000000000",
                      *       "created_at": "2026-01-02T03:04:05Z",
                      *       "error": null,
-                     *       "id": "3a010011-0000-4000-8000-000000000000",
+                     *       "id": "3a010012-0000-4000-8000-000000000000",
                      *       "instance": "default",
                      *       "passed": null,
                      *       "status": "queued",
@@ -14003,7 +14465,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "database": {
-                     *         "latency_ms": 21.7,
+                     *         "latency_ms": 23.3,
                      *         "pending_migrations": [],
                      *         "state": "ok"
                      *       },
@@ -14043,6 +14505,7 @@ export interface operations {
                      *       },
                      *       "reasoning": {
                      *         "engine": "deterministic",
+                     *         "error": null,
                      *         "model": "rules"
                      *       },
                      *       "status": "ok",
@@ -14089,6 +14552,7 @@ export interface operations {
                      *       "offer": "Without a model the rules understand less and decline the rest: set ANTHROPIC_API_KEY or OPENAI_API_KEY to use one, or build step by step.",
                      *       "reasoning": {
                      *         "engine": "deterministic",
+                     *         "error": null,
                      *         "model": "rules"
                      *       },
                      *       "version": "0.1.0"
@@ -14479,7 +14943,7 @@ export interface operations {
                      *           "refresh": {
                      *             "created_at": "2026-01-02T03:04:05Z",
                      *             "error": null,
-                     *             "id": "3a010018-0000-4000-8000-000000000000",
+                     *             "id": "3a010019-0000-4000-8000-000000000000",
                      *             "instance": "default",
                      *             "result": {
                      *               "credentials": {
@@ -14508,7 +14972,7 @@ export interface operations {
                      *             "updated_at": "2026-01-02T03:04:05Z"
                      *           },
                      *           "templates": 50,
-                     *           "templates_age_secs": 2.672081
+                     *           "templates_age_secs": 3.309985
                      *         }
                      *       ],
                      *       "snapshot": {
@@ -14654,7 +15118,7 @@ export interface operations {
                      * @example {
                      *       "created_at": "2026-01-02T03:04:05Z",
                      *       "error": null,
-                     *       "id": "3a010018-0000-4000-8000-000000000000",
+                     *       "id": "3a010019-0000-4000-8000-000000000000",
                      *       "instance": "default",
                      *       "result": {},
                      *       "status": "queued",
@@ -14779,7 +15243,7 @@ export interface operations {
                 memory_id: number;
                 /**
                  * @description The artifact's id.
-                 * @example 3a010012-0000-4000-8000-000000000000
+                 * @example 3a010013-0000-4000-8000-000000000000
                  */
                 artifact_id: string;
             };
@@ -14828,19 +15292,19 @@ export interface operations {
                     /**
                      * @example # HELP process_virtual_memory_bytes Virtual memory size in bytes.
                      *     # TYPE process_virtual_memory_bytes gauge
-                     *     process_virtual_memory_bytes 3.84438272e+08
+                     *     process_virtual_memory_bytes 3.84192512e+08
                      *     # HELP process_resident_memory_bytes Resident memory size in bytes.
                      *     # TYPE process_resident_memory_bytes gauge
-                     *     process_resident_memory_bytes 2.09174
+                     *     process_resident_memory_bytes 2.06798
                      */
                     "application/json": unknown;
                     /**
                      * @example # HELP process_virtual_memory_bytes Virtual memory size in bytes.
                      *     # TYPE process_virtual_memory_bytes gauge
-                     *     process_virtual_memory_bytes 3.84438272e+08
+                     *     process_virtual_memory_bytes 3.84192512e+08
                      *     # HELP process_resident_memory_bytes Resident memory size in bytes.
                      *     # TYPE process_resident_memory_bytes gauge
-                     *     process_resident_memory_bytes 2.09174
+                     *     process_resident_memory_bytes 2.06798
                      */
                     "text/plain": string;
                 };
@@ -14871,7 +15335,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 milestone_id: string;
             };
@@ -14895,10 +15359,10 @@ export interface operations {
                      *           "audit_seq": null,
                      *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                      *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "flowchart_id": "3a010007-0000-4000-8000-000000000000",
                      *           "flowchart_node_id": "apply_patch",
-                     *           "flowchart_run_id": "3a010020-0000-4000-8000-000000000000",
-                     *           "id": "3a010019-0000-4000-8000-000000000000",
+                     *           "flowchart_run_id": "3a010021-0000-4000-8000-000000000000",
+                     *           "id": "3a010020-0000-4000-8000-000000000000",
                      *           "memory_id": null,
                      *           "payload": {
                      *             "action": "mark_complete",
@@ -14934,10 +15398,10 @@ export interface operations {
                      *           "audit_seq": null,
                      *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                      *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "flowchart_id": "3a010007-0000-4000-8000-000000000000",
                      *           "flowchart_node_id": "apply_patch",
-                     *           "flowchart_run_id": "3a010020-0000-4000-8000-000000000000",
-                     *           "id": "3a010021-0000-4000-8000-000000000000",
+                     *           "flowchart_run_id": "3a010021-0000-4000-8000-000000000000",
+                     *           "id": "3a010022-0000-4000-8000-000000000000",
                      *           "memory_id": null,
                      *           "payload": {
                      *             "action": "mark_complete",
@@ -14970,7 +15434,7 @@ export interface operations {
                      *         }
                      *       ],
                      *       "limit": 50,
-                     *       "milestone_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "milestone_id": "3a010007-0000-4000-8000-000000000000",
                      *       "offset": 0,
                      *       "ok": true,
                      *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
@@ -15000,12 +15464,12 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 milestone_id: string;
                 /**
                  * @description The artifact's id.
-                 * @example 3a010013-0000-4000-8000-000000000000
+                 * @example 3a010014-0000-4000-8000-000000000000
                  */
                 artifact_id: string;
             };
@@ -15027,10 +15491,10 @@ export interface operations {
                      *         "audit_seq": null,
                      *         "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                      *         "created_at": "2026-01-02T03:04:05Z",
-                     *         "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *         "flowchart_id": "3a010007-0000-4000-8000-000000000000",
                      *         "flowchart_node_id": "hydrate_context",
-                     *         "flowchart_run_id": "3a010010-0000-4000-8000-000000000000",
-                     *         "id": "3a010013-0000-4000-8000-000000000000",
+                     *         "flowchart_run_id": "3a010011-0000-4000-8000-000000000000",
+                     *         "id": "3a010014-0000-4000-8000-000000000000",
                      *         "memory_id": null,
                      *         "payload": {
                      *           "action": "mark_complete",
@@ -15061,7 +15525,7 @@ export interface operations {
                      *         },
                      *         "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
                      *       },
-                     *       "milestone_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "milestone_id": "3a010007-0000-4000-8000-000000000000",
                      *       "ok": true,
                      *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
                      *     }
@@ -15677,7 +16141,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 plan_id: string;
             };
@@ -15701,10 +16165,10 @@ export interface operations {
                      *           "audit_seq": null,
                      *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                      *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "flowchart_id": "3a010007-0000-4000-8000-000000000000",
                      *           "flowchart_node_id": "test_v2",
-                     *           "flowchart_run_id": "3a010023-0000-4000-8000-000000000000",
-                     *           "id": "3a010022-0000-4000-8000-000000000000",
+                     *           "flowchart_run_id": "3a010024-0000-4000-8000-000000000000",
+                     *           "id": "3a010023-0000-4000-8000-000000000000",
                      *           "memory_id": null,
                      *           "payload": {
                      *             "action_results": [
@@ -15726,7 +16190,7 @@ export interface operations {
                      *               "updated": 7
                      *             },
                      *             "plan": {
-                     *               "plan_id": "3a010006-0000-4000-8000-000000000000",
+                     *               "plan_id": "3a010007-0000-4000-8000-000000000000",
                      *               "stages": [
                      *                 {
                      *                   "stage_id": "nodes",
@@ -15787,10 +16251,10 @@ export interface operations {
                      *           "audit_seq": 3,
                      *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                      *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "flowchart_id": "3a010007-0000-4000-8000-000000000000",
                      *           "flowchart_node_id": "hitl_plan_v2",
-                     *           "flowchart_run_id": "3a010023-0000-4000-8000-000000000000",
-                     *           "id": "3a010024-0000-4000-8000-000000000000",
+                     *           "flowchart_run_id": "3a010024-0000-4000-8000-000000000000",
+                     *           "id": "3a010025-0000-4000-8000-000000000000",
                      *           "memory_id": null,
                      *           "payload": {
                      *             "action_results": [
@@ -15812,7 +16276,7 @@ export interface operations {
                      *               "updated": 7
                      *             },
                      *             "plan": {
-                     *               "plan_id": "3a010006-0000-4000-8000-000000000000",
+                     *               "plan_id": "3a010007-0000-4000-8000-000000000000",
                      *               "stages": [
                      *                 {
                      *                   "stage_id": "nodes",
@@ -15872,7 +16336,7 @@ export interface operations {
                      *       "limit": 50,
                      *       "offset": 0,
                      *       "ok": true,
-                     *       "plan_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "plan_id": "3a010007-0000-4000-8000-000000000000",
                      *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
                      *     }
                      */
@@ -15900,12 +16364,12 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 plan_id: string;
                 /**
                  * @description The artifact's id.
-                 * @example 3a010012-0000-4000-8000-000000000000
+                 * @example 3a010013-0000-4000-8000-000000000000
                  */
                 artifact_id: string;
             };
@@ -15927,10 +16391,10 @@ export interface operations {
                      *         "audit_seq": null,
                      *         "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                      *         "created_at": "2026-01-02T03:04:05Z",
-                     *         "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *         "flowchart_id": "3a010007-0000-4000-8000-000000000000",
                      *         "flowchart_node_id": "plan_v2",
-                     *         "flowchart_run_id": "3a010010-0000-4000-8000-000000000000",
-                     *         "id": "3a010012-0000-4000-8000-000000000000",
+                     *         "flowchart_run_id": "3a010011-0000-4000-8000-000000000000",
+                     *         "id": "3a010013-0000-4000-8000-000000000000",
                      *         "memory_id": null,
                      *         "payload": {
                      *           "action_results": [
@@ -15952,7 +16416,7 @@ export interface operations {
                      *             "updated": 0
                      *           },
                      *           "plan": {
-                     *             "plan_id": "3a010006-0000-4000-8000-000000000000",
+                     *             "plan_id": "3a010007-0000-4000-8000-000000000000",
                      *             "stages": [
                      *               {
                      *                 "stage_id": "nodes",
@@ -16009,7 +16473,7 @@ export interface operations {
                      *         "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
                      *       },
                      *       "ok": true,
-                     *       "plan_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "plan_id": "3a010007-0000-4000-8000-000000000000",
                      *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
                      *     }
                      */
@@ -16060,7 +16524,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "data": "{\"session_id\":\"3a010026-0000-4000-8000-000000000000\",\"is_final\":false,\"response_type\":\"STATUS_CHANGE\",\"status_change\":{\"previous_stage\":null,\"current_stage\":\"clarification\",\"stage_state\":{\"phase\":null,\"iteration\":0,\"outcome\":null,\"chatflow_id\":null,\"history\":[{\"user\":\"Build a support chatbot with GPT-4o and memory\",\"agent\":\"\"}]},\"node_name\":null}}",
+                     *       "data": "{\"session_id\":\"3a010027-0000-4000-8000-000000000000\",\"is_final\":false,\"response_type\":\"STATUS_CHANGE\",\"status_change\":{\"previous_stage\":null,\"current_stage\":\"clarification\",\"stage_state\":{\"phase\":null,\"iteration\":0,\"outcome\":null,\"chatflow_id\":null,\"history\":[{\"user\":\"Build a support chatbot with GPT-4o and memory\",\"agent\":\"\"}]},\"node_name\":null}}",
                      *       "event": "STATUS_CHANGE",
                      *       "id": ""
                      *     }
@@ -16116,7 +16580,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "database": {
-                     *         "latency_ms": 20.5,
+                     *         "latency_ms": 65.5,
                      *         "pending_migrations": [],
                      *         "state": "ok"
                      *       },
@@ -16248,11 +16712,11 @@ export interface operations {
                      *           "phase": "plan",
                      *           "requirement": "Build a support chatbot with GPT-4o and memory",
                      *           "runtime_mode": "capability_first",
-                     *           "session_id": "3a010026-0000-4000-8000-000000000000",
+                     *           "session_id": "3a010027-0000-4000-8000-000000000000",
                      *           "session_name": "Support chatbot with GPT-4o and memory",
                      *           "started_by": "AGENT_API_KEY",
                      *           "status": "pending_interrupt",
-                     *           "thread_id": "3a010026-0000-4000-8000-000000000000",
+                     *           "thread_id": "3a010027-0000-4000-8000-000000000000",
                      *           "totals": {
                      *             "cached_tokens": 0,
                      *             "flowise_calls": 0,
@@ -16261,14 +16725,14 @@ export interface operations {
                      *             "knowledge_repairs": 0,
                      *             "model_calls": 0,
                      *             "node_durations_ms": {
-                     *               "classify_intent": 48,
-                     *               "hydrate_context": 7,
-                     *               "plan_v2": 85
+                     *               "classify_intent": 31,
+                     *               "hydrate_context": 15,
+                     *               "plan_v2": 81
                      *             },
                      *             "output_tokens": 0,
                      *             "phase_durations_ms": {
-                     *               "intent": 55,
-                     *               "plan": 85
+                     *               "intent": 46,
+                     *               "plan": 81
                      *             },
                      *             "phases_timed": 2,
                      *             "repairs": 0,
@@ -16671,26 +17135,26 @@ export interface operations {
                      *       "phase_metrics": [
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 10736,
-                     *           "end_ts": 1795423689.1465566,
+                     *           "duration_ms": 11131,
+                     *           "end_ts": 1795424635.367635,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "classify",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795423678.4098043,
+                     *           "start_ts": 1795424624.2365623,
                      *           "tool_call_count": 0
                      *         },
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 8781,
-                     *           "end_ts": 1795423698.5484068,
+                     *           "duration_ms": 1063,
+                     *           "end_ts": 1795424637.920852,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "plan",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795423689.7669425,
+                     *           "start_ts": 1795424636.8577502,
                      *           "tool_call_count": 0
                      *         }
                      *       ],
@@ -16698,10 +17162,10 @@ export interface operations {
                      *       "requirement": "Build a support chatbot with GPT-4o and memory",
                      *       "result": null,
                      *       "runtime_mode": "capability_first",
-                     *       "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "session_id": "3a010007-0000-4000-8000-000000000000",
                      *       "session_name": "Support chatbot with GPT-4o and memory",
                      *       "status": "pending_interrupt",
-                     *       "thread_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "thread_id": "3a010007-0000-4000-8000-000000000000",
                      *       "totals": {
                      *         "cached_tokens": 0,
                      *         "flowise_calls": 3,
@@ -16710,14 +17174,14 @@ export interface operations {
                      *         "knowledge_repairs": 0,
                      *         "model_calls": 0,
                      *         "node_durations_ms": {
-                     *           "classify_intent": 10760,
-                     *           "hydrate_context": 584,
-                     *           "plan_v2": 8832
+                     *           "classify_intent": 11139,
+                     *           "hydrate_context": 1460,
+                     *           "plan_v2": 1122
                      *         },
                      *         "output_tokens": 0,
                      *         "phase_durations_ms": {
-                     *           "intent": 11344,
-                     *           "plan": 8832
+                     *           "intent": 12599,
+                     *           "plan": 1122
                      *         },
                      *         "phases_timed": 2,
                      *         "repairs": 0,
@@ -16834,7 +17298,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "data": "{\"seq\":1,\"ts\":\"2026-01-02T03:04:05Z\",\"session_id\":\"3a010004-0000-4000-8000-000000000000\",\"run_id\":\"3a010031-0000-4000-8000-000000000000\",\"node\":\"classify_intent\",\"phase\":\"intent\",\"status\":\"running\",\"duration_ms\":null,\"summary\":\"\",\"request_id\":\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\",\"type\":\"node_start\",\"data\":{}}",
+                     *       "data": "{\"seq\":1,\"ts\":\"2026-01-02T03:04:05Z\",\"session_id\":\"3a010004-0000-4000-8000-000000000000\",\"run_id\":\"3a010033-0000-4000-8000-000000000000\",\"node\":\"classify_intent\",\"phase\":\"intent\",\"status\":\"running\",\"duration_ms\":null,\"summary\":\"\",\"request_id\":\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\",\"type\":\"node_start\",\"data\":{}}",
                      *       "event": "node_start",
                      *       "id": "1"
                      *     }
@@ -16875,7 +17339,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
             };
@@ -17224,26 +17688,26 @@ export interface operations {
                      *       "phase_metrics": [
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 10736,
-                     *           "end_ts": 1795423689.1465566,
+                     *           "duration_ms": 11131,
+                     *           "end_ts": 1795424635.367635,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "classify",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795423678.4098043,
+                     *           "start_ts": 1795424624.2365623,
                      *           "tool_call_count": 0
                      *         },
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 8781,
-                     *           "end_ts": 1795423698.5484068,
+                     *           "duration_ms": 1063,
+                     *           "end_ts": 1795424637.920852,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "plan",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795423689.7669425,
+                     *           "start_ts": 1795424636.8577502,
                      *           "tool_call_count": 0
                      *         }
                      *       ],
@@ -17251,10 +17715,10 @@ export interface operations {
                      *       "requirement": "Build a support chatbot with GPT-4o and memory",
                      *       "result": null,
                      *       "runtime_mode": "capability_first",
-                     *       "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "session_id": "3a010007-0000-4000-8000-000000000000",
                      *       "session_name": "Support chatbot with GPT-4o and memory",
                      *       "status": "pending_interrupt",
-                     *       "thread_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "thread_id": "3a010007-0000-4000-8000-000000000000",
                      *       "totals": {
                      *         "cached_tokens": 0,
                      *         "flowise_calls": 3,
@@ -17263,14 +17727,14 @@ export interface operations {
                      *         "knowledge_repairs": 0,
                      *         "model_calls": 0,
                      *         "node_durations_ms": {
-                     *           "classify_intent": 10760,
-                     *           "hydrate_context": 584,
-                     *           "plan_v2": 8832
+                     *           "classify_intent": 11139,
+                     *           "hydrate_context": 1460,
+                     *           "plan_v2": 1122
                      *         },
                      *         "output_tokens": 0,
                      *         "phase_durations_ms": {
-                     *           "intent": 11344,
-                     *           "plan": 8832
+                     *           "intent": 12599,
+                     *           "plan": 1122
                      *         },
                      *         "phases_timed": 2,
                      *         "repairs": 0,
@@ -17358,7 +17822,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
             };
@@ -17376,17 +17840,17 @@ export interface operations {
                      * @example {
                      *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                      *       "count": 25,
-                     *       "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "flowchart_id": "3a010007-0000-4000-8000-000000000000",
                      *       "items": [
                      *         {
                      *           "artifact_type": "milestone",
                      *           "audit_seq": null,
                      *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                      *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "flowchart_id": "3a010007-0000-4000-8000-000000000000",
                      *           "flowchart_node_id": "apply_patch",
-                     *           "flowchart_run_id": "3a010020-0000-4000-8000-000000000000",
-                     *           "id": "3a010019-0000-4000-8000-000000000000",
+                     *           "flowchart_run_id": "3a010021-0000-4000-8000-000000000000",
+                     *           "id": "3a010020-0000-4000-8000-000000000000",
                      *           "memory_id": null,
                      *           "payload": {
                      *             "action": "mark_complete",
@@ -17422,10 +17886,10 @@ export interface operations {
                      *           "audit_seq": null,
                      *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                      *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "flowchart_id": "3a010007-0000-4000-8000-000000000000",
                      *           "flowchart_node_id": "apply_patch",
-                     *           "flowchart_run_id": "3a010020-0000-4000-8000-000000000000",
-                     *           "id": "3a010025-0000-4000-8000-000000000000",
+                     *           "flowchart_run_id": "3a010021-0000-4000-8000-000000000000",
+                     *           "id": "3a010026-0000-4000-8000-000000000000",
                      *           "memory_id": null,
                      *           "payload": {
                      *             "artifact_type": "decision",
@@ -17489,12 +17953,12 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
                 /**
                  * @description The artifact's id.
-                 * @example 3a010012-0000-4000-8000-000000000000
+                 * @example 3a010013-0000-4000-8000-000000000000
                  */
                 artifact_id: string;
             };
@@ -17511,16 +17975,16 @@ export interface operations {
                     /**
                      * @example {
                      *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *       "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "flowchart_id": "3a010007-0000-4000-8000-000000000000",
                      *       "item": {
                      *         "artifact_type": "plan",
                      *         "audit_seq": null,
                      *         "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                      *         "created_at": "2026-01-02T03:04:05Z",
-                     *         "flowchart_id": "3a010006-0000-4000-8000-000000000000",
+                     *         "flowchart_id": "3a010007-0000-4000-8000-000000000000",
                      *         "flowchart_node_id": "plan_v2",
-                     *         "flowchart_run_id": "3a010010-0000-4000-8000-000000000000",
-                     *         "id": "3a010012-0000-4000-8000-000000000000",
+                     *         "flowchart_run_id": "3a010011-0000-4000-8000-000000000000",
+                     *         "id": "3a010013-0000-4000-8000-000000000000",
                      *         "memory_id": null,
                      *         "payload": {
                      *           "action_results": [
@@ -17542,7 +18006,7 @@ export interface operations {
                      *             "updated": 0
                      *           },
                      *           "plan": {
-                     *             "plan_id": "3a010006-0000-4000-8000-000000000000",
+                     *             "plan_id": "3a010007-0000-4000-8000-000000000000",
                      *             "stages": [
                      *               {
                      *                 "stage_id": "nodes",
@@ -17666,26 +18130,26 @@ export interface operations {
                      *       "phase_metrics": [
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 23,
-                     *           "end_ts": 1795423705.6200674,
+                     *           "duration_ms": 58,
+                     *           "end_ts": 1795424646.2422857,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "classify",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795423705.5966787,
+                     *           "start_ts": 1795424646.18344,
                      *           "tool_call_count": 0
                      *         },
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 172,
-                     *           "end_ts": 1795423705.823386,
+                     *           "duration_ms": 96,
+                     *           "end_ts": 1795424646.3779905,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "plan",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795423705.6507466,
+                     *           "start_ts": 1795424646.2811382,
                      *           "tool_call_count": 0
                      *         }
                      *       ],
@@ -17705,14 +18169,14 @@ export interface operations {
                      *         "knowledge_repairs": 0,
                      *         "model_calls": 0,
                      *         "node_durations_ms": {
-                     *           "classify_intent": 24,
-                     *           "hydrate_context": 13,
-                     *           "plan_v2": 192
+                     *           "classify_intent": 63,
+                     *           "hydrate_context": 21,
+                     *           "plan_v2": 102
                      *         },
                      *         "output_tokens": 0,
                      *         "phase_durations_ms": {
-                     *           "intent": 37,
-                     *           "plan": 192
+                     *           "intent": 84,
+                     *           "plan": 102
                      *         },
                      *         "phases_timed": 2,
                      *         "repairs": 0,
@@ -17751,7 +18215,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
             };
@@ -17871,7 +18335,7 @@ export interface operations {
                      *       "after_label": "the new flow",
                      *       "before": null,
                      *       "before_label": "nothing",
-                     *       "chatflow_id": "3a010014-0000-4000-8000-000000000000",
+                     *       "chatflow_id": "3a010015-0000-4000-8000-000000000000",
                      *       "diff": {
                      *         "added": [
                      *           {
@@ -17960,7 +18424,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
             };
@@ -18001,9 +18465,9 @@ export interface operations {
                      *           "node": "hydrate_context",
                      *           "phase": "intent",
                      *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "run_id": "3a010010-0000-4000-8000-000000000000",
+                     *           "run_id": "3a010011-0000-4000-8000-000000000000",
                      *           "seq": 4,
-                     *           "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "session_id": "3a010007-0000-4000-8000-000000000000",
                      *           "status": null,
                      *           "summary": "hydrate_context → plan_v2: a new flow is wanted",
                      *           "ts": "2026-01-02T03:04:05Z",
@@ -18033,9 +18497,9 @@ export interface operations {
                      *           "node": "plan_v2",
                      *           "phase": "plan",
                      *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "run_id": "3a010010-0000-4000-8000-000000000000",
+                     *           "run_id": "3a010011-0000-4000-8000-000000000000",
                      *           "seq": 10,
-                     *           "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "session_id": "3a010007-0000-4000-8000-000000000000",
                      *           "status": null,
                      *           "summary": "plan_v2 → hitl_plan_v2: the plan needs approval",
                      *           "ts": "2026-01-02T03:04:05Z",
@@ -18069,7 +18533,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
             };
@@ -18089,14 +18553,14 @@ export interface operations {
                      *         {
                      *           "attempts": 1,
                      *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "delivered_at": "2026-01-02T03:04:05Z",
+                     *           "delivered_at": null,
                      *           "error": null,
-                     *           "id": "3a010016-0000-4000-8000-000000000000",
+                     *           "id": "3a010017-0000-4000-8000-000000000000",
                      *           "interrupt_id": null,
                      *           "next_attempt_at": null,
-                     *           "response_status": 200,
-                     *           "session_id": "3a010006-0000-4000-8000-000000000000",
-                     *           "status": "delivered",
+                     *           "response_status": null,
+                     *           "session_id": "3a010007-0000-4000-8000-000000000000",
+                     *           "status": "pending",
                      *           "type": "session.completed",
                      *           "updated_at": "2026-01-02T03:04:05Z"
                      *         },
@@ -18105,11 +18569,11 @@ export interface operations {
                      *           "created_at": "2026-01-02T03:04:05Z",
                      *           "delivered_at": "2026-01-02T03:04:05Z",
                      *           "error": null,
-                     *           "id": "3a010017-0000-4000-8000-000000000000",
+                     *           "id": "3a010018-0000-4000-8000-000000000000",
                      *           "interrupt_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
                      *           "next_attempt_at": null,
                      *           "response_status": 200,
-                     *           "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "session_id": "3a010007-0000-4000-8000-000000000000",
                      *           "status": "delivered",
                      *           "type": "session.waiting",
                      *           "updated_at": "2026-01-02T03:04:05Z"
@@ -18149,12 +18613,12 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
                 /**
                  * @description The `webhook-id` of the delivery.
-                 * @example 3a010016-0000-4000-8000-000000000000
+                 * @example 3a010017-0000-4000-8000-000000000000
                  */
                 delivery_id: string;
             };
@@ -18174,11 +18638,11 @@ export interface operations {
                      *       "created_at": "2026-01-02T03:04:05Z",
                      *       "delivered_at": "2026-01-02T03:04:05Z",
                      *       "error": null,
-                     *       "id": "3a010016-0000-4000-8000-000000000000",
+                     *       "id": "3a010017-0000-4000-8000-000000000000",
                      *       "interrupt_id": null,
                      *       "next_attempt_at": "2026-01-02T03:04:05Z",
                      *       "response_status": 200,
-                     *       "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "session_id": "3a010007-0000-4000-8000-000000000000",
                      *       "status": "pending",
                      *       "type": "session.completed",
                      *       "updated_at": "2026-01-02T03:04:05Z"
@@ -18210,7 +18674,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
             };
@@ -18448,7 +18912,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
             };
@@ -18509,7 +18973,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
             };
@@ -18532,9 +18996,9 @@ export interface operations {
                      *           "node": "classify_intent",
                      *           "phase": "intent",
                      *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "run_id": "3a010010-0000-4000-8000-000000000000",
+                     *           "run_id": "3a010011-0000-4000-8000-000000000000",
                      *           "seq": 1,
-                     *           "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "session_id": "3a010007-0000-4000-8000-000000000000",
                      *           "status": "running",
                      *           "summary": "",
                      *           "ts": "2026-01-02T03:04:05Z",
@@ -18542,13 +19006,13 @@ export interface operations {
                      *         },
                      *         {
                      *           "data": {},
-                     *           "duration_ms": 10760,
+                     *           "duration_ms": 11139,
                      *           "node": "classify_intent",
                      *           "phase": "intent",
                      *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "run_id": "3a010010-0000-4000-8000-000000000000",
+                     *           "run_id": "3a010011-0000-4000-8000-000000000000",
                      *           "seq": 2,
-                     *           "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "session_id": "3a010007-0000-4000-8000-000000000000",
                      *           "status": "ok",
                      *           "summary": "",
                      *           "ts": "2026-01-02T03:04:05Z",
@@ -18585,7 +19049,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
             };
@@ -18943,26 +19407,26 @@ export interface operations {
                      *       "phase_metrics": [
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 10736,
-                     *           "end_ts": 1795423689.1465566,
+                     *           "duration_ms": 11131,
+                     *           "end_ts": 1795424635.367635,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "classify",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795423678.4098043,
+                     *           "start_ts": 1795424624.2365623,
                      *           "tool_call_count": 0
                      *         },
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 8781,
-                     *           "end_ts": 1795423698.5484068,
+                     *           "duration_ms": 1063,
+                     *           "end_ts": 1795424637.920852,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "plan",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795423689.7669425,
+                     *           "start_ts": 1795424636.8577502,
                      *           "tool_call_count": 0
                      *         }
                      *       ],
@@ -18970,10 +19434,10 @@ export interface operations {
                      *       "requirement": "Build a support chatbot with GPT-4o and memory",
                      *       "result": null,
                      *       "runtime_mode": "capability_first",
-                     *       "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "session_id": "3a010007-0000-4000-8000-000000000000",
                      *       "session_name": "Support bot",
                      *       "status": "pending_interrupt",
-                     *       "thread_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "thread_id": "3a010007-0000-4000-8000-000000000000",
                      *       "totals": {
                      *         "cached_tokens": 0,
                      *         "flowise_calls": 3,
@@ -18982,14 +19446,14 @@ export interface operations {
                      *         "knowledge_repairs": 0,
                      *         "model_calls": 0,
                      *         "node_durations_ms": {
-                     *           "classify_intent": 10760,
-                     *           "hydrate_context": 584,
-                     *           "plan_v2": 8832
+                     *           "classify_intent": 11139,
+                     *           "hydrate_context": 1460,
+                     *           "plan_v2": 1122
                      *         },
                      *         "output_tokens": 0,
                      *         "phase_durations_ms": {
-                     *           "intent": 11344,
-                     *           "plan": 8832
+                     *           "intent": 12599,
+                     *           "plan": 1122
                      *         },
                      *         "phases_timed": 2,
                      *         "repairs": 0,
@@ -19030,7 +19494,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
             };
@@ -19221,7 +19685,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
             };
@@ -19252,8 +19716,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "answer": null,
-                     *       "chatflow_id": "3a010014-0000-4000-8000-000000000000",
-                     *       "chatflow_url": "http://127.0.0.1:3000/canvas/3a010014-0000-4000-8000-000000000000",
+                     *       "chatflow_id": "3a010015-0000-4000-8000-000000000000",
+                     *       "chatflow_url": "http://127.0.0.1:3000/canvas/3a010015-0000-4000-8000-000000000000",
                      *       "created_at": "2026-01-02T03:04:05Z",
                      *       "degraded": [],
                      *       "error": null,
@@ -19297,9 +19761,9 @@ export interface operations {
                      *             "text": "+ chatOpenAI_0 (chatOpenAI) 'OpenAI'\n+ bufferMemory_0 (bufferMemory) 'Buffer Memory'\n+ conversationChain_0 (conversationChain) 'Conversation Chain'\n+ chatOpenAI_0 -> conversationChain_0.model\n+ bufferMemory_0 -> conversationChain_0.memory"
                      *           },
                      *           "chatflow": {
-                     *             "id": "3a010014-0000-4000-8000-000000000000",
+                     *             "id": "3a010015-0000-4000-8000-000000000000",
                      *             "name": "Support chatbot with GPT-4o and memory",
-                     *             "url": "http://127.0.0.1:3000/canvas/3a010014-0000-4000-8000-000000000000"
+                     *             "url": "http://127.0.0.1:3000/canvas/3a010015-0000-4000-8000-000000000000"
                      *           },
                      *           "degraded": [],
                      *           "draft": null,
@@ -19311,7 +19775,7 @@ export interface operations {
                      *             {
                      *               "answer": "This is the model stand-in. You said: \"You were made for this: A support chatbot Show it with one example.\"",
                      *               "category": null,
-                     *               "duration_ms": 3456,
+                     *               "duration_ms": 2933,
                      *               "error": "",
                      *               "human": null,
                      *               "passed": true,
@@ -19325,7 +19789,7 @@ export interface operations {
                      *             {
                      *               "answer": "This is the model stand-in. You said: \"What is my name, and which number has my order?\"",
                      *               "category": null,
-                     *               "duration_ms": 4766,
+                     *               "duration_ms": 5688,
                      *               "error": "",
                      *               "human": null,
                      *               "passed": true,
@@ -19460,26 +19924,26 @@ export interface operations {
                      *       "phase_metrics": [
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 10736,
-                     *           "end_ts": 1795423689.1465566,
+                     *           "duration_ms": 11131,
+                     *           "end_ts": 1795424635.367635,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "classify",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795423678.4098043,
+                     *           "start_ts": 1795424624.2365623,
                      *           "tool_call_count": 0
                      *         },
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 8781,
-                     *           "end_ts": 1795423698.5484068,
+                     *           "duration_ms": 1063,
+                     *           "end_ts": 1795424637.920852,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "plan",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795423689.7669425,
+                     *           "start_ts": 1795424636.8577502,
                      *           "tool_call_count": 0
                      *         }
                      *       ],
@@ -19676,7 +20140,7 @@ export interface operations {
                      *           {
                      *             "answer": "This is the model stand-in. You said: \"You were made for this: A support chatbot Show it with one example.\"",
                      *             "category": null,
-                     *             "duration_ms": 3456,
+                     *             "duration_ms": 2933,
                      *             "error": "",
                      *             "human": null,
                      *             "passed": true,
@@ -19690,7 +20154,7 @@ export interface operations {
                      *           {
                      *             "answer": "This is the model stand-in. You said: \"What is my name, and which number has my order?\"",
                      *             "category": null,
-                     *             "duration_ms": 4766,
+                     *             "duration_ms": 5688,
                      *             "error": "",
                      *             "human": null,
                      *             "passed": true,
@@ -19749,10 +20213,10 @@ export interface operations {
                      *         "warnings": []
                      *       },
                      *       "runtime_mode": "capability_first",
-                     *       "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "session_id": "3a010007-0000-4000-8000-000000000000",
                      *       "session_name": "Support bot",
                      *       "status": "pending_interrupt",
-                     *       "thread_id": "3a010006-0000-4000-8000-000000000000",
+                     *       "thread_id": "3a010007-0000-4000-8000-000000000000",
                      *       "totals": {
                      *         "cached_tokens": 0,
                      *         "flowise_calls": 8,
@@ -19761,27 +20225,27 @@ export interface operations {
                      *         "knowledge_repairs": 0,
                      *         "model_calls": 0,
                      *         "node_durations_ms": {
-                     *           "apply_patch": 436,
-                     *           "classify_intent": 10760,
-                     *           "compile_flow_data": 35,
-                     *           "compile_patch_ir": 47,
-                     *           "define_patch_scope": 19,
-                     *           "evaluate": 25,
-                     *           "hitl_plan_v2": 19,
-                     *           "hydrate_context": 584,
-                     *           "plan_v2": 8832,
+                     *           "apply_patch": 624,
+                     *           "classify_intent": 11139,
+                     *           "compile_flow_data": 36,
+                     *           "compile_patch_ir": 22,
+                     *           "define_patch_scope": 8,
+                     *           "evaluate": 44,
+                     *           "hitl_plan_v2": 40,
+                     *           "hydrate_context": 1460,
+                     *           "plan_v2": 1122,
                      *           "preflight_validate_patch": 1,
-                     *           "test_v2": 4784,
-                     *           "validate": 8
+                     *           "test_v2": 5707,
+                     *           "validate": 21
                      *         },
                      *         "output_tokens": 0,
                      *         "phase_durations_ms": {
-                     *           "apply": 437,
-                     *           "check": 8,
-                     *           "intent": 11344,
-                     *           "patch": 101,
-                     *           "plan": 8851,
-                     *           "test": 4809
+                     *           "apply": 625,
+                     *           "check": 21,
+                     *           "intent": 12599,
+                     *           "patch": 66,
+                     *           "plan": 1162,
+                     *           "test": 5751
                      *         },
                      *         "phases_timed": 6,
                      *         "repairs": 0,
@@ -19965,7 +20429,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
             };
@@ -19981,7 +20445,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "data": "{\"seq\":1,\"ts\":\"2026-01-02T03:04:05Z\",\"session_id\":\"3a010006-0000-4000-8000-000000000000\",\"run_id\":\"3a010010-0000-4000-8000-000000000000\",\"node\":\"classify_intent\",\"phase\":\"intent\",\"status\":\"running\",\"duration_ms\":null,\"summary\":\"\",\"request_id\":\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\",\"type\":\"node_start\",\"data\":{}}",
+                     *       "data": "{\"seq\":1,\"ts\":\"2026-01-02T03:04:05Z\",\"session_id\":\"3a010007-0000-4000-8000-000000000000\",\"run_id\":\"3a010011-0000-4000-8000-000000000000\",\"node\":\"classify_intent\",\"phase\":\"intent\",\"status\":\"running\",\"duration_ms\":null,\"summary\":\"\",\"request_id\":\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\",\"type\":\"node_start\",\"data\":{}}",
                      *       "event": "node_start",
                      *       "id": "1"
                      *     }
@@ -20019,7 +20483,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010008-0000-4000-8000-000000000000
+                 * @example 3a010009-0000-4000-8000-000000000000
                  */
                 session_id: string;
             };
@@ -20044,7 +20508,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "data": "{\"seq\":18,\"ts\":\"2026-01-02T03:04:05Z\",\"session_id\":\"3a010008-0000-4000-8000-000000000000\",\"run_id\":\"3a010029-0000-4000-8000-000000000000\",\"node\":\"hitl_plan_v2\",\"phase\":\"plan\",\"status\":\"running\",\"duration_ms\":null,\"summary\":\"\",\"request_id\":\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\",\"type\":\"node_start\",\"data\":{}}",
+                     *       "data": "{\"seq\":18,\"ts\":\"2026-01-02T03:04:05Z\",\"session_id\":\"3a010009-0000-4000-8000-000000000000\",\"run_id\":\"3a010031-0000-4000-8000-000000000000\",\"node\":\"hitl_plan_v2\",\"phase\":\"plan\",\"status\":\"running\",\"duration_ms\":null,\"summary\":\"\",\"request_id\":\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\",\"type\":\"node_start\",\"data\":{}}",
                      *       "event": "node_start",
                      *       "id": "18"
                      *     }
@@ -20088,7 +20552,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
             };
@@ -20104,15 +20568,15 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "summary": "# Support bot\n\n- Session: `3a010006-0000-4000-8000-000000000000` on `default`\n- Status: completed (accepted)\n- Operation: create, iteration 0\n- Chatflow: `3a010014-0000-4000-8000-000000000000`, http://127.0.0.1:3000/canvas/3a010014-0000-4000-8000-000000000000\n- Started 2026-11-23 08:47 UTC, last...",
-                     *       "thread_id": "3a010006-0000-4000-8000-000000000000"
+                     *       "summary": "# Support bot\n\n- Session: `3a010007-0000-4000-8000-000000000000` on `default`\n- Status: completed (accepted)\n- Operation: create, iteration 0\n- Chatflow: `3a010015-0000-4000-8000-000000000000`, http://127.0.0.1:3000/canvas/3a010015-0000-4000-8000-000000000000\n- Started 2026-11-23 09:03 UTC, last...",
+                     *       "thread_id": "3a010007-0000-4000-8000-000000000000"
                      *     }
                      */
                     "application/json": components["schemas"]["SessionSummary"];
                     /**
                      * @example {
-                     *       "summary": "# Support bot\n\n- Session: `3a010006-0000-4000-8000-000000000000` on `default`\n- Status: completed (accepted)\n- Operation: create, iteration 0\n- Chatflow: `3a010014-0000-4000-8000-000000000000`, http://127.0.0.1:3000/canvas/3a010014-0000-4000-8000-000000000000\n- Started 2026-11-23 08:47 UTC, last...",
-                     *       "thread_id": "3a010006-0000-4000-8000-000000000000"
+                     *       "summary": "# Support bot\n\n- Session: `3a010007-0000-4000-8000-000000000000` on `default`\n- Status: completed (accepted)\n- Operation: create, iteration 0\n- Chatflow: `3a010015-0000-4000-8000-000000000000`, http://127.0.0.1:3000/canvas/3a010015-0000-4000-8000-000000000000\n- Started 2026-11-23 09:03 UTC, last...",
+                     *       "thread_id": "3a010007-0000-4000-8000-000000000000"
                      *     }
                      */
                     "text/html": string;
@@ -20139,7 +20603,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
                 /**
@@ -20199,7 +20663,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
             };
@@ -20267,7 +20731,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
             };
@@ -20285,7 +20749,7 @@ export interface operations {
                      * @example {
                      *       "versions": [
                      *         {
-                     *           "chatflow_id": "3a010014-0000-4000-8000-000000000000",
+                     *           "chatflow_id": "3a010015-0000-4000-8000-000000000000",
                      *           "created_at": "2026-01-02T03:04:05Z",
                      *           "current": true,
                      *           "instance": "default",
@@ -20293,7 +20757,7 @@ export interface operations {
                      *           "label": "v1.0",
                      *           "name": "Support chatbot with GPT-4o and memory",
                      *           "reason": "create",
-                     *           "session_id": "3a010006-0000-4000-8000-000000000000",
+                     *           "session_id": "3a010007-0000-4000-8000-000000000000",
                      *           "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
                      *         }
                      *       ]
@@ -20323,7 +20787,7 @@ export interface operations {
             path: {
                 /**
                  * @description The session's id (`thread_id`).
-                 * @example 3a010006-0000-4000-8000-000000000000
+                 * @example 3a010007-0000-4000-8000-000000000000
                  */
                 session_id: string;
                 /** @example v1.0 */
@@ -20547,6 +21011,388 @@ export interface operations {
             503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
+    get_shared: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "ends_at": "2026-01-02T03:04:05Z",
+                     *       "plan": "",
+                     *       "preview": null,
+                     *       "sessions": [
+                     *         {
+                     *           "answer": null,
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "interrupt": null,
+                     *           "operation_mode": "apply",
+                     *           "outcome": "rolled_back",
+                     *           "session_name": "Change 'Front desk'",
+                     *           "status": "completed",
+                     *           "thread_id": "3a010002-0000-4000-8000-000000000000",
+                     *           "turns": [
+                     *             {
+                     *               "action": null,
+                     *               "answered": [],
+                     *               "at": "2026-01-02T03:04:05Z",
+                     *               "by": null,
+                     *               "interrupt": null,
+                     *               "kind": "requirement",
+                     *               "who": "person",
+                     *               "words": "Change 'Front desk'"
+                     *             }
+                     *           ],
+                     *           "updated_at": "2026-01-02T03:04:05Z"
+                     *         }
+                     *       ],
+                     *       "subject": "flow",
+                     *       "title": "Front desk",
+                     *       "versions": [
+                     *         {
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "current": true,
+                     *           "name": "v3",
+                     *           "restores": "v1",
+                     *           "title": "Back to v1"
+                     *         },
+                     *         {
+                     *           "created_at": "2026-01-02T03:04:05Z",
+                     *           "current": false,
+                     *           "name": "v2",
+                     *           "restores": null,
+                     *           "title": "Change 'Front desk'"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SharedView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401_unauthorized"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404_share_not_found"];
+            /** @description Gone */
+            410: components["responses"]["Problem410_share_ended"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+        };
+    };
+    get_shared_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Such as `v4`.
+                 * @example v3
+                 */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "cut": false,
+                     *       "edges": [
+                     *         {
+                     *           "id": "e0",
+                     *           "input": "model",
+                     *           "label": "",
+                     *           "output": "",
+                     *           "source": "chatOpenAI_0",
+                     *           "source_handle": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
+                     *           "target": "conversationChain_0",
+                     *           "target_handle": "conversationChain_0-input-model-BaseChatModel"
+                     *         },
+                     *         {
+                     *           "id": "e1",
+                     *           "input": "memory",
+                     *           "label": "",
+                     *           "output": "",
+                     *           "source": "bufferMemory_0",
+                     *           "source_handle": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
+                     *           "target": "conversationChain_0",
+                     *           "target_handle": "conversationChain_0-input-memory-BaseMemory"
+                     *         }
+                     *       ],
+                     *       "kind": "CHATFLOW",
+                     *       "nodes": [
+                     *         {
+                     *           "category": "Chat Models",
+                     *           "color": "",
+                     *           "credential": "bound",
+                     *           "height": 574,
+                     *           "id": "chatOpenAI_0",
+                     *           "inputs": [
+                     *             {
+                     *               "id": "chatOpenAI_0-input-cache-BaseCache",
+                     *               "label": "Cache",
+                     *               "name": "cache"
+                     *             }
+                     *           ],
+                     *           "kind": "node",
+                     *           "label": "ChatOpenAI",
+                     *           "name": "chatOpenAI",
+                     *           "note": "",
+                     *           "outputs": [
+                     *             {
+                     *               "id": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
+                     *               "label": "ChatOpenAI",
+                     *               "name": "chatOpenAI"
+                     *             }
+                     *           ],
+                     *           "params": [
+                     *             {
+                     *               "label": "Model Name",
+                     *               "name": "modelName",
+                     *               "value": "gpt-3.5-turbo-16k"
+                     *             },
+                     *             {
+                     *               "label": "Temperature",
+                     *               "name": "temperature",
+                     *               "value": "0.9"
+                     *             }
+                     *           ],
+                     *           "parent": "",
+                     *           "version": "6.0",
+                     *           "width": 300,
+                     *           "x": 579.0877964395976,
+                     *           "y": -138.68792413227874
+                     *         },
+                     *         {
+                     *           "category": "Memory",
+                     *           "color": "",
+                     *           "credential": "",
+                     *           "height": 376,
+                     *           "id": "bufferMemory_0",
+                     *           "inputs": [],
+                     *           "kind": "node",
+                     *           "label": "Buffer Memory",
+                     *           "name": "bufferMemory",
+                     *           "note": "",
+                     *           "outputs": [
+                     *             {
+                     *               "id": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
+                     *               "label": "BufferMemory",
+                     *               "name": "bufferMemory"
+                     *             }
+                     *           ],
+                     *           "params": [
+                     *             {
+                     *               "label": "Memory Key",
+                     *               "name": "memoryKey",
+                     *               "value": "chat_history"
+                     *             }
+                     *           ],
+                     *           "parent": "",
+                     *           "version": "2",
+                     *           "width": 300,
+                     *           "x": 220.30240896145915,
+                     *           "y": 351.61324070296877
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CanvasView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401_unauthorized"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404_share_not_found_version_not_found"];
+            /** @description Gone */
+            410: components["responses"]["Problem410_share_ended"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+        };
+    };
+    list_shares: {
+        parameters: {
+            query?: {
+                /** @description Only links of this session. */
+                session?: string | null;
+                /** @description Only links of this chatflow. */
+                flow?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "shares": [
+                     *         {
+                     *           "active": true,
+                     *           "ends_at": "2026-01-02T03:04:05Z",
+                     *           "id": "3a010006-0000-4000-8000-000000000000",
+                     *           "made_at": "2026-01-02T03:04:05Z",
+                     *           "made_by": "AGENT_API_KEY",
+                     *           "opened_on": "2026-11-23",
+                     *           "revoked_at": null,
+                     *           "subject": "flow",
+                     *           "subject_id": "3a010001-0000-4000-8000-000000000000",
+                     *           "title": "Front desk"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ShareList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401_unauthorized"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+        };
+    };
+    create_share: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "3a010001-0000-4000-8000-000000000000",
+                 *       "subject": "flow"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewShare"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "active": true,
+                     *       "ends_at": "2026-01-02T03:04:05Z",
+                     *       "id": "3a010006-0000-4000-8000-000000000000",
+                     *       "link": "/#/shared/fds_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+                     *       "made_at": "2026-01-02T03:04:05Z",
+                     *       "made_by": "AGENT_API_KEY",
+                     *       "opened_on": null,
+                     *       "revoked_at": null,
+                     *       "subject": "flow",
+                     *       "subject_id": "3a010001-0000-4000-8000-000000000000",
+                     *       "title": "Front desk"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MadeShare"];
+                };
+            };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400_bad_request"];
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401_unauthorized"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404_session_not_found_version_not_found"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409_answer_not_kept_share_not_signable_4"];
+            /** @description Request Entity Too Large */
+            413: components["responses"]["Problem413_body_too_large"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+        };
+    };
+    revoke_share: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The link's id.
+                 * @example 3a010006-0000-4000-8000-000000000000
+                 */
+                share_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401_unauthorized"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404_share_not_found"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+        };
+    };
     get_flow_test: {
         parameters: {
             query?: never;
@@ -20554,7 +21400,7 @@ export interface operations {
             path: {
                 /**
                  * @description The test's id.
-                 * @example 3a010011-0000-4000-8000-000000000000
+                 * @example 3a010012-0000-4000-8000-000000000000
                  */
                 test_id: string;
             };
@@ -20573,7 +21419,7 @@ export interface operations {
                      *       "chatflow_id": "3a010001-0000-4000-8000-000000000000",
                      *       "created_at": "2026-01-02T03:04:05Z",
                      *       "error": null,
-                     *       "id": "3a010011-0000-4000-8000-000000000000",
+                     *       "id": "3a010012-0000-4000-8000-000000000000",
                      *       "instance": "default",
                      *       "passed": true,
                      *       "status": "done",
@@ -20581,7 +21427,7 @@ export interface operations {
                      *         {
                      *           "answer": "This is the model stand-in. You said: \"Hello\"",
                      *           "category": null,
-                     *           "duration_ms": 1049,
+                     *           "duration_ms": 119,
                      *           "error": "",
                      *           "human": null,
                      *           "passed": true,
@@ -20620,7 +21466,7 @@ export interface operations {
             path: {
                 /**
                  * @description The test's id.
-                 * @example 3a010011-0000-4000-8000-000000000000
+                 * @example 3a010012-0000-4000-8000-000000000000
                  */
                 test_id: string;
                 /**
