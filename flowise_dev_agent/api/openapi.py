@@ -40,6 +40,9 @@ LINKS: Final[Mapping[str, Sequence[tuple[str, str, Sequence[str]]]]] = {
 }
 
 
+_JSON: Final = frozenset({"application/json", "text/event-stream"})
+
+
 def operation_id(route: APIRoute) -> str:
     """The name of the route's function: clients generated from the document keep it when a path changes."""
     return route.name
@@ -103,8 +106,11 @@ def _illustrate(operation: dict[str, Any], example: dict[str, Any]) -> None:
         # A problem, which several operations share.
         illustrate(responses[status]["$ref"], example["response"])
         return
-    for content in responses[status]["content"].values():
-        content.update(shown)
+    contents = responses[status]["content"]
+    # A text is of the first type that is one: the others have to be asked for.
+    texts = [name for name in contents if name not in _JSON]
+    for name in texts[:1] if isinstance(example["response"], str) else contents.keys() & _JSON:
+        contents[name].update(shown)
 
 
 @cache

@@ -57,7 +57,7 @@ def test_the_api_page_names_exactly_the_error_codes_that_clients_can_meet() -> N
     named = set(re.findall(r"`([a-z]+(?:_[a-z]+)*)`", text)) - {"error", "hint"}
     classes = [cls for cls in _classes(errors.AgentError) if cls.__module__ == errors.__name__]
     own = {cls.code for cls in classes} - INTERNAL_CODES
-    of_http = {code for code, _ in problems._HTTP_PROBLEMS.values()}
+    of_http = {code for code, _ in problems.HTTP_PROBLEMS.values()}
     assert named == own | of_http | OTHER_CODES
 
 

@@ -11542,7 +11542,6 @@ export interface operations {
                 content: {
                     /** @example {"owner":"default","chain":"3a010007-0000-4000-8000-000000000000","seq":1,"ts":"2026-01-02T03:04:05Z","actor":"AGENT_API_KEY","key_id":null,"door":"rest","action":"start","session_id":"3a010007-0000-4000-8000-000000000000","instance_id":"default","chatflow_id":null,"version":null,"words_ */
                     "application/jsonl": string;
-                    /** @example {"owner":"default","chain":"3a010007-0000-4000-8000-000000000000","seq":1,"ts":"2026-01-02T03:04:05Z","actor":"AGENT_API_KEY","key_id":null,"door":"rest","action":"start","session_id":"3a010007-0000-4000-8000-000000000000","instance_id":"default","chatflow_id":null,"version":null,"words_ */
                     "text/csv": string;
                 };
             };
@@ -15289,14 +15288,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example # HELP process_virtual_memory_bytes Virtual memory size in bytes.
-                     *     # TYPE process_virtual_memory_bytes gauge
-                     *     process_virtual_memory_bytes 3.84192512e+08
-                     *     # HELP process_resident_memory_bytes Resident memory size in bytes.
-                     *     # TYPE process_resident_memory_bytes gauge
-                     *     process_resident_memory_bytes 2.06798
-                     */
                     "application/json": unknown;
                     /**
                      * @example # HELP process_virtual_memory_bytes Virtual memory size in bytes.
@@ -20573,12 +20564,6 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["SessionSummary"];
-                    /**
-                     * @example {
-                     *       "summary": "# Support bot\n\n- Session: `3a010007-0000-4000-8000-000000000000` on `default`\n- Status: completed (accepted)\n- Operation: create, iteration 0\n- Chatflow: `3a010015-0000-4000-8000-000000000000`, http://127.0.0.1:3000/canvas/3a010015-0000-4000-8000-000000000000\n- Started 2026-11-23 09:03 UTC, last...",
-                     *       "thread_id": "3a010007-0000-4000-8000-000000000000"
-                     *     }
-                     */
                     "text/html": string;
                 };
             };
