@@ -278,6 +278,7 @@ async def test_a_phone_a_dark_room_and_a_keyboard_are_enough(browser: Browser, p
     await page.keyboard.press("Enter")
     await screen.status("Cancelled")
     await page.get_by_role("link", name="All flows").click()
+    await page.get_by_role("button", name="Menu").click()
     await page.get_by_role("button", name="Light colours").click()
     await expect(page.locator("html")).to_have_attribute("data-theme", "light")
     await page.reload()
@@ -286,7 +287,5 @@ async def test_a_phone_a_dark_room_and_a_keyboard_are_enough(browser: Browser, p
         await page.goto(f"{screen.url}/#/{path}")
         await expect(page.get_by_role("heading", level=1)).to_be_visible()
         assert await screen.overflow() <= 0, path
-        # The navigation is wider than a phone; the current view stays visible.
-        await expect(page.locator(".nav.current")).to_be_in_viewport(ratio=0.9)
     assert screen.heard == []
     await page.context.close()

@@ -1,5 +1,6 @@
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
-import { Link, Route, Router, Switch, useLocation } from "wouter";
+import { lazy, Suspense, useEffect, useState } from "react";
+import { createPortal } from "react-dom";
+import { Link, Route, Router, Switch } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
 import { t } from "./i18n";
 import { KeyDialog } from "./ui/KeyDialog";
@@ -53,11 +54,17 @@ function Frame() {
         <Link href="/" className="brand">
           {t("Flowise Dev Agent")}
         </Link>
-        <Navigation />
-        <Finder />
-        <Person />
-        <LanguageMenu />
-        <ThemeToggle />
+        <button type="button" className="button plain menu-button" popoverTarget="menu">
+          {t("Menu")}
+        </button>
+        {/* Part of the bar where there is room for it. */}
+        <div id="menu" className="menu" popover="auto">
+          <Navigation />
+          <Finder />
+          <Person />
+          <LanguageMenu />
+          <ThemeToggle />
+        </div>
       </header>
       <main id="main" tabIndex={-1}>
         <Suspense fallback={<p className="quiet">{t("Loading…")}</p>}>
@@ -107,27 +114,28 @@ function Finder() {
       <button type="button" className="button plain finder-button" onClick={() => setOpen(true)}>
         {t("Go to")} <kbd>Ctrl K</kbd>
       </button>
-      {open && (
-        <Suspense>
-          <Palette views={views} onClose={() => setOpen(false)} />
-        </Suspense>
-      )}
+      {/* Not in the menu, which may be closed by then. */}
+      {open &&
+        createPortal(
+          <Suspense>
+            <Palette views={views} onClose={() => setOpen(false)} />
+          </Suspense>,
+          document.body,
+        )}
     </>
   );
 }
 
 function Navigation() {
-  const nav = useRef<HTMLElement>(null);
-  const [location] = useLocation();
-  // On a phone the navigation is wider than the window; keep the current view visible.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the class depends on the location
-  useEffect(() => {
-    nav.current?.querySelector(".current")?.scrollIntoView({ inline: "center", block: "nearest" });
-  }, [location]);
+  // Whoever has chosen needs the menu no more.
+  const close = () => {
+    const menu = document.getElementById("menu");
+    if (menu?.matches(":popover-open")) menu.hidePopover();
+  };
   return (
-    <nav ref={nav} aria-label={t("Main")}>
+    <nav aria-label={t("Main")}>
       {PLACES.filter((one) => one.title).map((one) => (
-        <Link key={one.path} href={one.path} className={(active) => (active ? "nav current" : "nav")}>
+        <Link key={one.path} href={one.path} onClick={close} className={(active) => (active ? "nav current" : "nav")}>
           {t(one.title ?? "")}
         </Link>
       ))}

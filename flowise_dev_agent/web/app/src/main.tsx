@@ -5,6 +5,7 @@ import { App } from "./App";
 import { Problem } from "./api/client";
 import { speak } from "./i18n";
 import type { Language } from "./i18n/language";
+import { keepFocus } from "./ui/keepFocus";
 
 const queries = new QueryClient({
   defaultOptions: {
@@ -28,12 +29,13 @@ window.addEventListener("vite:preloadError", () => {
 export async function draw(language: Language): Promise<void> {
   await speak(language);
   const root = document.getElementById("root");
-  if (root)
-    createRoot(root).render(
-      <StrictMode>
-        <QueryClientProvider client={queries}>
-          <App />
-        </QueryClientProvider>
-      </StrictMode>,
-    );
+  if (!root) return;
+  createRoot(root).render(
+    <StrictMode>
+      <QueryClientProvider client={queries}>
+        <App />
+      </QueryClientProvider>
+    </StrictMode>,
+  );
+  keepFocus(root);
 }

@@ -9,12 +9,14 @@ import {
   useStore,
   useStoreApi,
 } from "@xyflow/react";
-import { type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
 import type { CanvasView } from "../api/types";
 import { t } from "../i18n";
+import { focusIsFree } from "../ui/keepFocus";
 import { arranged } from "./arrange";
+import { Keys } from "./Keys";
 import { Lines } from "./Lines";
-import { boxesOf } from "./layout";
+import { type Box, boxesOf, firstOf } from "./layout";
 import { LitContext, type RunStep } from "./lit";
 import { type Marked, type MarkedEdge, type MarkedNode, unmarked } from "./merge";
 import { FarContext, NodeBox, type NodeBoxType } from "./NodeBox";
@@ -64,19 +66,32 @@ export function FlowCanvas({
   const arrangement = kept ?? first;
   const marked = useMemo(() => ("kind" in flow ? unmarked(flow) : flow), [flow]);
   const placed = useMemo(() => (arrangement === "compact" ? compacted(marked) : marked.nodes), [marked, arrangement]);
-  const drawn = useMemo(() => drawnNodes(placed, marked.edges), [placed, marked]);
+  const boxes = useMemo(() => boxesOf(placed.map(({ node }) => node)), [placed]);
+  const drawn = useMemo(() => drawnNodes(placed, marked.edges, boxes), [placed, marked, boxes]);
   const { ids: lit, run, showRun } = useContext(LitContext);
+  const [visited, visit] = useState<string | null>(null);
+  const begin = useMemo(() => firstOf(boxes), [boxes]);
+  const entry = chosen ?? (visited !== null && boxes.has(visited) ? visited : begin);
+  const leave = useCallback(() => onChoose?.(null), [onChoose]);
   const ran = useMemo(() => stepsByNode(run), [run]);
+  // The details of a node are closed: back to the node.
+  const shown = useRef(chosen);
+  useEffect(() => {
+    const closed = chosen === null ? shown.current : null;
+    shown.current = chosen;
+    if (closed !== null && focusIsFree())
+      after.current?.parentElement?.querySelector<HTMLElement>(`[data-id="${CSS.escape(closed)}"]`)?.focus();
+  }, [chosen]);
   // Only the selected node is a new object, so that the others are not rendered again.
   const nodes = useMemo(() => {
-    if (!chosen && lit.length === 0 && ran.size === 0) return drawn;
     return drawn.map((node) => {
       const steps = ran.get(node.id);
       const pointed = lit.includes(node.id) || steps !== undefined;
-      if (node.id !== chosen && !pointed) return node;
+      if (node.id !== chosen && node.id !== entry && !pointed) return node;
       return {
         ...node,
         selected: node.id === chosen,
+        ...(node.id === entry && { domAttributes: {} }),
         ...(pointed && { className: "lit" }),
         ...(steps && {
           data: { ...node.data, steps },
@@ -84,7 +99,7 @@ export function FlowCanvas({
         }),
       };
     });
-  }, [drawn, chosen, lit, ran]);
+  }, [drawn, chosen, entry, lit, ran]);
 
   function changed(changes: NodeChange<NodeBoxType>[]) {
     for (const change of changes) {
@@ -118,10 +133,16 @@ export function FlowCanvas({
             nodesFocusable={Boolean(onChoose)}
             deleteKeyCode={null}
             multiSelectionKeyCode={null}
+            ariaLabelConfig={{
+              "node.a11yDescription.default": t(
+                "Enter shows the settings of the node; arrow keys lead to the next one.",
+              ),
+            }}
             selectionKeyCode={null}
             panOnScroll={false}
           >
             <Dots />
+            {onChoose && <Keys boxes={boxes} onVisit={visit} onLeave={leave} />}
             <Lines nodes={placed} edges={marked.edges} />
             <Controls showInteractive={false} aria-label={t("Zoom")} />
             {drawn.length >= LARGE && <Overview nodes={placed} />}
@@ -214,8 +235,7 @@ function compacted({ nodes, edges }: Marked): MarkedNode[] {
   return nodes.map((marked, index) => ({ ...marked, node: placed[index] ?? marked.node }));
 }
 
-function drawnNodes(nodes: MarkedNode[], edges: MarkedEdge[]): NodeBoxType[] {
-  const boxes = boxesOf(nodes.map(({ node }) => node));
+function drawnNodes(nodes: MarkedNode[], edges: MarkedEdge[], boxes: Map<string, Box>): NodeBoxType[] {
   const labels = new Map(nodes.map(({ node }) => [node.id, node.label]));
   const leading = Map.groupBy(edges, ({ edge }) => edge.source);
   return nodes.map(({ node, mark, ghost = false }) => {
@@ -230,6 +250,8 @@ function drawnNodes(nodes: MarkedNode[], edges: MarkedEdge[]): NodeBoxType[] {
       height,
       // Sizes are known, so nothing is measured and nodes out of sight are not rendered.
       measured: { width, height },
+      // One of them is reached by the tab key, and the others from there.
+      domAttributes: { tabIndex: -1 },
       handles: [],
       zIndex: node.kind === "iteration" ? -1 : 0,
       ariaLabel: [

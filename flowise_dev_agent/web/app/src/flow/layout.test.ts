@@ -1,5 +1,17 @@
 import { expect, test } from "vitest";
-import { bounds, boxesOf, HEADER, inWords, MAX_PARAMS, NODE_WIDTH, portTop, sizeOf, tone } from "./layout";
+import {
+  bounds,
+  boxesOf,
+  firstOf,
+  HEADER,
+  inWords,
+  MAX_PARAMS,
+  NODE_WIDTH,
+  nextTo,
+  portTop,
+  sizeOf,
+  tone,
+} from "./layout";
 import { opInWords } from "./ops";
 import { canvas, edge, node } from "./sample";
 
@@ -60,4 +72,19 @@ test("every op is a sentence, also one without words of its own", () => {
     120,
   );
   expect(opInWords({ op_type: "SetPosition", node_id: "a", x: 1, y: 2 })).toBe("SetPosition a");
+});
+
+test("finds the next node by arrow keys, and the one at which a flow begins", () => {
+  const box = (x: number, y: number) => ({ x, y, width: 100, height: 50 });
+  const boxes = new Map([
+    ["model", box(0, 0)],
+    ["memory", box(0, 100)],
+    ["chain", box(300, 40)],
+    ["far", box(900, 60)],
+  ]);
+  expect(firstOf(boxes)).toBe("model");
+  const ways = ["ArrowRight", "ArrowLeft", "ArrowDown", "ArrowUp", "Enter"];
+  expect(ways.map((key) => nextTo(boxes, "model", key))).toEqual(["chain", null, "memory", null, null]);
+  expect(ways.map((key) => nextTo(boxes, "chain", key))).toEqual(["far", "model", "memory", "model", null]);
+  expect(nextTo(boxes, "gone", "ArrowUp")).toBeNull();
 });

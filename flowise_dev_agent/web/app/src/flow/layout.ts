@@ -94,6 +94,38 @@ export function boxesOf(nodes: readonly CanvasNode[]): Map<string, Box> {
   return boxes;
 }
 
+/** By which key one goes where: the axis, and its direction. */
+const WAYS: Record<string, [along: "x" | "y", across: "x" | "y", sign: 1 | -1]> = {
+  ArrowRight: ["x", "y", 1],
+  ArrowLeft: ["x", "y", -1],
+  ArrowDown: ["y", "x", 1],
+  ArrowUp: ["y", "x", -1],
+};
+const middle = ({ x, y, width, height }: Box) => ({ x: x + width / 2, y: y + height / 2 });
+
+/** The nearest box in the direction of an arrow key; what is aside counts twice. Null where there is none. */
+export function nextTo(boxes: Map<string, Box>, id: string, key: string): string | null {
+  const [way, here] = [WAYS[key], boxes.get(id)];
+  if (!way || !here) return null;
+  const [along, across, sign] = way;
+  const from = middle(here);
+  let found: string | null = null;
+  let nearest = Infinity;
+  for (const [other, box] of boxes) {
+    const to = middle(box);
+    const ahead = (to[along] - from[along]) * sign;
+    const distance = ahead + 2 * Math.abs(to[across] - from[across]);
+    if (ahead > 0 && distance < nearest) [found, nearest] = [other, distance];
+  }
+  return found;
+}
+
+/** The box at which a flow begins: the leftmost one. */
+export function firstOf(boxes: Map<string, Box>): string | null {
+  const [first] = [...boxes].toSorted(([, one], [, other]) => one.x - other.x || one.y - other.y);
+  return first?.[0] ?? null;
+}
+
 /** The smallest box around all boxes. */
 export function bounds(boxes: Iterable<Box>): Box {
   let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];

@@ -3,6 +3,7 @@ import type { Connection } from "../api/stream";
 import type { SessionView } from "../api/types";
 import { t } from "../i18n";
 import { duration } from "../ui/format";
+import { focusIsFree } from "../ui/keepFocus";
 import { Markdown } from "../ui/Markdown";
 import { currentActivity, type Timeline } from "./timeline";
 import { statusWord } from "./words";
@@ -24,7 +25,7 @@ export function NowBar({ session, timeline, writing, connection }: Props) {
 
   // The answered form is gone and took the focus with it.
   useEffect(() => {
-    if (asked.current && !asks && document.activeElement === document.body) line.current?.focus();
+    if (asked.current && !asks && focusIsFree()) line.current?.focus();
     asked.current = asks;
   }, [asks]);
 

@@ -6,6 +6,7 @@ import { answerSession } from "../api/sessions";
 import type { Answer, Interrupt, SessionEvent, SessionView } from "../api/types";
 import { t } from "../i18n";
 import { said } from "../i18n/sentences";
+import { focusIsFree } from "../ui/keepFocus";
 import { forgetDrafts } from "../ui/useDraft";
 import { ClarificationForm } from "./questions/Clarification";
 import { CredentialCheckForm } from "./questions/CredentialCheck";
@@ -57,8 +58,7 @@ export function QuestionCard({ session, question, onMine }: Props) {
 
   // The answered form is gone and took the focus with it, or left it on what happens meanwhile; move the focus here.
   useEffect(() => {
-    const focused = document.activeElement;
-    if (focused === document.body || focused?.closest(".now")) heading.current?.focus({ preventScroll: true });
+    if (focusIsFree() || document.activeElement?.closest(".now")) heading.current?.focus({ preventScroll: true });
     heading.current?.scrollIntoView?.({ block: "start" });
   }, []);
 
