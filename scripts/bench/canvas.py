@@ -105,12 +105,7 @@ async def served(flow: FlowView) -> AsyncGenerator[str]:
     app = FastAPI()
     app.include_router(page_routes.router)
     page_routes.mount_files(app)
-    listed: dict[str, JsonValue] = {
-        "flows": [flow.flow.model_dump(mode="json")],
-        "total": 1,
-        "searched": 1,
-        "next_cursor": None,
-    }
+    listed: list[JsonValue] = [flow.flow.model_dump(mode="json")]
     answers: dict[str, JsonValue] = {
         "flows": {"flows": listed, "total": 1, "searched": 1, "next_cursor": None},
         "sessions": {"sessions": [], "next_cursor": None, "totals": None},

@@ -80,6 +80,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     rolldownOptions: {
+      checks: { pluginTimings: false },
       // One file instead of several small ones, which take longer on a slow line.
       output: { codeSplitting: { groups: [{ name: "base", test: SHARED }] } },
       // A package that is not installed would else become an import that no browser can follow.

@@ -28,11 +28,15 @@ export function InstancesView() {
       {data?.instances.map((instance) => (
         <Instance key={instance.id} instance={instance} />
       ))}
-      <section className="card stack tight" aria-label={t("Model")}>
-        <h2>{t("Model")}</h2>
-        <Connection kind="model" />
-      </section>
-      <Service />
+      {!isPending && (
+        <>
+          <section className="card stack tight" aria-label={t("Model")}>
+            <h2>{t("Model")}</h2>
+            <Connection kind="model" />
+          </section>
+          <Service />
+        </>
+      )}
     </div>
   );
 }

@@ -6,6 +6,8 @@ import { t } from "../i18n";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
+import { TextInput } from "../ui/TextInput";
+import { MOST_SEARCHED, searched } from "../ui/tooLong";
 import "./admin.css";
 
 const CATEGORIES = {
@@ -22,9 +24,11 @@ export function PatternsView() {
   const [words, setWords] = useState("");
   const [category, setCategory] = useState<PatternView["category"]>();
   const { data, error, isPending } = useQuery({
-    queryKey: [...KEY, words, category],
+    queryKey: [...KEY, searched(words), category],
     queryFn: ({ signal }) =>
-      dataOf(api.GET("/patterns", { params: { query: { q: words || undefined, category, limit: 200 } }, signal })),
+      dataOf(
+        api.GET("/patterns", { params: { query: { q: searched(words) || undefined, category, limit: 200 } }, signal }),
+      ),
     placeholderData: keepPreviousData,
   });
   const changed = { onSuccess: () => queries.invalidateQueries({ queryKey: KEY }) };
@@ -86,7 +90,12 @@ export function PatternsView() {
       <div className="row">
         <label className="field">
           {t("Search")}
-          <input type="search" value={words} maxLength={200} onChange={(event) => setWords(event.target.value)} />
+          <TextInput
+            type="search"
+            value={words}
+            most={MOST_SEARCHED}
+            onChange={(event) => setWords(event.target.value)}
+          />
         </label>
         <label className="field">
           {t("Category")}

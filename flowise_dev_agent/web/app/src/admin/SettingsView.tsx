@@ -42,7 +42,7 @@ export function SettingsView() {
           <Shown settings={data} />
         </div>
       )}
-      <StoredKey />
+      {!isPending && <StoredKey />}
     </div>
   );
 }

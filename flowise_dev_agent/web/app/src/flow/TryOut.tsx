@@ -10,6 +10,9 @@ import { Fields } from "../ui/form/Fields";
 import { fieldsOf, type Schema, type Values } from "../ui/form/schema";
 import { duration } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
+import { TextInput } from "../ui/TextInput";
+import { tooLong } from "../ui/tooLong";
+import { useDraft } from "../ui/useDraft";
 import { LitContext, type RunStep, ranFor } from "./lit";
 import { type TryTurn, useTries } from "./tries";
 
@@ -125,7 +128,13 @@ export function TryOut({ chatflowId, instance }: { chatflowId: string; instance?
       ) : flow?.form ? (
         <FormFields key={`${current} ${turns.length}`} form={flow.form} busy={busy} say={say} />
       ) : (
-        <QuestionField key={current} busy={busy} failed={ask.error ? ask.variables?.said : undefined} say={say} />
+        <QuestionField
+          key={current}
+          draft={`ask:${chatflowId}:${current}`}
+          busy={busy}
+          failed={ask.error ? ask.variables?.said : undefined}
+          say={say}
+        />
       )}
     </section>
   );
@@ -178,8 +187,16 @@ function TurnView({ turn: { said, answer }, run }: { turn: TryTurn; run: RunStep
   );
 }
 
-function QuestionField({ busy, failed, say }: { busy: boolean; failed: string | undefined; say: Say }) {
-  const [text, setText] = useState("");
+interface QuestionProps {
+  /** Under which what is typed is kept. */
+  draft: string;
+  busy: boolean;
+  failed: string | undefined;
+  say: Say;
+}
+
+function QuestionField({ draft, busy, failed, say }: QuestionProps) {
+  const [text, setText] = useDraft(draft, "");
   const [files, setFiles] = useState<StoredFile[]>([]);
   const [seen, see] = useState(failed);
   // What could not be sent comes back into the field.
@@ -195,7 +212,7 @@ function QuestionField({ busy, failed, say }: { busy: boolean; failed: string | 
       question,
       ...(files.length && { files: files.map((one) => one.id) }),
     });
-    setText("");
+    setText(null);
     setFiles([]);
   }
   return (
@@ -204,9 +221,9 @@ function QuestionField({ busy, failed, say }: { busy: boolean; failed: string | 
         <div className="row nowrap">
           <label className="grow">
             <span className="visually-hidden">{t("Your question")}</span>
-            <input
+            <TextInput
               value={text}
-              maxLength={4_000}
+              most={MOST_CHARACTERS}
               placeholder={t("Ask the flow something")}
               onChange={(event) => setText(event.target.value)}
             />
@@ -222,18 +239,21 @@ function QuestionField({ busy, failed, say }: { busy: boolean; failed: string | 
 
 /** The flow waits for a person: it goes on, or takes another way. */
 function Decision({ asks, busy, say }: { asks: NonNullable<ChatAnswer["waits"]>; busy: boolean; say: Say }) {
-  const [feedback, setFeedback] = useState("");
-  const decide = (decision: "proceed" | "reject", name: string) =>
+  const [feedback, setFeedback] = useDraft(`remark:${asks.node_id}`, "");
+  const decide = (decision: "proceed" | "reject", name: string) => {
+    if (tooLong(feedback, MOST_CHARACTERS)) return;
+    setFeedback(null);
     say([name, feedback.trim()].filter(Boolean).join(": "), {
       human: { node_id: asks.node_id, decision, feedback: feedback.trim() },
     });
+  };
   return (
     <fieldset className="stack tight decision" disabled={busy}>
       <legend>{t("“{{step}}” waits for you", { step: asks.label || asks.node_id })}</legend>
       {asks.feedback && (
         <label className="field">
           {t("Your remark (optional)")}
-          <input value={feedback} maxLength={4_000} onChange={(event) => setFeedback(event.target.value)} />
+          <TextInput value={feedback} most={MOST_CHARACTERS} onChange={(event) => setFeedback(event.target.value)} />
         </label>
       )}
       <div className="row">

@@ -4,6 +4,8 @@ import { flowList } from "../api/queries";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
+import { TextInput } from "../ui/TextInput";
+import { MOST_SEARCHED, searched } from "../ui/tooLong";
 
 interface Flow {
   id: string;
@@ -22,7 +24,7 @@ interface Props {
 /** All flows on the server, a few at a time, with search. None is chosen beforehand. */
 export function FlowPicker({ instance, chosen, onChoose, label = t("Flow to change or copy") }: Props) {
   const [text, setText] = useState("");
-  const query = useDeferredValue(text.trim());
+  const query = useDeferredValue(searched(text));
   const found = useInfiniteQuery(flowList(query, instance || undefined, SHOWN));
 
   const pages = found.data?.pages ?? [];
@@ -46,10 +48,10 @@ export function FlowPicker({ instance, chosen, onChoose, label = t("Flow to chan
     <div className="picker">
       <label className="field">
         {label}
-        <input
+        <TextInput
           type="search"
           placeholder={t("Search by name, node or prompt")}
-          maxLength={200}
+          most={MOST_SEARCHED}
           value={text}
           onChange={(event) => setText(event.target.value)}
         />

@@ -9,6 +9,8 @@ import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
 import { StatusBadge } from "../ui/StatusBadge";
+import { TextInput } from "../ui/TextInput";
+import { MOST_SEARCHED, searched } from "../ui/tooLong";
 import { useAddress } from "../ui/useAddress";
 
 /** Cards of a page; of many when only some of them are shown. */
@@ -25,7 +27,7 @@ export function Flows({ instance, onCopy }: Props) {
   const [get, set] = useAddress();
   const text = get("flow");
   const live = get("live") === "1";
-  const query = useDeferredValue(text.trim());
+  const query = useDeferredValue(searched(text));
   const list = useInfiniteQuery(flowList(query, instance || undefined, live ? MANY : FLOWS_SHOWN, true));
   const pages = list.data?.pages ?? [];
   const flows = pages.flatMap((page) => page.flows).filter((flow) => !live || flow.deployed);
@@ -37,12 +39,12 @@ export function Flows({ instance, onCopy }: Props) {
           {t("Your flows")} {pages[0] && <small>{pages[0].total}</small>}
         </h2>
         <div className="row grow finder">
-          <input
+          <TextInput
             type="search"
             className="grow"
             aria-label={t("Search flows")}
             placeholder={t("Search by name, node or prompt")}
-            maxLength={200}
+            most={MOST_SEARCHED}
             value={text}
             onChange={(event) => set("flow", event.target.value)}
           />

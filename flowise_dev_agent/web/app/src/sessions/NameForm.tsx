@@ -1,9 +1,11 @@
 import { useMutation } from "@tanstack/react-query";
-import { type FormEvent, useEffect, useRef, useState } from "react";
+import { type FormEvent, useEffect, useRef } from "react";
 import { renameSession } from "../api/sessions";
 import type { SessionView } from "../api/types";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
+import { TextInput } from "../ui/TextInput";
+import { useDraft } from "../ui/useDraft";
 
 interface Props {
   session: Pick<SessionView, "thread_id" | "session_name">;
@@ -13,15 +15,19 @@ interface Props {
 
 /** Renames a session; shown in place of the name. */
 export function NameForm({ session, onRenamed, onClose }: Props) {
-  const [name, setName] = useState(session.session_name ?? "");
+  const [name, setName] = useDraft(`name:${session.thread_id}`, session.session_name ?? "");
   const field = useRef<HTMLInputElement>(null);
   const rename = useMutation({
     mutationFn: () => renameSession(session.thread_id, name.trim()),
     onSuccess: (view) => {
       onRenamed(view);
-      onClose();
+      close();
     },
   });
+  function close() {
+    setName(null);
+    onClose();
+  }
   // The field replaces the button that was just pressed; move the focus here.
   useEffect(() => field.current?.select(), []);
 
@@ -31,11 +37,11 @@ export function NameForm({ session, onRenamed, onClose }: Props) {
   }
   return (
     <form className="row grow" onSubmit={submit}>
-      <input
+      <TextInput
         ref={field}
         className="grow"
         aria-label={t("Session name")}
-        maxLength={120}
+        most={120}
         required
         value={name}
         onChange={(event) => setName(event.target.value)}
@@ -43,7 +49,7 @@ export function NameForm({ session, onRenamed, onClose }: Props) {
       <button type="submit" className="button primary" disabled={rename.isPending}>
         {t("Save")}
       </button>
-      <button type="button" className="button" onClick={onClose}>
+      <button type="button" className="button" onClick={close}>
         {t("Cancel")}
       </button>
       <ErrorNote error={rename.error} />

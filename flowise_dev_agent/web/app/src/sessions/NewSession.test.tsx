@@ -15,7 +15,7 @@ it("shows eight examples with their picture and needs on a first run, and a shor
   const kept: (Draft | null)[] = [];
   const form = (first: boolean) => (
     <QueryClientProvider client={new QueryClient()}>
-      <NewSession draft={EMPTY} keep={(draft) => kept.push(draft)} first={first} />
+      <NewSession draft={EMPTY} keep={(draft) => kept.push(draft)} first={first} arrived />
     </QueryClientProvider>
   );
   const { rerender, container } = render(form(true));

@@ -25,10 +25,12 @@ interface Props {
   keep: (draft: Draft | null) => void;
   /** Nothing was ever built here: the examples are shown in full. */
   first: boolean;
+  /** What the form depends on is known: until then only its field is shown. */
+  arrived: boolean;
 }
 
 /** The form for a new session: the requirement and the options. */
-export function NewSession({ draft, keep, first }: Props) {
+export function NewSession({ draft, keep, first, arrived }: Props) {
   const [, go] = useLocation();
   const field = useRef<HTMLTextAreaElement>(null);
   // The key changes only with the request: pressing twice starts one session.
@@ -90,71 +92,73 @@ export function NewSession({ draft, keep, first }: Props) {
       <p role="alert" className="problem too-long">
         {tooLong(draft.requirement)}
       </p>
-      {draft.target && (
-        <p className="row">
-          {draft.operation === "copy" ? t("A copy of") : t("A change of")}
-          <span className="badge live">{draft.target.name}</span>
-          <button type="button" className="button plain" onClick={() => set({ target: null, operation: "auto" })}>
-            {t("A new flow instead")}
-          </button>
-        </p>
-      )}
-      <div className="row">
-        <button type="submit" className="button primary large" disabled={start.isPending || away !== ""}>
-          {start.isPending ? t("Starting the session…") : t("Start")}
-        </button>
-        <Link href="/build" className="button">
-          {t("Build step by step")}
-        </Link>
-        <ExpectedCost kind={draft.operation === "auto" ? undefined : draft.operation} />
-        <span className="push">
-          <HealthLine health={service.data} error={service.error} />
-        </span>
-      </div>
-      {begun && (
-        <Suspense>
-          <FirstRun />
-        </Suspense>
-      )}
-      {away && !begun && !connected.isPending && (
-        <div role="status" className="note warn">
-          <p>{t("The Flowise server “{{name}}” does not respond. You can start when it is back.", { name: away })}</p>
+      <div className="stack" hidden={!arrived}>
+        {draft.target && (
           <p className="row">
-            <button type="button" className="button" disabled={service.isFetching} onClick={() => service.refetch()}>
-              {t("Check again")}
+            {draft.operation === "copy" ? t("A copy of") : t("A change of")}
+            <span className="badge live">{draft.target.name}</span>
+            <button type="button" className="button plain" onClick={() => set({ target: null, operation: "auto" })}>
+              {t("A new flow instead")}
             </button>
-            <Link href="/instances">{t("Address and key under Instances")}</Link>
           </p>
+        )}
+        <div className="row">
+          <button type="submit" className="button primary large" disabled={start.isPending || away !== ""}>
+            {start.isPending ? t("Starting the session…") : t("Start")}
+          </button>
+          <Link href="/build" className="button">
+            {t("Build step by step")}
+          </Link>
+          <ExpectedCost kind={draft.operation === "auto" ? undefined : draft.operation} />
+          <span className="push">
+            <HealthLine health={service.data} error={service.error} />
+          </span>
         </div>
-      )}
-      {offer && !begun && <small>{said(offer)}</small>}
-      <ErrorNote error={start.error} />
-      <ul className={first ? "plain examples" : "plain row"} aria-label={t("Examples")}>
-        {EXAMPLES.slice(0, first ? EXAMPLES.length : SHORT_LIST).map((example) => (
-          <li key={example.title}>
-            <button
-              type="button"
-              className={first ? "example" : "chip"}
-              onClick={() => {
-                set({ requirement: example.requirement });
-                field.current?.focus();
-              }}
-            >
-              {first && (
-                <span aria-hidden="true">
-                  <Sketch categories={example.nodes} />
-                </span>
-              )}
-              <span>{t(example.title)}</span>
-              {first && <small>{t(example.needs)}</small>}
-            </button>
-          </li>
-        ))}
-      </ul>
-      <details>
-        <summary>{t("Options")}</summary>
-        <Options draft={draft} set={set} instances={instances} />
-      </details>
+        {begun && (
+          <Suspense>
+            <FirstRun />
+          </Suspense>
+        )}
+        {away && !begun && !connected.isPending && (
+          <div role="status" className="note warn">
+            <p>{t("The Flowise server “{{name}}” does not respond. You can start when it is back.", { name: away })}</p>
+            <p className="row">
+              <button type="button" className="button" disabled={service.isFetching} onClick={() => service.refetch()}>
+                {t("Check again")}
+              </button>
+              <Link href="/instances">{t("Address and key under Instances")}</Link>
+            </p>
+          </div>
+        )}
+        {offer && !begun && <small>{said(offer)}</small>}
+        <ErrorNote error={start.error} />
+        <ul className={first ? "plain examples" : "plain row"} aria-label={t("Examples")}>
+          {EXAMPLES.slice(0, first ? EXAMPLES.length : SHORT_LIST).map((example) => (
+            <li key={example.title}>
+              <button
+                type="button"
+                className={first ? "example" : "chip"}
+                onClick={() => {
+                  set({ requirement: example.requirement });
+                  field.current?.focus();
+                }}
+              >
+                {first && (
+                  <span aria-hidden="true">
+                    <Sketch categories={example.nodes} />
+                  </span>
+                )}
+                <span>{t(example.title)}</span>
+                {first && <small>{t(example.needs)}</small>}
+              </button>
+            </li>
+          ))}
+        </ul>
+        <details>
+          <summary>{t("Options")}</summary>
+          <Options draft={draft} set={set} instances={instances} />
+        </details>
+      </div>
     </form>
   );
 }

@@ -11,7 +11,10 @@ import { ErrorNote } from "../ui/ErrorNote";
 import { ago, count, dollars, plural } from "../ui/format";
 import { useOther } from "../ui/Person";
 import { StatusBadge } from "../ui/StatusBadge";
+import { TextInput } from "../ui/TextInput";
+import { MOST_SEARCHED, searched } from "../ui/tooLong";
 import { useAddress } from "../ui/useAddress";
+import { useArrived } from "../ui/useArrived";
 import { useDraft } from "../ui/useDraft";
 import { FLOWS_SHOWN, Flows } from "./Flows";
 import { Inbox } from "./Inbox";
@@ -32,6 +35,7 @@ const FILTERS: [SessionStatus | undefined, string][] = [
 export function SessionsPage() {
   const [draft, keep] = useDraft<Draft>("start", EMPTY, (kept) => Array.isArray(kept.files));
   const flows = useInfiniteQuery(flowList("", draft.instance || undefined, FLOWS_SHOWN, true));
+  const arrived = useArrived();
   const first = flows.data ? flows.data.pages[0]?.total === 0 : flows.isError;
   function copy(flow: FlowFacts) {
     keep({ ...draft, operation: "copy", target: { id: flow.id, name: flow.name }, instance: flow.instance });
@@ -40,10 +44,12 @@ export function SessionsPage() {
   }
   return (
     <div className="home">
-      <NewSession draft={draft} keep={keep} first={first} />
-      <Inbox />
-      <Flows instance={draft.instance} onCopy={copy} />
-      <SessionList />
+      <NewSession draft={draft} keep={keep} first={first} arrived={arrived} />
+      <div className="home" hidden={!arrived}>
+        <Inbox />
+        <Flows instance={draft.instance} onCopy={copy} />
+        <SessionList />
+      </div>
     </div>
   );
 }
@@ -53,7 +59,7 @@ function SessionList() {
   const [get, set] = useAddress();
   const status = FILTERS.find(([value]) => value === get("status"))?.[0];
   const text = get("q");
-  const query = useDeferredValue(text.trim());
+  const query = useDeferredValue(searched(text));
   const list = useInfiniteQuery({
     queryKey: ["sessions", status, query],
     queryFn: ({ pageParam, signal }) =>
@@ -79,12 +85,12 @@ function SessionList() {
         )}
       </div>
       <div className="row">
-        <input
+        <TextInput
           type="search"
           className="grow"
           aria-label={t("Search sessions")}
           placeholder={t("Search names and requirements")}
-          maxLength={200}
+          most={MOST_SEARCHED}
           value={text}
           onChange={(event) => set("q", event.target.value)}
         />

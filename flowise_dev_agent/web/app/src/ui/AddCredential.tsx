@@ -9,6 +9,7 @@ import { ErrorNote } from "./ErrorNote";
 import { FormDialog } from "./FormDialog";
 import { Fields } from "./form/Fields";
 import { fieldsOf, type Schema } from "./form/schema";
+import { TextInput } from "./TextInput";
 
 /** Of a value. */
 const MOST_CHARACTERS = 20_000;
@@ -148,7 +149,7 @@ function CredentialForm({ type, instance, onCancel, onCreated }: FormProps) {
         <>
           <label className="field">
             {t("Name")}
-            <input name="name" required maxLength={120} defaultValue={chosen} />
+            <TextInput name="name" required most={120} defaultValue={chosen} />
             <small>{t("How people recognise it.")}</small>
           </label>
           <Fields key={chosen} prefix="field:" fields={fieldsOf(schemaOf(fields))} values={{}} />

@@ -8,6 +8,7 @@ import { t } from "../i18n";
 import { ConfirmButton } from "./ConfirmButton";
 import { ErrorNote } from "./ErrorNote";
 import { FormDialog } from "./FormDialog";
+import { TextInput } from "./TextInput";
 
 type Kind = "flowise" | "model";
 
@@ -150,11 +151,11 @@ function FlowiseForm({ view, onClose, onDone }: FormProps & { view: ConnectionsV
     <ConnectForm form={form} title={t("Connect a Flowise")} connect={connect} onClose={onClose}>
       <label className="field">
         {t("Address")}
-        <input
+        <TextInput
           name="endpoint"
           type="url"
           required
-          maxLength={500}
+          most={500}
           placeholder="http://localhost:3000"
           defaultValue={view.flowise.source === "stored" ? (view.flowise.endpoint ?? "") : ""}
         />
@@ -196,15 +197,15 @@ function ModelForm({ onClose, onDone }: FormProps) {
       {other && (
         <label className="field">
           {t("Address")}
-          <input name="base_url" type="url" required maxLength={500} placeholder="http://localhost:11434/v1" />
+          <TextInput name="base_url" type="url" required most={500} placeholder="http://localhost:11434/v1" />
         </label>
       )}
       <Key required={!other}>{other ? t("A server of your own may need none.") : ""}</Key>
       <label className="field">
         {t("Model")}
-        <input
+        <TextInput
           name="model"
-          maxLength={200}
+          most={200}
           required={other}
           placeholder={other ? "" : provider === "claude" ? "claude-sonnet-4-6" : "gpt-4o"}
         />
@@ -218,11 +219,11 @@ function Key({ required = false, children }: { required?: boolean; children: str
     <label className="field">
       {t("Key")}
       {/* A spell checker may send what is typed to somebody else. */}
-      <input
+      <TextInput
         name="api_key"
         type="password"
         required={required}
-        maxLength={1_000}
+        most={1_000}
         autoComplete="new-password"
         spellCheck={false}
       />

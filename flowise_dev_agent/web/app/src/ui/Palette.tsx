@@ -7,6 +7,7 @@ import { flowList } from "../api/queries";
 import { listSessions } from "../api/sessions";
 import { t } from "../i18n";
 import { ago } from "./format";
+import { MOST_SEARCHED, searched, tooLong } from "./tooLong";
 
 const SHOWN = 6;
 
@@ -19,7 +20,7 @@ export function Palette({ views, onClose }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState("");
   const [, go] = useLocation();
-  const query = useDeferredValue(text.trim());
+  const query = useDeferredValue(searched(text));
   const flows = useInfiniteQuery(flowList(query, undefined, SHOWN)).data?.pages[0]?.flows ?? [];
   const sessions =
     useQuery({
@@ -43,12 +44,10 @@ export function Palette({ views, onClose }: Props) {
   return (
     <dialog ref={dialog} className="palette" aria-label={t("Go to")} onClose={onClose}>
       <Command label={t("Go to")} shouldFilter={false} loop>
-        <Command.Input
-          maxLength={200}
-          placeholder={t("Flows, sessions, views…")}
-          value={text}
-          onValueChange={setText}
-        />
+        <Command.Input placeholder={t("Flows, sessions, views…")} value={text} onValueChange={setText} />
+        <p role="alert" className="problem">
+          {tooLong(text, MOST_SEARCHED)}
+        </p>
         <Command.List label={t("Found")}>
           <Command.Empty>{t("Nothing found.")}</Command.Empty>
           {flows.length > 0 && (

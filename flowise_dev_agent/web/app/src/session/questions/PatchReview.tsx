@@ -1,7 +1,8 @@
-import { useState } from "react";
 import type { Action, InterruptOf, Option } from "../../api/types";
 import { t } from "../../i18n";
 import { count, dollars } from "../../ui/format";
+import { tooLong } from "../../ui/tooLong";
+import { useDraft } from "../../ui/useDraft";
 import { Choices, Findings, type FormProps, useFeedback } from "./controls";
 
 type Props = FormProps<InterruptOf<"patch_review">>;
@@ -14,6 +15,7 @@ export function PatchReviewForm({ question, session, busy, send }: Props) {
 
   function choose(action: Action) {
     const text = feedback.text.trim();
+    if (action === "replan" && tooLong(feedback.text)) return;
     if (action === "replan") send(text ? { action, feedback: text } : { action });
     else if (action === "cancel") send({ action });
     else if (action === "continue" || action === "rebase" || action === "overwrite") {
@@ -42,8 +44,7 @@ function RaiseBudget({ question, session, busy, send }: Props) {
   const { totals } = session;
   const used = totals.input_tokens + totals.output_tokens;
   const { tokens: tokenLimit, usd: usdLimit } = question.data.budget;
-  const [tokens, setTokens] = useState("");
-  const [usd, setUsd] = useState("");
+  const [{ tokens, usd }, keep] = useDraft(`budget:${question.id}`, { tokens: "", usd: "" });
   const given = {
     ...(Number(tokens) > 0 ? { tokens: Number(tokens) } : {}),
     ...(Number(usd) > 0 ? { usd: Number(usd) } : {}),
@@ -60,7 +61,7 @@ function RaiseBudget({ question, session, busy, send }: Props) {
             min={1}
             value={tokens}
             placeholder={tokenLimit?.toString()}
-            onChange={(event) => setTokens(event.target.value)}
+            onChange={(event) => keep({ tokens: event.target.value, usd })}
           />
         </label>
         <label className="field">
@@ -71,7 +72,7 @@ function RaiseBudget({ question, session, busy, send }: Props) {
             step="any"
             value={usd}
             placeholder={usdLimit?.toString()}
-            onChange={(event) => setUsd(event.target.value)}
+            onChange={(event) => keep({ tokens, usd: event.target.value })}
           />
         </label>
       </div>

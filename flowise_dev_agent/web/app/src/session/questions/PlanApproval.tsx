@@ -3,12 +3,16 @@ import type { Action, InterruptOf } from "../../api/types";
 import { countEdits, EditingContext } from "../../flow/edits";
 import { t } from "../../i18n";
 import { AddCredential } from "../../ui/AddCredential";
+import { TextInput } from "../../ui/TextInput";
+import { tooLong } from "../../ui/tooLong";
 import { useDraft } from "../../ui/useDraft";
 import { EditBar } from "../EditBar";
 import { Choices, type FormProps, useFeedback } from "./controls";
 import { PlanSections } from "./PlanSections";
 
 const MAX_QUESTIONS = 10;
+/** Of a test question. */
+const MOST_CHARACTERS = 4_000;
 /** What the person's words are, where no plan can be approved. */
 const WORDED_AS: Record<string, () => string> = {
   question: () => t("Your answer"),
@@ -32,6 +36,7 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
     } else if (action === "cancel") send({ action });
     else if (action === "approve" && feedback.empty(t("Approve"))) {
       const asked = questions.map((one) => one.trim()).filter(Boolean);
+      if (asked.some((one) => tooLong(one, MOST_CHARACTERS))) return;
       const changed = asked.length > 0 && asked.join("\n") !== contract.test_questions.join("\n");
       send({
         action,
@@ -123,10 +128,10 @@ function TestQuestions({ questions, onChange }: TestQuestionsProps) {
         {questions.map((text, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a question is identified by its position
           <li key={index} className="row">
-            <input
+            <TextInput
               className="grow"
               aria-label={t("Test question {{number}}", { number: index + 1 })}
-              maxLength={4_000}
+              most={MOST_CHARACTERS}
               value={text}
               onChange={(event) => onChange(questions.with(index, event.target.value))}
             />
