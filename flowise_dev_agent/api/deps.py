@@ -1,5 +1,6 @@
 """What routes ask for in their signatures."""
 
+import asyncio
 import re
 from typing import Annotated, Any, Final, Protocol, TypeVar
 from uuid import UUID
@@ -109,10 +110,16 @@ def tagged(response: Response, view: Tagged) -> Tagged:
     return view
 
 
-async def settle(response: Response, service: SessionService, view: SessionView, wait_secs: float) -> SessionView:
+async def settle(
+    response: Response,
+    service: SessionService,
+    view: SessionView,
+    wait_secs: float,
+    watched: asyncio.Event | None = None,
+) -> SessionView:
     """Wait until the session asks or ends: 200 then, 202 while it still works (time is up, or the service stops)."""
     if view.in_progress and wait_secs > 0:
-        view = await service.wait(view.thread_id, wait_secs)
+        view = await service.wait(view.thread_id, wait_secs, watched)
     response.headers["Location"] = f"/sessions/{view.thread_id}"
     response.status_code = 202 if view.in_progress else 200
     return tagged(response, view)

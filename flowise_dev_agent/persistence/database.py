@@ -38,6 +38,8 @@ KEEPALIVE: Final[dict[str, int]] = {
 }
 #: The longest that a caller waits for the database.
 ROUND_TRIP_SECS: Final = 30.0
+#: A connection that waits looks so often whether it has missed something.
+_SLEEP_SECS: Final = 60.0
 #: In ms. A frozen process must not hold its locks until it continues; a lost client must not leave its statement
 #: running.
 _SERVER_LIMITS: Final = " ".join(
@@ -121,7 +123,16 @@ class _Pipeline(AsyncPipeline):
             yield from self._fetch_gen(flush=False)
 
 
-class _Connection(AsyncConnection[DictRow]):
+class SleepingConnection(AsyncConnection[Any]):
+    """Sleeps until the server says something. The base class wakes up ten times a second, in case that somebody wants
+    to interrupt it, which asyncio does by itself."""
+
+    async def wait(self, gen: PQGen[T], interval: float = _SLEEP_SECS, timeout: float | None = None) -> T:  # noqa: ASYNC109
+        """As the base class."""
+        return await super().wait(gen, interval=max(interval, _SLEEP_SECS), timeout=timeout)
+
+
+class _Connection(SleepingConnection):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.cursor_factory = _Cursor
@@ -283,7 +294,7 @@ def _has_input(fileno: int) -> bool:
 async def listening_connection(dsn: str) -> Connection:
     """A connection of its own, outside of any pool, for LISTEN. Raises psycopg's errors."""
     parameters: dict[str, Any] = {"connect_timeout": 5, **KEEPALIVE}
-    return await Connection.connect(make_conninfo(dsn, **parameters), autocommit=True, row_factory=dict_row)
+    return await SleepingConnection.connect(make_conninfo(dsn, **parameters), autocommit=True, row_factory=dict_row)
 
 
 class Database:

@@ -19,7 +19,14 @@ from psycopg_pool import AsyncConnectionPool
 
 from flowise_dev_agent.caller import current_caller
 from flowise_dev_agent.errors import DatabaseUnavailableError
-from flowise_dev_agent.persistence.database import KEEPALIVE, SYSTEM_ROLE, Connection, check_connection, server_options
+from flowise_dev_agent.persistence.database import (
+    KEEPALIVE,
+    SYSTEM_ROLE,
+    Connection,
+    SleepingConnection,
+    check_connection,
+    server_options,
+)
 
 RUN_TASK: Final = "run"
 RUN_QUEUE: Final = "runs"
@@ -120,7 +127,8 @@ class _Jobs(JobManager):
         now = time.monotonic()
         self._called[worker_id] = now
         told_at, told = self._told
-        if worker_id in told and now - told_at < self._interval / 2:
+        # Two of which each says it when the other has not for three quarters of the interval cannot take turns.
+        if worker_id in told and now - told_at < self._interval * 3 / 4:
             return
         self._called = {id_: at for id_, at in self._called.items() if now - at < 2 * self._interval}
         await self.connector.execute_query_async(_HEARTBEATS, ids=list(self._called))
@@ -255,7 +263,7 @@ class Queue:
 def _pool(**settings: Any) -> AsyncConnectionPool[Any]:
     """procrastinate's pool, with a check that costs no round trip."""
     settings["check"] = check_connection
-    return AsyncConnectionPool(**settings)
+    return AsyncConnectionPool(connection_class=SleepingConnection, **settings)
 
 
 async def _autocommit(connection: AsyncConnection[Any]) -> None:

@@ -391,12 +391,19 @@ async def idle(bench: Bench) -> None:
     seconds = 20
     async with bench.outside() as outside, bench.service(outside) as service:
         await created(service.http)
+        with psycopg.connect(bench.postgres.dsn(), autocommit=True) as connection:
+            # Its transactions are not the service's.
+            connection.execute("ALTER SYSTEM SET autovacuum = off")
+            connection.execute("SELECT pg_reload_conf()")
         await asyncio.sleep(12)  # until the backends have reported
         pid = service.process.pid
         commits, own, postgres = bench.commits(), tree_cpu(pid), bench.postgres_cpu()
         await asyncio.sleep(seconds)
         own, postgres = tree_cpu(pid) - own, bench.postgres_cpu() - postgres
         commits = bench.commits() - commits
+        with psycopg.connect(bench.postgres.dsn(), autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM RESET autovacuum")
+            connection.execute("SELECT pg_reload_conf()")
     show(
         "idle, a second",
         f"commits {commits / seconds:.1f}, CPU {own / seconds * 1000:.1f} ms, "

@@ -1,7 +1,7 @@
 """Sessions: start, answer, cancel, read, list, delete; and the same two starts as event streams."""
 
 from typing import Annotated
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from slowapi import Limiter
@@ -75,8 +75,11 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         idempotency_key: IdempotencyKey = None,
     ) -> StartedView:
         """Start a session and wait for its first question or its end."""
-        started = await service.start(body, idempotency_key=idempotency_key)
-        view = await settle(response, service, started, wait_secs)
+        new_id = body.thread_id or uuid4()
+        with service.watch(new_id) as watched:
+            started = await service.start(body, idempotency_key=idempotency_key, new_id=new_id)
+            ours = watched if started.thread_id == new_id else None
+            view = await settle(response, service, started, wait_secs, ours)
         return started_view(view, started.webhook_secret)
 
     @router.post("/stream", response_class=EventSourceResponse, responses=_EVENTS | declared(*_STARTING))
@@ -173,8 +176,9 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         idempotency_key: IdempotencyKey = None,
     ) -> SessionView:
         """Answer the open question and wait for the next one or the end. One answer wins; any other gets 409."""
-        view = await service.resume(session_id, body, idempotency_key=idempotency_key, expected=if_match)
-        return await settle(response, service, view, wait_secs)
+        with service.watch(session_id) as watched:
+            view = await service.resume(session_id, body, idempotency_key=idempotency_key, expected=if_match)
+            return await settle(response, service, view, wait_secs, watched)
 
     @router.post(
         "/{session_id}/cancel",

@@ -11,7 +11,7 @@ import logging
 import random
 from collections import deque
 from collections.abc import AsyncGenerator, Generator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Final, Self
@@ -320,6 +320,13 @@ class Feed:
         for waiters in self._settled.values():
             for event in waiters:
                 event.set()
+
+
+async def set_within(event: asyncio.Event, seconds: float) -> None:
+    """Wait for the event, so long."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
 
 
 def _live_event(payload: dict[str, Any]) -> StoredEvent:

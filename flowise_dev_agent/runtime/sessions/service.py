@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -35,7 +35,7 @@ from flowise_dev_agent.persistence.sessions import Answer, NewSession
 from flowise_dev_agent.redaction import guarded_json, holds_secret
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.sessions.approvals import ApprovalRules, Approvals
-from flowise_dev_agent.runtime.sessions.feed import Feed
+from flowise_dev_agent.runtime.sessions.feed import Feed, set_within
 from flowise_dev_agent.runtime.sessions.ledger import words_of
 from flowise_dev_agent.runtime.sessions.own_hand import OwnHand
 from flowise_dev_agent.runtime.sessions.views import (
@@ -86,8 +86,11 @@ class SessionService:
         self._approvals = Approvals(approvals, sessions)
         self._poll_secs = poll_secs
 
-    async def start(self, request: StartSession, *, idempotency_key: str | None = None) -> StartedView:
-        """Write the session and queue its first run. The same key with the same body gives the same session.
+    async def start(
+        self, request: StartSession, *, idempotency_key: str | None = None, new_id: UUID | None = None
+    ) -> StartedView:
+        """Write the session and queue its first run. The same key with the same body gives the same session. `new_id`
+        is for a new one whose request names no id.
 
         A secret of its own is in the answer to the call that made the session, and in no later one.
 
@@ -104,7 +107,7 @@ class SessionService:
         )
         self._agent.check_start(request)
         instance_id = self._agent.resolve_instance(request.flowise_instance_id)
-        session_id = request.thread_id or uuid4()
+        session_id = request.thread_id or new_id or uuid4()
         webhook = await self._webhooks.endpoint_for(request)
         stored = request.model_dump(mode="json", exclude={"webhook_url", "webhook_own_secret"})
         stored |= {"thread_id": str(session_id), "flowise_instance_id": instance_id}
@@ -276,21 +279,31 @@ class SessionService:
         version = await self._expected_version(session_id, expected)
         await self._sessions.delete(session_id, purge=purge, version=version)
 
-    async def wait(self, session_id: UUID, timeout: float) -> SessionView:  # noqa: ASYNC109 - its expiry is no error
-        """The session as soon as nothing is in progress, or as it stands after `timeout` seconds."""
+    def watch(self, session_id: UUID) -> AbstractContextManager[asyncio.Event]:
+        """For `wait`: begin it before what the session is waited for."""
+        return self._feed.watch_idle(session_id)
+
+    async def wait(
+        self,
+        session_id: UUID,
+        timeout: float,  # noqa: ASYNC109 - its expiry is no error
+        watched: asyncio.Event | None = None,
+    ) -> SessionView:
+        """The session as soon as nothing is in progress, or as it stands after `timeout` seconds.
+
+        `watched` is of a session that was in progress after `watch` began: it is not read before a notice comes.
+        """
         deadline = time.monotonic() + timeout
-        with self._feed.watch_idle(session_id) as settled:
+        with nullcontext(watched) if watched else self.watch(session_id) as settled:
+            if watched:
+                await set_within(settled, min(timeout, self._poll_secs))
             while True:
                 settled.clear()
                 row = await self._sessions.get(session_id)
                 left = deadline - time.monotonic()
                 if public_status(row.status) != "in_progress" or left <= 0 or self._feed.closed:
                     return self._view(row)
-                try:
-                    async with asyncio.timeout(min(left, self._poll_secs)):
-                        await settled.wait()
-                except TimeoutError:
-                    continue
+                await set_within(settled, min(left, self._poll_secs))
 
     async def event_page(
         self, session_id: UUID, *, after_seq: int = 0, limit: int = 100, types: Sequence[str] | None = None

@@ -331,6 +331,26 @@ async def test_p41_waiting_ends_with_the_time_and_the_session_goes_on(engine: Ru
     assert (await engine.service.wait(view.thread_id, WAIT)).status == "completed"
 
 
+async def test_whoever_watched_from_the_beginning_reads_the_session_when_it_is_idle(
+    engine: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[str] = []
+    get = Sessions.get
+
+    async def counted(self: Sessions, session_id: uuid.UUID) -> Any:
+        row = await get(self, session_id)
+        reads.append(row.status)
+        return row
+
+    monkeypatch.setattr(Sessions, "get", counted)
+    new_id = uuid.uuid4()
+    with engine.service.watch(new_id) as watched:
+        view = await engine.service.start(script("end:accepted"), new_id=new_id)
+        assert view.thread_id == new_id
+        assert (await engine.service.wait(new_id, WAIT, watched)).status == "completed"
+    assert reads == ["completed"]
+
+
 async def test_health_names_database_queue_feed_and_worker(engine: Runtime, api: Runtime) -> None:
     report = await until(lambda: _healthy(engine), "all parts run")
     assert report.database.pending_migrations == []

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections import defaultdict
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
@@ -146,9 +146,11 @@ class ServiceDouble:
         self.views[session_id] = view(session_id, status, **fields)
         self._changed.set()
 
-    async def start(self, request: StartSession, *, idempotency_key: str | None = None) -> StartedView:
+    async def start(
+        self, request: StartSession, *, idempotency_key: str | None = None, new_id: UUID | None = None
+    ) -> StartedView:
         self._called("start", request, idempotency_key)
-        session_id = request.thread_id or uuid4()
+        session_id = request.thread_id or new_id or uuid4()
         if session_id in self.views:
             raise SessionExistsError("exists", details={"thread_id": str(session_id)})
         self.views[session_id] = view(session_id, requirement=request.requirement)
@@ -228,7 +230,15 @@ class ServiceDouble:
         await self.get(session_id)
         raise DeliveryNotFoundError(f"There is no delivery {delivery_id}.")
 
-    async def wait(self, session_id: UUID, timeout: float) -> SessionView:  # noqa: ASYNC109 - as the service has it
+    def watch(self, session_id: UUID) -> AbstractContextManager[asyncio.Event]:
+        return nullcontext(asyncio.Event())
+
+    async def wait(
+        self,
+        session_id: UUID,
+        timeout: float,  # noqa: ASYNC109 - as the service has it
+        watched: asyncio.Event | None = None,
+    ) -> SessionView:
         self._called("wait", timeout)
         try:
             async with asyncio.timeout(timeout):
