@@ -1,6 +1,7 @@
 """One delivery attempt: signed, to a checked address, for at most 10 s, without following redirects."""
 
 import asyncio
+import json
 import ssl
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -18,6 +19,12 @@ from flowise_dev_agent.persistence.deliveries import Attempt, Result
 from flowise_dev_agent.runtime.webhooks.policy import Target, UrlPolicy
 
 TIMEOUT_SECS: Final = 10.0
+
+
+def trace_headers(body: str) -> dict[str, str]:
+    """The header by which a receiver goes on with the trace of the request that the webhook follows from."""
+    traceparent = json.loads(body).get("data", {}).get("traceparent")
+    return {"traceparent": traceparent} if traceparent else {}
 
 
 def signature_headers(delivery_id: UUID, body: str, secrets: Sequence[str], at: datetime) -> dict[str, str]:
@@ -96,6 +103,7 @@ class WebhookClient:
                 "Host": target.url.netloc.decode("ascii"),
                 "Content-Type": "application/json",
                 "User-Agent": f"flowise-dev-agent/{__version__}",
+                **trace_headers(attempt.body),
                 **signature_headers(attempt.id, attempt.body, secrets, datetime.now(UTC)),
             },
             content=attempt.body.encode(),

@@ -35,3 +35,17 @@ async def test_the_certificate_must_be_the_hosts(host: str, delivered: bool) -> 
         assert len(receiver.received) == delivered
         if delivered:
             assert receiver.received[0].headers["host"] == f"hooks.test:{receiver.port}"
+
+
+@pytest.mark.parametrize(
+    ("body", "sent"),
+    [('{"data": {"traceparent": "00-a-b-01"}}', "00-a-b-01"), ('{"data": {"traceparent": null}}', None)],
+    ids=["of a request", "of none"],
+)
+async def test_a_receiver_can_go_on_with_the_trace_of_the_request(body: str, sent: str | None) -> None:
+    policy = UrlPolicy(allowed_networks=[ip_network("127.0.0.0/8")], resolve=loopback)
+    with running_receiver() as receiver:
+        async with WebhookClient(policy, [SECRET]) as sender:
+            result = await sender.send(Attempt(uuid4(), 1, "default", 1, body, Endpoint(receiver.url(), None, None)))
+        assert result.delivered
+        assert receiver.received[0].headers.get("traceparent") == sent
