@@ -157,5 +157,7 @@ export function Summary({ sessionId }: { sessionId: string }) {
       dataOf(api.GET("/sessions/{session_id}/summary", { params: { path: { session_id: sessionId } }, signal })),
   });
   if (!data) return error ? <ErrorNote error={error} /> : <p className="quiet">{t("Loading the summary…")}</p>;
-  return <Markdown text={saidMarkdown(data.summary)} level={2} />;
+  // A text is the HTML that a browser gets for the address itself; nothing here asks for it.
+  const summary = typeof data === "string" ? data : data.summary;
+  return <Markdown text={saidMarkdown(summary)} level={2} />;
 }
