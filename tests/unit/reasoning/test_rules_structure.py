@@ -288,7 +288,7 @@ def test_no_flow_of_steps_is_built_beside_structure_that_was_not_read(wish: str,
 NAMED = {
     "An agent that looks things up on Wikipedia and in our manual (docx)": "Wikipedia",
     "flow that listens to the tractor's CAN bus over bluetooth and stops the engine": "outside of Flowise",
-    "Jeden Morgen um 6:30 soll der Flow https://api.wetter.example/heute holen und in zwei Sätzen sagen": "Zeitzone",
+    "Jeden Morgen um 6:30 soll der Flow https://api.wetter.example/heute holen und in zwei Sätzen sagen": "«soll der",
     "todo dia útil às 7h30 o fluxo busca https://porto.example/avisos.json e me faz um resumo": "horário",
     "flusso: un primo agente scrive il comunicato, un secondo lo critica. ripeti 3 volte": "ripeti 3 volte",
 }

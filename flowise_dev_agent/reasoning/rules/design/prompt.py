@@ -19,6 +19,10 @@ _BEHAVES = pattern("prompt", "behaves")
 _SEEN, _TASK = 1, 2
 
 
+#: What goes on with what is in front of it.
+_HANGS = re.compile(rf"[\s,;:]*(?:[(\[（]|(?:{'|'.join(wordset('ands'))})\s)", re.IGNORECASE)
+
+
 @dataclass(frozen=True)
 class Unit:
     """A stretch between two boundaries. `structure`: everything in it was recognised or says how to build; `opens`:
@@ -57,12 +61,7 @@ def units(text: str, spans: Sequence[Span]) -> list[Unit]:
     for start, end in pairwise(sorted(cuts)):
         mine = tokens[bisect_left(tokens, (start, 0, "")) : bisect_left(tokens, (end, 0, ""))]
         kinds = [_kind(token, marks) for token in mine]
-        cut = _tail(mine, kinds)
-        if cut:
-            found.append(Unit(start, mine[cut][0], False, start in opening))
-            found.append(Unit(mine[cut][0], end, True, False))
-        else:
-            found.append(Unit(start, end, "s" in kinds and "c" not in kinds, start in opening))
+        found.append(Unit(start, end, "s" in kinds and "c" not in kinds, start in opening))
     return found
 
 
@@ -79,15 +78,6 @@ def is_empty(word: str) -> bool:
     folded = word.casefold()
     known = any(folded in wordset(name) for name in ("glue", "leads", "empty_role_words"))
     return known or not any(char.isalnum() for char in word)
-
-
-def _tail(tokens: Sequence[tuple[int, int, str]], kinds: Sequence[str]) -> int:
-    """Where what was recognised begins at the end of a stretch of content ("... on Claude"); 0 for nowhere."""
-    last = max((index for index, kind in enumerate(kinds) if kind == "c"), default=-1)
-    if last < 0 or "s" not in kinds[last + 1 :]:
-        return 0
-    first = kinds.index("s", last + 1)
-    return next((i for i in range(last + 1, first) if tokens[i][2].casefold() in wordset("prepositions")), 0)
 
 
 def prompt_of(text: str, spans: Sequence[Span], *, lead: bool = True) -> str:
@@ -113,7 +103,7 @@ def _sentence(text: str, sentence: Sequence[Unit]) -> str:
     last = max(told, default=0)
     kept = kept[:last] if any(unit.structure for unit in kept[last:]) else kept
     # "With a calculator and a smile" hangs together.
-    while len(kept) > 1 and kept[0].structure and not _hangs(text, kept[1]):
+    while len(kept) > 1 and kept[0].structure and not _HANGS.match(text, kept[1].start):
         kept.pop(0)
     said = re.sub(r"^[\s,;:]*", "", _tidy(text[kept[0].start : kept[-1].end])) if kept else ""
     if any(said.count(a) != said.count(b) for a, b in ("()", "[]", "（）")):
@@ -125,17 +115,8 @@ def _sentence(text: str, sentence: Sequence[Unit]) -> str:
     return said if _says_something(said) else ""
 
 
-def _hangs(text: str, unit: Unit) -> bool:
-    return _first(text, unit) in wordset("ands") or text[unit.start] in "([（"
-
-
 def _is_loose(said: str) -> bool:
     return all(is_empty(word) or word in FUNCTIONS for word in _words(said))
-
-
-def _first(text: str, unit: Unit) -> str:
-    """The first word of a stretch."""
-    return next(iter(text[unit.start : unit.end].strip(" ,;:").split(maxsplit=1)), "").casefold()
 
 
 def _words(said: str) -> list[str]:
@@ -169,7 +150,7 @@ def _without(text: str, loose: frozenset[str], *, front: bool = True) -> str:
 
 
 def _says_something(line: str) -> bool:
-    return not all(map(is_empty, _words(line)))
+    return any(not is_empty(word) for word in _words(line))
 
 
 def behaves(stretch: str) -> bool:

@@ -14,6 +14,7 @@ from flowise_dev_agent.reasoning.rules.language.text import capital, quoted, quo
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 #: What is whole, whatever marks are in it: brackets and bodies of requests.
 _WHOLE = re.compile(r"\([^()\n]{0,300}\)|\{[^\n]{0,400}\}|https?://\S+")
+_CLOSED = re.compile(r"[.!?]\s?[\"”»'’]")
 _SEPARATED = re.compile(r"^((?:\s\w+){0,2}?)\s?(?:[:,]|->|=>|→)\s?")
 _LONGEST_TEXT, _LONGEST_NAME, _HEAD, _MOST_PIECES = 3_000, 4, 8, 120
 
@@ -101,7 +102,8 @@ def _pieces(text: str) -> Iterator[tuple[int, int, str]]:
         if inside or (count > _MOST_PIECES and not match["sentence"]):
             continue
         # The mark that closes a quotation belongs to it.
-        yield start, match.start() + len((match["sentence"] or "").rstrip()), border
+        closing = _CLOSED.match(match.group())
+        yield start, match.start() + (closing.end() if closing else 0), border
         border = "sentence" if match["sentence"] else "then" if match["then"] else ""
         start, count = match.end(), count + 1
     yield start, len(text), border
@@ -110,7 +112,8 @@ def _pieces(text: str) -> Iterator[tuple[int, int, str]]:
 def _unfinished(clause: str) -> bool:
     """Whether what is done is still to come: "if it is late", "if not"."""
     bare = re.fullmatch(r"\W*", pattern("steps", "if_not").sub("", clause, count=1))
-    return bool(bare) or (bool(matches("case", clause)) and not parted(clause))
+    agreed = outcome(clause)
+    return bool(bare) or agreed in (("yes", ""), ("no", "")) or (bool(matches("case", clause)) and not parted(clause))
 
 
 def _begins(piece: str, before: str, names: Sequence[str]) -> bool:
@@ -118,6 +121,8 @@ def _begins(piece: str, before: str, names: Sequence[str]) -> bool:
     if _unfinished(before):
         return bool(matches("otherwise", piece))
     kind, last = kind_of(piece), kind_of(before)
+    if matches("incoming", before):
+        return bool(found("does", piece) or kind)
     if found("sorts", before) and not found("sorts", piece):
         # Between the branches of a list nothing else begins.
         own = branch_names(before)

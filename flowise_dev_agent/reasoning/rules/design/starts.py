@@ -16,6 +16,8 @@ class Start:
     text: str
     params: dict[str, Any] = field(default_factory=dict[str, Any])
     fields: dict[str, str] = field(default_factory=dict[str, str])
+    #: In which time zone a schedule is, where nothing tells it.
+    question: str = ""
 
     @property
     def given(self) -> str:
@@ -24,7 +26,6 @@ class Start:
 
 
 def start_of(text: str, answer: str, title: str, world: World) -> Start:
-    """Raises DeclinedError: the question in which time zone a schedule is."""
     form = pattern("steps", "form").search(text)
     if form and (fields := {one.name: capital(one.description) for one in listed(form["fields"])}):
         rows = [{"type": "string", "label": label, "name": name} for name, label in fields.items()]
@@ -44,16 +45,15 @@ def start_of(text: str, answer: str, title: str, world: World) -> Start:
               "scheduleFrequency": "weekly" if weekly else "daily",
               **({"scheduleOnDayOfWeek": weekly} if weekly else {}),
               "scheduleOnTime": f"{hour:02}:{int(clock['minute'] or 0):02}",
-              "scheduleTimezone": _zone(said, answer, world),
+              "scheduleTimezone": (zone := _zone(said, answer, world)),
               "scheduleInputMode": "text", "scheduleDefaultInput": title}  # fmt: skip
-    return Start(masked(text, *clock.span()), params)
+    question = "" if zone else world.say("question_zone", clause=said.strip())
+    return Start(masked(text, *clock.span()), params, question=question)
 
 
 def _zone(said: str, answer: str, world: World) -> str:
-    """The time zone that is named, in an answer by its city, too."""
+    """The time zone that is named, in an answer by its city, too; empty for none."""
     zones = next(one.options for one in world.schema("startAgentflow").params if one.name == "scheduleTimezone")
     named = [zone for zone in zones if zone in said or zone in answer]
     cities = [zone for zone in zones if zone.rpartition("/")[2].replace("_", " ").casefold() in answer.casefold()]
-    if not (named or cities):
-        raise world.decline("question_zone", clause=said.strip())
-    return max(named, key=len) if named else cities[0]
+    return max(named, key=len, default="") or next(iter(cities), "")

@@ -110,6 +110,8 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
     if lost := builder.lost():
         raise world.decline("declined_parts", parts="; ".join(
             world.say("gap", quote=squeeze(one), why=world.say("gap_place")) for one in lost))  # fmt: skip
+    if start.question:
+        raise DeclinedError(start.question)
     design = Design(
         goal=telling.short(said.text), operation=request.intent.operation, flow_name=request.intent.title,
         flow_kind="AGENTFLOW", values=values, connections=builder.links,
@@ -129,6 +131,7 @@ def _is_unread(step: Step) -> bool:
     """Whether a step still holds a condition, or an item that is none: such a flow would do something else."""
     odd = len(step.of.split()) > _LONGEST_ITEM or " " not in step.text or "://" in step.text
     cut = (step.kind == "each" and odd) or (step.kind == "cases" and any(found("modal", way) for way in step.ways))
+    cut = cut or (step.kind != "each" and found("each_behind", step.text) is not None)
     return cut or (step.kind not in ("fork", "cases", "call") and found("unread", step.text) is not None)
 
 
@@ -147,7 +150,7 @@ class _Builder:
         #: Models that are named for one step ("gpt-4o for the table"), and the text without them.
         self._models, self.text = _models_of(reading)
         plain = re.sub(r"[\s,]*\x00[\x00\s,]*", " ", self.text)
-        self.made = Skeleton(plain.strip(" .") if stepwise else "", answer)
+        self.made = Skeleton(plain.lstrip(" .,") if stepwise else "", answer)
         self.made.steps += [] if stepwise else [Step("task", squeeze(reading.text))]
         self._title = "" if stepwise else title
         self._provider = provider_for(reading, world, knowledge=False)
@@ -186,7 +189,7 @@ class _Builder:
         unset = [said for said in set_ for number in re.findall(NUMBER, said)
                  if not re.search(rf": {to_number(number):g}[,}}]", told)]  # fmt: skip
         for clause, nodes in self.parts:
-            called = nodes[-1].startswith("http") and not found("does", clause.partition("://")[2])
+            called = nodes[-1].startswith("http") and not found("does", re.split(r"https?://\S+", clause)[-1])
             text = text.replace(clause, "\x00" * len(clause)) if called or words("shown").fullmatch(clause) else text
         for one in (one for one in self._reading.spans if not (one.task or one.names & DOCUMENTS)):
             text = masked(text, one.start, one.end)
@@ -239,7 +242,8 @@ class _Builder:
     def _task(self, step: Step, ends: list[_End], way: str) -> list[_End]:
         if words("shown").fullmatch(step.text) and all(end.value for end in ends):
             return ends
-        kinds = {kind for match, kind in signals(step.text) if kind != "team" or match.group().count(" ") > 3}
+        kinds = {kind for match, kind in signals(step.text)
+                 if kind != "team" or match[0].count(" ") > 3 or re.match(NUMBER, match[0], re.IGNORECASE)}  # fmt: skip
         # On a named branch a fact is a task, too.
         lone = not (found("does", step.text) or (way and not words("human").search(step.text)) or step.kind == "who")
         if not self._title and (lone or found("no_task", step.text) or kinds & {"branch", "loop", "call", "team"}):
@@ -286,8 +290,9 @@ class _Builder:
 
     def _each(self, step: Step, ends: list[_End], _way: str) -> list[_End]:
         """A model lists the items, and a step inside an iteration does the task with each."""
-        fields = [{"key": "items", "type": "stringArray", "enumValues": "", "jsonSchema": "", "description": step.of}]
-        told = self._world.say("list_items", item=step.of)
+        item = step.of if step.of.casefold() not in FUNCTIONS else self._world.say("item")
+        told = self._world.say("list_items", item=item)
+        fields = [{"key": "items", "type": "stringArray", "enumValues": "", "jsonSchema": "", "description": item}]
         [listed] = self._after(self._model_node(told, told, llmStructuredOutput=fields), ends)
         [each] = self._node("iterationAgentflow", {"iterationInput": f"{{{{ {listed.node}.output.items }}}}"}, [listed])
         self._after(self._step(step.text, user="{{ $iteration }}"), [_End(each.node, INSIDE)])
@@ -319,7 +324,9 @@ class _Builder:
                  "value2": f"{to_number(re.findall(NUMBER, name)[-1]):g}"}
                 for name, one in zip(names, compared, strict=True)]  # fmt: skip
         fork = self._node("conditionAgentflow", {"conditions": rows}, [read_])[0].node
-        starts = [replace(ends[0], node=fork, output=str(number), apart=True) for number in range(len(rows) + 1)]
+        starts = [
+            replace(ends[0], node=fork, output=str(number), draft="", apart=True) for number in range(len(rows) + 1)
+        ]
         return self._ways(step, {**{name: step.ways[name] for name in names}, "": step.ways.get("", [])}, starts, ends)
 
     def _ways(
