@@ -1,6 +1,7 @@
 """Personal data that passes between domains: named at the plan, and masked where a session keeps what a flow did."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
@@ -16,6 +17,8 @@ MASK: Final = "[personal data]"
 #: Shorter values occur in texts by chance.
 _SHORTEST: Final = 3
 _DEEPEST: Final = 20
+#: Words that begin with a capital letter or hold a digit.
+_TELLING: Final = re.compile(r"\b(?:[^\W\d_a-zß-öø-ÿ][\w'’-]*|\w*\d[\w-]*)")
 
 
 def passes(tools: Sequence[ReadyTool]) -> list[Finding]:
@@ -40,14 +43,21 @@ def passes(tools: Sequence[ReadyTool]) -> list[Finding]:
     return found
 
 
-def without_personal_data(trace: Trace, pii_fields: Sequence[str]) -> Trace:
-    """The trace with every value under the name of a field masked, and these values in its texts, too."""
+def without_personal_data(trace: Trace, pii_fields: Sequence[str], pii_tools: Sequence[str] = ()) -> Trace:
+    """The trace with every value under the name of a field masked, and these values in its texts, too.
+
+    A plain text of one of `pii_tools` has no names of fields: it goes as a whole, and elsewhere what looks like a name
+    or a number of it.
+    """
     names = {field.rpartition(".")[2].casefold() for field in pii_fields} - {""}
     if not names:
         return trace
     content: list[Any] = [trace.state, *(source.metadata for source in trace.sources)]
     content += [value for one in (*trace.steps, *trace.used_tools) for value in (one.input, one.output)]
-    values = sorted(set(_values(content, names, 0)), key=len, reverse=True)
+    tools = {_plain(name) for name in pii_tools}
+    told = [text for one in trace.used_tools if _plain(one.tool) in tools for text in _texts(one.output, 0)]
+    words = {word for text in told for word in _TELLING.findall(text) if len(word) >= _SHORTEST}
+    values = sorted({*_values(content, names, 0), *told, *words}, key=len, reverse=True)
 
     def clean(value: Any) -> Any:
         return _masked(value, names, values, 0)
@@ -70,6 +80,28 @@ def without_personal_data(trace: Trace, pii_fields: Sequence[str]) -> Trace:
 
 def _cleaned(one: T, clean: Callable[[Any], Any]) -> T:
     return one.model_copy(update={"input": clean(one.input), "output": clean(one.output), "error": clean(one.error)})
+
+
+def _texts(value: Any, depth: int) -> Iterator[str]:
+    """The plain texts of a tool's output, those of MCP included."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, list):
+        for item in value:
+            yield from _texts(item, depth + 1)
+    elif isinstance(value, Mapping):
+        if value.get("type") == "text":
+            yield from _texts(value.get("text"), depth + 1)
+    elif isinstance(value, str):
+        inner = _json(value)
+        if inner is not None:
+            yield from _texts(inner, depth + 1)
+        elif len(value) >= _SHORTEST:
+            yield value
+
+
+def _plain(name: str) -> str:
+    return "".join(char for char in name if char.isalnum()).casefold()
 
 
 def _values(value: Any, names: Set[str], depth: int) -> Iterator[str]:

@@ -61,7 +61,8 @@ def with_ready_tools(plan: PlanContract, tools: Sequence[ReadyTool], base: Graph
             update={
                 "tests": tests,
                 "domain_targets": [*dict.fromkeys([*plan.domain_targets, tool.domain])],
-                "data_fields": [*dict.fromkeys([*plan.data_fields, *tool.data_fields])],
+                "data_fields": [*dict.fromkeys([*plan.data_fields, *(one.name for one in tool.gives)])],
+                "pii_tools": [*dict.fromkeys([*plan.pii_tools, *(tool.tool_names if tool.pii_fields else ())])],
                 "pii_fields": [*dict.fromkeys([*plan.pii_fields, *tool.pii_fields])],
             }
         )

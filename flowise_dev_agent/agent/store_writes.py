@@ -61,7 +61,7 @@ async def remove_stores(context: AgentContext, emit: Emitter) -> None:
         emit.put(WriteData(document_store=name), f"{words}. {left}" if left else words)
     for store_id, loader_id in await context.publisher.own_files():
         if said := await context.publisher.remove_file(store_id, loader_id):
-            emit.put(WriteData(document_store=store_id), said)
+            emit.put(WriteData(), said)
 
 
 async def fill_vector_stores(

@@ -150,6 +150,14 @@ class Criterion(Contract):
     not_tested: str | None = Field(default=None, description="Why no test shows it.")
 
 
+class FieldMapping(Contract):
+    """A field of one domain that becomes an input of a tool of another."""
+
+    source: str = Field(description="`workday.worker.id`.")
+    target: str = Field(description="Node and input: `openapi__getTicket.workerId`.")
+    personal: bool = False
+
+
 class NodeCapability(Contract):
     """What may be done to one node. `all` is for added nodes only; `settings` are sampling and limits."""
 
@@ -263,6 +271,8 @@ class PlanContract(_Plan, Versioned):
     document_stores: list[PlannedStore] = Field(
         default_factory=list, description="Made of the person's files before the flow is written."
     )
+    mappings: list[FieldMapping] = Field(default_factory=list, description="What passes from one domain to another.")
+    pii_tools: list[str] = Field(default_factory=list, description="Tools whose texts may be about a person.")
     findings: list[Finding] = Field(
         default_factory=list, description="What code found in the plan and the model did not correct; for the person."
     )

@@ -72,6 +72,13 @@ def plan_markdown(plan: PlanContract, details: PlanDetails | None = None, langua
         ("Steps", plan.steps),
         ("Approaches", [f"**{a.label}**: {a.description}" for a in plan.approaches]),
         ("Credentials", [f"`{name}`" for name in plan.credential_requirements]),
+        (
+            "Data that passes",
+            [
+                f"`{one.source}` → `{one.target}`" + (f" ({said('personal data')})" if one.personal else "")
+                for one in plan.mappings
+            ],
+        ),
         ("Personal data", [f"`{name}`" for name in plan.pii_fields]),
         ("Placeholders to fill in", plan.placeholders),
         (

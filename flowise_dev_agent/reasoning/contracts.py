@@ -200,11 +200,21 @@ class Pattern:
     nodes: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class ToolField:
+    """What a tool gives or takes, with its JSON type where that is known."""
+
+    name: str
+    type: str = ""
+    required: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReadyTool:
     """A tool that a domain brings: a node of a flow with its values. Code adds it to the plan.
 
-    `question` shows in a test that it is used; the fields are what passes between the domains.
+    `question` shows in a test that it is used; the fields are what passes between the domains, each with its JSON type
+    where that is known: `worker.id:number`. `takes` are its typed inputs.
     """
 
     domain: str
@@ -216,6 +226,18 @@ class ReadyTool:
     question: str = ""
     data_fields: tuple[str, ...] = ()
     pii_fields: tuple[str, ...] = ()
+    takes: tuple[ToolField, ...] = ()
+
+    @property
+    def gives(self) -> tuple[ToolField, ...]:
+        """The data fields with their types."""
+        return tuple(ToolField(name, type_) for name, _, type_ in (one.partition(":") for one in self.data_fields))
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        """What an agent calls: the actions of an MCP server, else the one tool of the node."""
+        actions = self.values.get("mcpActions")
+        return tuple(str(one) for one in actions) if isinstance(actions, list) else (self.name,)
 
     @property
     def node_id(self) -> str:

@@ -92,4 +92,6 @@ async def test_a_session_over_three_domains_keeps_the_names_of_people_out_of_the
     assert workday.called == [("searchForWorker", {"name": "Grace Hopper"})]
     assert tickets.called == [("GET", "/v1/tickets/7")]
     assert "[personal data]" in str(trace)
+    # Workday told the place in a plain text.
     assert "Grace Hopper" not in str(trace)
+    assert "Zurich" not in str(trace)

@@ -10,7 +10,7 @@ from flowise_dev_agent.agent.domains.tool_domain import ToolDomain
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.knowledge.openapi import ApiDescription, ApiOperation, read_openapi
 from flowise_dev_agent.knowledge.vocabulary import words
-from flowise_dev_agent.reasoning.contracts import ReadyTool
+from flowise_dev_agent.reasoning.contracts import ReadyTool, ToolField
 
 #: Of one API: an agent with more of them chooses badly.
 MOST_TOOLS: Final = 10
@@ -65,6 +65,7 @@ def api_tools(domain: str, api: ApiDescription, operations: Sequence[ApiOperatio
                 node_name=node_name,
                 values=values,
                 data_fields=tuple(param.name for param in one.params),
+                takes=tuple(ToolField(param.name, param.type, param.required) for param in one.params),
             )
         )
     return found

@@ -10,6 +10,7 @@ from flowise_dev_agent.agent.attached import passages_of, with_attached
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
+from flowise_dev_agent.agent.data_contracts import with_mappings
 from flowise_dev_agent.agent.document_stores import NO_VECTOR_STORE, agreed_stores, concerns, with_stores
 from flowise_dev_agent.agent.domain import DOMAIN_FAILED, DiscoverRequest, Domains
 from flowise_dev_agent.agent.emit import Emitter
@@ -134,7 +135,7 @@ async def plan_v2(
         state, match, proposed, context, emit, by_rules=result.mode == "deterministic"
     )
     if not plan.declined and plan.answer is None:
-        plan = with_ready_tools(plan, ready, graph, nodes.schemas)
+        plan = with_mappings(with_ready_tools(plan, ready, graph, nodes.schemas), ready)
         plan = await with_document_stores(plan, by_rules=result.mode == "deterministic")
         plan = with_attached(plan, nodes.schemas, attachments)
         plan = with_examples(plan, graph, nodes.schemas, attachments)

@@ -94,7 +94,7 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             with suppress(FlowiseError):
                 await domains.primary.forget(context, chatflow_id, session)
         trial, pii_fields = run.trial, state.plan.current.pii_fields
-        trace = without_personal_data(run.trace, pii_fields)
+        trace = without_personal_data(run.trace, pii_fields, state.plan.current.pii_tools)
         said = trace.turns[-1].answer if pii_fields and trace.turns else trial.answer
         if not before:
             trial = trial.model_copy(update={"trace_sha256": await context.blobs.put(trace.model_dump_json())})

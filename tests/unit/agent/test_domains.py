@@ -1,5 +1,7 @@
 """Plans that concern several domains."""
 
+import json
+import logging
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -136,3 +138,37 @@ async def test_the_value_of_a_personal_field_is_in_the_answer_but_in_no_trace_an
     told = [event for event in bench.events if event["type"] == "test"]
     assert told
     assert "Grace Hopper" not in str(told)
+
+
+async def test_marked_values_of_people_are_in_no_trace_event_or_log_and_no_judge_sees_them(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    marks = ["Quillfeather", "Zanzibarstadt", "K8812-X", "qf@mark.test"]
+    said = f"Worker Ida {marks[0]} sits in {marks[1]}, badge {marks[2]}, {marks[3]}."
+    bench = Bench(ops(), credentials(OPENAI))
+    bench.reasoner.plans = [plan(pii_fields=["worker.name", "worker.mail"], pii_tools=["search", "lookup"])]
+    used = [
+        {"tool": "search", "toolInput": {}, "toolOutput": said},
+        {"tool": "lookup", "toolInput": {}, "toolOutput": json.dumps({"worker": {"mail": marks[3]}})},
+    ]
+    caplog.set_level(logging.DEBUG)
+    await bench.start()
+
+    async def predict(*_: object, **__: object) -> Prediction:
+        return Prediction.model_validate({"text": f"It is {said}", "usedTools": used})
+
+    bench.flowise.predict = predict  # type: ignore[method-assign]
+    review = await bench.answer(action="approve")
+    await bench.answer(action="accept")
+
+    test, *_ = review["data"]["tests"]
+    assert said in test["answer"]
+    trace = await bench.context().blobs.get(test["trace_sha256"])
+    told = [event for event in bench.events if event["type"] not in ("interrupt", "done")]
+    judged = [request.traces for request in bench.reasoner.seen["judge"]]
+    assert judged
+    for mark in marks:
+        assert mark not in trace
+        assert mark not in str(told), next(event for event in told if mark in str(event))
+        assert mark not in str(judged)
+        assert mark not in caplog.text

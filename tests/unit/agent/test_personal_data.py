@@ -10,6 +10,7 @@ from flowise_dev_agent.contracts.verdict import Trace, TracedSource, TracedTool,
 from flowise_dev_agent.reasoning.contracts import ReadyTool
 
 NAME, PLACE = "Grace Hopper", "Zurich"
+ROOM = f"{NAME} sits in {PLACE}, room B12."
 FIELDS = ["worker.name", "worker.location"]
 
 
@@ -65,6 +66,33 @@ def test_a_trace_keeps_no_value_of_a_personal_field_anywhere(output: JsonValue) 
     assert "21042" in kept.model_dump_json()
     assert (kept.steps[0].name, kept.used_tools[0].tool) == ("agentAgentflow", "searchForWorker")
     assert kept.turns[0].answer == f"{MASK} works in {MASK}."
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        f"{NAME} sits in {PLACE}, room B12.",
+        json.dumps([{"type": "text", "text": f"{NAME} sits in {PLACE}, room B12."}]),
+    ],
+    ids=["text", "MCP"],
+)
+def test_a_plain_text_of_a_tool_about_people_goes_with_its_names_and_numbers_elsewhere(output: str) -> None:
+    trace = Trace(
+        turns=[TracedTurn(said="Where is she?", answer=f"She is in {PLACE}: room B12.")],
+        steps=[TraceStep(node_id="a", name="agentAgentflow", output={"content": f"{NAME}: B12"})],
+        used_tools=[
+            TracedTool(tool="search_for_worker", input={"id": 7}, output=output),
+            TracedTool(tool="calculator", input={"input": "1+1"}, output="It is 2."),
+        ],
+    )
+
+    kept = without_personal_data(trace, FIELDS, ["searchForWorker"])
+
+    for value in (*NAME.split(), PLACE, "B12", "sits in"):
+        assert value not in kept.model_dump_json()
+    assert kept.turns[0].answer == f"She is in {MASK}: room {MASK}."
+    assert kept.used_tools[1].output == "It is 2."
+    assert NAME in without_personal_data(trace, FIELDS, ["other"]).model_dump_json()
 
 
 def test_a_trace_of_a_plan_without_personal_data_stays_as_it_is() -> None:

@@ -3947,6 +3947,11 @@ export interface components {
              */
             kept: string[];
             /**
+             * Mappings
+             * @description What passes from one domain to another.
+             */
+            mappings: components["schemas"]["FieldMapping"][];
+            /**
              * New Name
              * @description What a flow that exists is renamed to.
              */
@@ -3962,6 +3967,11 @@ export interface components {
             parts: components["schemas"]["Part"][];
             /** Pii Fields */
             pii_fields: string[];
+            /**
+             * Pii Tools
+             * @description Tools whose texts may be about a person.
+             */
+            pii_tools: string[];
             /**
              * Placeholders
              * @description text that the person promised and is not there
@@ -4673,6 +4683,27 @@ export interface components {
              * @description `body`, `query`, `path` or `header`
              */
             source: string;
+        };
+        /**
+         * FieldMapping
+         * @description A field of one domain that becomes an input of a tool of another.
+         */
+        FieldMapping: {
+            /**
+             * Personal
+             * @default false
+             */
+            personal: boolean;
+            /**
+             * Source
+             * @description `workday.worker.id`.
+             */
+            source: string;
+            /**
+             * Target
+             * @description Node and input: `openapi__getTicket.workerId`.
+             */
+            target: string;
         };
         /**
          * Finding
@@ -7305,6 +7336,11 @@ export interface components {
              */
             kept: string[];
             /**
+             * Mappings
+             * @description What passes from one domain to another.
+             */
+            mappings: components["schemas"]["FieldMapping"][];
+            /**
              * New Name
              * @description What a flow that exists is renamed to.
              */
@@ -7320,6 +7356,11 @@ export interface components {
             parts: components["schemas"]["Part"][];
             /** Pii Fields */
             pii_fields: string[];
+            /**
+             * Pii Tools
+             * @description Tools whose texts may be about a person.
+             */
+            pii_tools: string[];
             /**
              * Placeholders
              * @description text that the person promised and is not there
@@ -11279,6 +11320,7 @@ export interface operations {
                      *       "expires_at": "2026-01-02T03:04:05Z",
                      *       "facts": {
                      *         "columns": [],
+                     *         "examples": [],
                      *         "first_lines": "Opening hours: 9 to 5",
                      *         "kind": "text",
                      *         "name": "hours.txt",
@@ -11345,6 +11387,7 @@ export interface operations {
                      *       "expires_at": "2026-01-02T03:04:05Z",
                      *       "facts": {
                      *         "columns": [],
+                     *         "examples": [],
                      *         "first_lines": "Opening hours: 9 to 5",
                      *         "kind": "text",
                      *         "name": "hours.txt",
@@ -13130,7 +13173,7 @@ export interface operations {
                      * @example {
                      *       "answer": "This is the model stand-in. You said: \"Hello\"",
                      *       "chat_id": "fda-try-3a010003-0000-4000-8000-000000000000",
-                     *       "duration_ms": 427,
+                     *       "duration_ms": 226,
                      *       "sources": [],
                      *       "trace": {
                      *         "cut": false,
@@ -14464,7 +14507,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "database": {
-                     *         "latency_ms": 23.3,
+                     *         "latency_ms": 21.9,
                      *         "pending_migrations": [],
                      *         "state": "ok"
                      *       },
@@ -14480,7 +14523,7 @@ export interface operations {
                      *       "knowledge": {
                      *         "instances": {
                      *           "default": {
-                     *             "age_secs": 2,
+                     *             "age_secs": 1,
                      *             "drift": false,
                      *             "fingerprint": "001c7125ba2f",
                      *             "flowise_version": "3.1.4",
@@ -14971,7 +15014,7 @@ export interface operations {
                      *             "updated_at": "2026-01-02T03:04:05Z"
                      *           },
                      *           "templates": 50,
-                     *           "templates_age_secs": 3.309985
+                     *           "templates_age_secs": 2.279779
                      *         }
                      *       ],
                      *       "snapshot": {
@@ -15292,10 +15335,10 @@ export interface operations {
                     /**
                      * @example # HELP process_virtual_memory_bytes Virtual memory size in bytes.
                      *     # TYPE process_virtual_memory_bytes gauge
-                     *     process_virtual_memory_bytes 3.84192512e+08
+                     *     process_virtual_memory_bytes 3.8715392e+08
                      *     # HELP process_resident_memory_bytes Resident memory size in bytes.
                      *     # TYPE process_resident_memory_bytes gauge
-                     *     process_resident_memory_bytes 2.06798
+                     *     process_resident_memory_bytes 2.092195
                      */
                     "text/plain": string;
                 };
@@ -16571,7 +16614,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "database": {
-                     *         "latency_ms": 65.5,
+                     *         "latency_ms": 17.6,
                      *         "pending_migrations": [],
                      *         "state": "ok"
                      *       },
@@ -16716,14 +16759,14 @@ export interface operations {
                      *             "knowledge_repairs": 0,
                      *             "model_calls": 0,
                      *             "node_durations_ms": {
-                     *               "classify_intent": 31,
-                     *               "hydrate_context": 15,
-                     *               "plan_v2": 81
+                     *               "classify_intent": 53,
+                     *               "hydrate_context": 12,
+                     *               "plan_v2": 53
                      *             },
                      *             "output_tokens": 0,
                      *             "phase_durations_ms": {
-                     *               "intent": 46,
-                     *               "plan": 81
+                     *               "intent": 65,
+                     *               "plan": 53
                      *             },
                      *             "phases_timed": 2,
                      *             "repairs": 0,
@@ -16907,6 +16950,8 @@ export interface operations {
                      *             "flow_name": "Support chatbot with GPT-4o and memory",
                      *             "goal": "Build a support chatbot with GPT-4o and memory",
                      *             "kept": [],
+                     *             "mappings": [],
+                     *             "new_name": null,
                      *             "nodes": [
                      *               {
                      *                 "existing": false,
@@ -16942,6 +16987,7 @@ export interface operations {
                      *               }
                      *             ],
                      *             "pii_fields": [],
+                     *             "pii_tools": [],
                      *             "placeholders": [],
                      *             "removals": [],
                      *             "steps": [
@@ -17126,26 +17172,26 @@ export interface operations {
                      *       "phase_metrics": [
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 11131,
-                     *           "end_ts": 1795424635.367635,
+                     *           "duration_ms": 10502,
+                     *           "end_ts": 1795425375.3446598,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "classify",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795424624.2365623,
+                     *           "start_ts": 1795425364.8424077,
                      *           "tool_call_count": 0
                      *         },
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 1063,
-                     *           "end_ts": 1795424637.920852,
+                     *           "duration_ms": 628,
+                     *           "end_ts": 1795425376.6597917,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "plan",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795424636.8577502,
+                     *           "start_ts": 1795425376.0316222,
                      *           "tool_call_count": 0
                      *         }
                      *       ],
@@ -17165,14 +17211,14 @@ export interface operations {
                      *         "knowledge_repairs": 0,
                      *         "model_calls": 0,
                      *         "node_durations_ms": {
-                     *           "classify_intent": 11139,
-                     *           "hydrate_context": 1460,
-                     *           "plan_v2": 1122
+                     *           "classify_intent": 10526,
+                     *           "hydrate_context": 656,
+                     *           "plan_v2": 638
                      *         },
                      *         "output_tokens": 0,
                      *         "phase_durations_ms": {
-                     *           "intent": 12599,
-                     *           "plan": 1122
+                     *           "intent": 11182,
+                     *           "plan": 638
                      *         },
                      *         "phases_timed": 2,
                      *         "repairs": 0,
@@ -17460,6 +17506,8 @@ export interface operations {
                      *             "flow_name": "Support chatbot with GPT-4o and memory",
                      *             "goal": "Build a support chatbot with GPT-4o and memory",
                      *             "kept": [],
+                     *             "mappings": [],
+                     *             "new_name": null,
                      *             "nodes": [
                      *               {
                      *                 "existing": false,
@@ -17495,6 +17543,7 @@ export interface operations {
                      *               }
                      *             ],
                      *             "pii_fields": [],
+                     *             "pii_tools": [],
                      *             "placeholders": [],
                      *             "removals": [],
                      *             "steps": [
@@ -17679,26 +17728,26 @@ export interface operations {
                      *       "phase_metrics": [
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 11131,
-                     *           "end_ts": 1795424635.367635,
+                     *           "duration_ms": 10502,
+                     *           "end_ts": 1795425375.3446598,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "classify",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795424624.2365623,
+                     *           "start_ts": 1795425364.8424077,
                      *           "tool_call_count": 0
                      *         },
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 1063,
-                     *           "end_ts": 1795424637.920852,
+                     *           "duration_ms": 628,
+                     *           "end_ts": 1795425376.6597917,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "plan",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795424636.8577502,
+                     *           "start_ts": 1795425376.0316222,
                      *           "tool_call_count": 0
                      *         }
                      *       ],
@@ -17718,14 +17767,14 @@ export interface operations {
                      *         "knowledge_repairs": 0,
                      *         "model_calls": 0,
                      *         "node_durations_ms": {
-                     *           "classify_intent": 11139,
-                     *           "hydrate_context": 1460,
-                     *           "plan_v2": 1122
+                     *           "classify_intent": 10526,
+                     *           "hydrate_context": 656,
+                     *           "plan_v2": 638
                      *         },
                      *         "output_tokens": 0,
                      *         "phase_durations_ms": {
-                     *           "intent": 12599,
-                     *           "plan": 1122
+                     *           "intent": 11182,
+                     *           "plan": 638
                      *         },
                      *         "phases_timed": 2,
                      *         "repairs": 0,
@@ -18121,26 +18170,26 @@ export interface operations {
                      *       "phase_metrics": [
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 58,
-                     *           "end_ts": 1795424646.2422857,
+                     *           "duration_ms": 54,
+                     *           "end_ts": 1795425382.824808,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "classify",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795424646.18344,
+                     *           "start_ts": 1795425382.7704911,
                      *           "tool_call_count": 0
                      *         },
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 96,
-                     *           "end_ts": 1795424646.3779905,
+                     *           "duration_ms": 77,
+                     *           "end_ts": 1795425382.9174757,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "plan",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795424646.2811382,
+                     *           "start_ts": 1795425382.839897,
                      *           "tool_call_count": 0
                      *         }
                      *       ],
@@ -18160,14 +18209,14 @@ export interface operations {
                      *         "knowledge_repairs": 0,
                      *         "model_calls": 0,
                      *         "node_durations_ms": {
-                     *           "classify_intent": 63,
-                     *           "hydrate_context": 21,
-                     *           "plan_v2": 102
+                     *           "classify_intent": 65,
+                     *           "hydrate_context": 1,
+                     *           "plan_v2": 90
                      *         },
                      *         "output_tokens": 0,
                      *         "phase_durations_ms": {
-                     *           "intent": 84,
-                     *           "plan": 102
+                     *           "intent": 66,
+                     *           "plan": 90
                      *         },
                      *         "phases_timed": 2,
                      *         "repairs": 0,
@@ -18764,6 +18813,8 @@ export interface operations {
                      *       },
                      *       "goal": "Build a support chatbot with GPT-4o and memory",
                      *       "kept": [],
+                     *       "mappings": [],
+                     *       "new_name": null,
                      *       "nodes": [
                      *         {
                      *           "existing": false,
@@ -18799,6 +18850,7 @@ export interface operations {
                      *         }
                      *       ],
                      *       "pii_fields": [],
+                     *       "pii_tools": [],
                      *       "placeholders": [],
                      *       "questions": [],
                      *       "removals": [],
@@ -18997,7 +19049,7 @@ export interface operations {
                      *         },
                      *         {
                      *           "data": {},
-                     *           "duration_ms": 11139,
+                     *           "duration_ms": 10526,
                      *           "node": "classify_intent",
                      *           "phase": "intent",
                      *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
@@ -19179,6 +19231,8 @@ export interface operations {
                      *             "flow_name": "Support chatbot with GPT-4o and memory",
                      *             "goal": "Build a support chatbot with GPT-4o and memory",
                      *             "kept": [],
+                     *             "mappings": [],
+                     *             "new_name": null,
                      *             "nodes": [
                      *               {
                      *                 "existing": false,
@@ -19214,6 +19268,7 @@ export interface operations {
                      *               }
                      *             ],
                      *             "pii_fields": [],
+                     *             "pii_tools": [],
                      *             "placeholders": [],
                      *             "removals": [],
                      *             "steps": [
@@ -19398,26 +19453,26 @@ export interface operations {
                      *       "phase_metrics": [
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 11131,
-                     *           "end_ts": 1795424635.367635,
+                     *           "duration_ms": 10502,
+                     *           "end_ts": 1795425375.3446598,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "classify",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795424624.2365623,
+                     *           "start_ts": 1795425364.8424077,
                      *           "tool_call_count": 0
                      *         },
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 1063,
-                     *           "end_ts": 1795424637.920852,
+                     *           "duration_ms": 628,
+                     *           "end_ts": 1795425376.6597917,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "plan",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795424636.8577502,
+                     *           "start_ts": 1795425376.0316222,
                      *           "tool_call_count": 0
                      *         }
                      *       ],
@@ -19437,14 +19492,14 @@ export interface operations {
                      *         "knowledge_repairs": 0,
                      *         "model_calls": 0,
                      *         "node_durations_ms": {
-                     *           "classify_intent": 11139,
-                     *           "hydrate_context": 1460,
-                     *           "plan_v2": 1122
+                     *           "classify_intent": 10526,
+                     *           "hydrate_context": 656,
+                     *           "plan_v2": 638
                      *         },
                      *         "output_tokens": 0,
                      *         "phase_durations_ms": {
-                     *           "intent": 12599,
-                     *           "plan": 1122
+                     *           "intent": 11182,
+                     *           "plan": 638
                      *         },
                      *         "phases_timed": 2,
                      *         "repairs": 0,
@@ -19766,7 +19821,7 @@ export interface operations {
                      *             {
                      *               "answer": "This is the model stand-in. You said: \"You were made for this: A support chatbot Show it with one example.\"",
                      *               "category": null,
-                     *               "duration_ms": 2933,
+                     *               "duration_ms": 2225,
                      *               "error": "",
                      *               "human": null,
                      *               "passed": true,
@@ -19780,7 +19835,7 @@ export interface operations {
                      *             {
                      *               "answer": "This is the model stand-in. You said: \"What is my name, and which number has my order?\"",
                      *               "category": null,
-                     *               "duration_ms": 5688,
+                     *               "duration_ms": 3790,
                      *               "error": "",
                      *               "human": null,
                      *               "passed": true,
@@ -19915,26 +19970,26 @@ export interface operations {
                      *       "phase_metrics": [
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 11131,
-                     *           "end_ts": 1795424635.367635,
+                     *           "duration_ms": 10502,
+                     *           "end_ts": 1795425375.3446598,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "classify",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795424624.2365623,
+                     *           "start_ts": 1795425364.8424077,
                      *           "tool_call_count": 0
                      *         },
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 1063,
-                     *           "end_ts": 1795424637.920852,
+                     *           "duration_ms": 628,
+                     *           "end_ts": 1795425376.6597917,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "plan",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795424636.8577502,
+                     *           "start_ts": 1795425376.0316222,
                      *           "tool_call_count": 0
                      *         }
                      *       ],
@@ -20010,6 +20065,8 @@ export interface operations {
                      *           "flow_name": "Support chatbot with GPT-4o and memory",
                      *           "goal": "Build a support chatbot with GPT-4o and memory",
                      *           "kept": [],
+                     *           "mappings": [],
+                     *           "new_name": null,
                      *           "nodes": [
                      *             {
                      *               "existing": false,
@@ -20045,6 +20102,7 @@ export interface operations {
                      *             }
                      *           ],
                      *           "pii_fields": [],
+                     *           "pii_tools": [],
                      *           "placeholders": [],
                      *           "removals": [],
                      *           "steps": [
@@ -20131,7 +20189,7 @@ export interface operations {
                      *           {
                      *             "answer": "This is the model stand-in. You said: \"You were made for this: A support chatbot Show it with one example.\"",
                      *             "category": null,
-                     *             "duration_ms": 2933,
+                     *             "duration_ms": 2225,
                      *             "error": "",
                      *             "human": null,
                      *             "passed": true,
@@ -20145,7 +20203,7 @@ export interface operations {
                      *           {
                      *             "answer": "This is the model stand-in. You said: \"What is my name, and which number has my order?\"",
                      *             "category": null,
-                     *             "duration_ms": 5688,
+                     *             "duration_ms": 3790,
                      *             "error": "",
                      *             "human": null,
                      *             "passed": true,
@@ -20216,27 +20274,27 @@ export interface operations {
                      *         "knowledge_repairs": 0,
                      *         "model_calls": 0,
                      *         "node_durations_ms": {
-                     *           "apply_patch": 624,
-                     *           "classify_intent": 11139,
-                     *           "compile_flow_data": 36,
-                     *           "compile_patch_ir": 22,
-                     *           "define_patch_scope": 8,
-                     *           "evaluate": 44,
-                     *           "hitl_plan_v2": 40,
-                     *           "hydrate_context": 1460,
-                     *           "plan_v2": 1122,
+                     *           "apply_patch": 345,
+                     *           "classify_intent": 10526,
+                     *           "compile_flow_data": 21,
+                     *           "compile_patch_ir": 15,
+                     *           "define_patch_scope": 10,
+                     *           "evaluate": 46,
+                     *           "hitl_plan_v2": 16,
+                     *           "hydrate_context": 656,
+                     *           "plan_v2": 638,
                      *           "preflight_validate_patch": 1,
-                     *           "test_v2": 5707,
-                     *           "validate": 21
+                     *           "test_v2": 3811,
+                     *           "validate": 14
                      *         },
                      *         "output_tokens": 0,
                      *         "phase_durations_ms": {
-                     *           "apply": 625,
-                     *           "check": 21,
-                     *           "intent": 12599,
-                     *           "patch": 66,
-                     *           "plan": 1162,
-                     *           "test": 5751
+                     *           "apply": 346,
+                     *           "check": 14,
+                     *           "intent": 11182,
+                     *           "patch": 46,
+                     *           "plan": 654,
+                     *           "test": 3857
                      *         },
                      *         "phases_timed": 6,
                      *         "repairs": 0,
@@ -20559,7 +20617,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "summary": "# Support bot\n\n- Session: `3a010007-0000-4000-8000-000000000000` on `default`\n- Status: completed (accepted)\n- Operation: create, iteration 0\n- Chatflow: `3a010015-0000-4000-8000-000000000000`, http://127.0.0.1:3000/canvas/3a010015-0000-4000-8000-000000000000\n- Started 2026-11-23 09:03 UTC, last...",
+                     *       "summary": "# Support bot\n\n- Session: `3a010007-0000-4000-8000-000000000000` on `default`\n- Status: completed (accepted)\n- Operation: create, iteration 0\n- Chatflow: `3a010015-0000-4000-8000-000000000000`, http://127.0.0.1:3000/canvas/3a010015-0000-4000-8000-000000000000\n- Started 2026-11-23 09:16 UTC, last...",
                      *       "thread_id": "3a010007-0000-4000-8000-000000000000"
                      *     }
                      */
@@ -21412,7 +21470,7 @@ export interface operations {
                      *         {
                      *           "answer": "This is the model stand-in. You said: \"Hello\"",
                      *           "category": null,
-                     *           "duration_ms": 119,
+                     *           "duration_ms": 651,
                      *           "error": "",
                      *           "human": null,
                      *           "passed": true,
