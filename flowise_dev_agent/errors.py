@@ -310,6 +310,18 @@ class ShareNotSignableError(AgentError):
     code = "share_not_signable"
 
 
+class SessionsOpenError(AgentError):
+    """Sessions go on with a Flowise server that a request would replace by another one; nothing was changed."""
+
+    code = "sessions_open"
+
+
+class ServerChangedError(AgentError):
+    """The instance of a session is another Flowise server by now; nothing was read or written there."""
+
+    code = "server_changed"
+
+
 class ConnectionUnreadableError(AgentError):
     """What was connected at the page was encrypted with a key that is no longer one of `SECRETS_KEY`: nothing else is
     used in its place."""

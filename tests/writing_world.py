@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, compile_ops
@@ -27,6 +28,7 @@ class Servers:
     ids = ("dev", "prod")
 
     def __init__(self, catalogue: NodeStore) -> None:
+        self.addresses = {id_: f"http://{id_}.test" for id_ in self.ids}
         self.dev = FakeServer(catalogue, DEV_KEY, self.endpoint("dev"))
         self.prod = FakeServer(catalogue, PROD_KEY, self.endpoint("prod"))
         made = compile_ops(GraphIR.empty(), chat(NOWHERE), catalogue.schemas)
@@ -40,7 +42,12 @@ class Servers:
         return self.prod if id_ == "prod" else self.dev
 
     def endpoint(self, id_: str | None = None) -> str:
-        return f"http://{id_ or self.default_id}.test"
+        return self.addresses[id_ or self.default_id]
+
+    def is_at(self, id_: str, endpoint: str | None) -> bool:
+        return endpoint in {None, self.endpoint(id_)}
+
+    client_at: Any = Instances.client_at
 
 
 @asynccontextmanager

@@ -51,6 +51,8 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.KeyConflictError: 409,
     errors.ConnectionNotStorableError: 409,
     errors.ConnectionUnreadableError: 503,
+    errors.SessionsOpenError: 409,
+    errors.ServerChangedError: 409,
     errors.ShareNotFoundError: 404,
     errors.ShareEndedError: 410,
     errors.ShareNotSignableError: 409,

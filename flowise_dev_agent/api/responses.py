@@ -23,8 +23,9 @@ def _codes_of(cls: type[errors.AgentError], *statuses: int) -> tuple[str, ...]:
     return tuple(sorted(one.code for one in _family(cls) if status_of_class(one) in statuses))
 
 
-#: What a Flowise server that is asked may answer; `flowise_not_found` is of routes that name something on it.
-FLOWISE: Final = _codes_of(errors.FlowiseError, 502, 504)
+#: What a Flowise server that is asked may answer, and that nobody knows which one it is; `flowise_not_found` is of
+#: routes that name something on it.
+FLOWISE: Final = (*_codes_of(errors.FlowiseError, 502, 504), "connection_unreadable")
 #: What a model may answer.
 MODEL: Final = _codes_of(errors.ReasoningError, 502)
 #: What a repeated request gets where answers are kept.

@@ -36,9 +36,9 @@ class KnowledgeCalls(Http):
         """Have the service try a model, and plan with it from now on."""
         return await self._connected("PUT", "model", if_match, json=with_secrets(model))
 
-    async def disconnect_flowise(self, *, if_match: str | None = None) -> "ConnectionsView":
-        """Have the service forget the Flowise server that was stored."""
-        return await self._connected("DELETE", "flowise", if_match)
+    async def disconnect_flowise(self, *, force: bool = False, if_match: str | None = None) -> "ConnectionsView":
+        """Have the service forget the Flowise server that was stored; with `force` although sessions are open on it."""
+        return await self._connected("DELETE", "flowise", if_match, params={"force": "true"} if force else None)
 
     async def disconnect_model(self, *, if_match: str | None = None) -> "ConnectionsView":
         """Have the service forget the model that was stored."""

@@ -8,7 +8,7 @@ from pydantic.networks import HttpUrl
 
 from flowise_dev_agent.contracts.base import Contract
 from flowise_dev_agent.contracts.etags import ETAG
-from flowise_dev_agent.contracts.requests import Line, RequestBody
+from flowise_dev_agent.contracts.requests import Line, RequestBody, Truth
 
 #: Providers that need an address and a key, and nothing else.
 ConnectableEngine = Literal["claude", "openai"]
@@ -32,6 +32,12 @@ class ConnectFlowise(RequestBody):
 
     endpoint: Address = Field(description="The address of the server, without a path.")
     api_key: Key | None = Field(default=None, description="A key of it (in Flowise: API Keys).")
+    same_server: Truth = Field(
+        default=False, description="The Flowise that is connected now, at another address: its sessions go on there."
+    )
+    force: Truth = Field(
+        default=False, description="Another Flowise, although sessions are open: they end in `server_changed`."
+    )
 
 
 class ConnectModel(RequestBody):

@@ -1,12 +1,19 @@
 """The Flowise servers of the settings, one shared client each."""
 
+from collections.abc import Sequence
+
 from pydantic import SecretStr
 from pydantic.networks import HttpUrl
 
-from flowise_dev_agent.errors import AgentError, InvalidInputError
+from flowise_dev_agent.errors import AgentError, InvalidInputError, ServerChangedError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.transport import OnCall
 from flowise_dev_agent.settings import FlowiseInstance, FlowiseSettings
+
+
+def address_of(endpoint: HttpUrl) -> str:
+    """As it is shown and compared: without a slash at the end."""
+    return str(endpoint).rstrip("/")
 
 
 class Instances:
@@ -36,7 +43,7 @@ class Instances:
         """Base address of the instance, without a slash at the end; empty where nobody knows it."""
         if self._is_unknown(instance_id):
             return ""
-        return str(self._instance(instance_id).endpoint).rstrip("/")
+        return address_of(self._instance(instance_id).endpoint)
 
     def client(self, instance_id: str | None = None) -> FlowiseClient:
         """The client of the instance, made on first use; None means the default one.
@@ -51,6 +58,31 @@ class Instances:
         if instance.id not in self._clients:
             self._clients[instance.id] = self.other(str(instance.endpoint), instance.api_key)
         return self._clients[instance.id]
+
+    def addresses(self) -> tuple[str, ...]:
+        """Where the default instance is, and where the same server was before; nothing where nobody knows."""
+        default = self._instance(None)
+        return () if self._unknown else tuple(dict.fromkeys(map(address_of, (default.endpoint, *default.formerly))))
+
+    def is_at(self, instance_id: str, endpoint: str | None) -> bool:
+        """Whether the instance is still the server that was at `endpoint`; None says nothing else."""
+        instance = self._instance(instance_id)
+        return endpoint is None or endpoint in {address_of(one) for one in (instance.endpoint, *instance.formerly)}
+
+    def client_at(self, instance_id: str, endpoint: str | None) -> FlowiseClient:
+        """The client of the instance, for what began on the server that was at `endpoint`.
+
+        Raises InvalidInputError and ConnectionUnreadableError as `client` does, and ServerChangedError.
+        """
+        client = self.client(instance_id)
+        if not self.is_at(instance_id, endpoint):
+            raise ServerChangedError(
+                f"This began on the Flowise at {endpoint}. '{instance_id}' is the one at {client.endpoint} now.",
+                hint="Start a new session, or have the former one connected again. If both are the same Flowise, say"
+                " so: `same_server` where it is connected, FLOWISE_FORMER_ENDPOINT or `formerly` in the settings.",
+                details={"instance": instance_id, "endpoint": endpoint},
+            )
+        return client
 
     def has_key(self) -> bool:
         """Whether there is a key for the default instance."""
@@ -68,14 +100,19 @@ class Instances:
         )
 
     def connect(
-        self, endpoint: HttpUrl | None, api_key: SecretStr | None, *, unknown: AgentError | None = None
+        self,
+        endpoint: HttpUrl | None,
+        api_key: SecretStr | None,
+        *,
+        formerly: Sequence[HttpUrl] = (),
+        unknown: AgentError | None = None,
     ) -> None:
         """Use this server as the default one from now on; None is that of the settings. `unknown`: none at all, whoever
         asks for it is told this."""
         self._unknown = unknown
         default = self._settings.instances[0]
         if endpoint is not None:
-            default = FlowiseInstance(id=default.id, endpoint=endpoint, api_key=api_key)
+            default = FlowiseInstance(id=default.id, endpoint=endpoint, api_key=api_key, formerly=tuple(formerly))
         self._instances[default.id] = default
         if former := self._clients.pop(default.id, None):
             self._former.append(former)

@@ -1,6 +1,6 @@
 """The connections that people have stored, each as a sealed text: see `runtime/connections.py` for what is in it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, LiteralString
@@ -17,6 +17,10 @@ _ALL: Final[LiteralString] = "SELECT kind, sealed, changed_at, changed_by FROM c
 _STORE: Final[LiteralString] = """
     INSERT INTO connections (kind, sealed, changed_by) VALUES (%(kind)s, %(sealed)s, %(by)s)
     ON CONFLICT (kind) DO UPDATE SET sealed = excluded.sealed, changed_by = excluded.changed_by, changed_at = now()
+"""
+_OPEN: Final[LiteralString] = """
+    SELECT count(*) AS open FROM sessions
+    WHERE instance_id = %(instance)s AND status IN ('queued', 'running', 'waiting') AND endpoint = ANY(%(addresses)s)
 """
 
 
@@ -53,6 +57,12 @@ class StoredConnections:
                 await connection.execute(_STORE, {"kind": kind, "sealed": sealed, "by": current_caller().name})
                 await record(connection, fact)
                 return True
+
+    async def open_sessions(self, instance_id: str, addresses: Sequence[str]) -> int:
+        """How many sessions of all owners go on that began at one of these addresses of an instance."""
+        with across_owners():
+            row = await self._database.fetch_one(_OPEN, {"instance": instance_id, "addresses": list(addresses)})
+            return row["open"] if row else 0
 
     async def reseal(self, row: ConnectionRow, sealed: bytes) -> None:
         """Keep the same connection under another seal, unless somebody has stored another one."""

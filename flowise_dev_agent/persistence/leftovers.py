@@ -22,8 +22,8 @@ _IS_MADE: Final = "op IN ('create', 'store_create', 'store_fill')"
 _ID: Final = "COALESCE(made.result ->> 'chatflow_id', made.result ->> 'store_id', made.target_id)"
 # Names and texts that the session announced: what else is found under the tag is a person's.
 _NOTE: Final = f"""
-    INSERT INTO leftovers (owner, tag, session_id, instance_id, names, texts)
-    SELECT sessions.owner, found.tag, sessions.id, sessions.instance_id,
+    INSERT INTO leftovers (owner, tag, session_id, instance_id, endpoint, names, texts)
+    SELECT sessions.owner, found.tag, sessions.id, sessions.instance_id, sessions.endpoint,
         (SELECT array_agg(DISTINCT COALESCE(intent.name, '')) FROM write_intents AS intent
          WHERE intent.session_id = sessions.id AND intent.{_IS_MADE} AND intent.tag = found.tag),
         (SELECT array_agg(DISTINCT intent.payload_sha256) FROM write_intents AS intent
@@ -81,7 +81,7 @@ _TAKE: Final = f"""
             SELECT 1 FROM write_intents AS known WHERE known.session_id = made.session_id AND known.op = 'create'
             AND known.tag = made.tag AND known.status = 'done')
         ORDER BY made.tried_at NULLS FIRST LIMIT %(limit)s)
-    RETURNING tag, owner, session_id, instance_id, names, texts, COALESCE((
+    RETURNING tag, owner, session_id, instance_id, endpoint, names, texts, COALESCE((
         SELECT array_agg(known.result ->> 'chatflow_id') FROM write_intents AS known
         WHERE known.session_id = leftovers.session_id AND known.op = 'create' AND known.tag = leftovers.tag
         AND known.status = 'done' AND NOT {_GOES.replace("made.", "leftovers.")}), '{{}}') AS keep
@@ -91,12 +91,14 @@ _TAKE: Final = f"""
 @dataclass(frozen=True)
 class Leftover:
     """Chatflows that may be there: with `tag`, one of `names` and one of `texts` (SHA-256), but none of `keep`; or
-    document stores with `tag` and one of `names`, which have the ids of sources in other stores, too."""
+    document stores with `tag` and one of `names`, which have the ids of sources in other stores, too. `endpoint` is the
+    address that the server had, None where nobody knows."""
 
     tag: str
     owner: str
     session_id: UUID
     instance_id: str
+    endpoint: str | None
     names: list[str]
     texts: list[str]
     keep: list[str]

@@ -12,9 +12,10 @@ from flowise_dev_agent.errors import SessionNotFoundError
 from flowise_dev_agent.persistence.database import Database
 
 SESSION_COLUMNS: Final = (
-    "id, name, requirement, request, instance_id, status, outcome, phase, operation_mode, iteration, chatflow_id,"
-    " answer, interrupt, interrupt_id, error, totals || jsonb_build_object('flowise_calls', flowise_calls) AS totals,"
-    " degraded, result, plan, event_seq, fingerprint, created_at, updated_at, xmin::text AS version"
+    "id, name, requirement, request, instance_id, endpoint, status, outcome, phase, operation_mode, iteration,"
+    " chatflow_id, answer, interrupt, interrupt_id, error,"
+    " totals || jsonb_build_object('flowise_calls', flowise_calls) AS totals, degraded, result, plan,"
+    " event_seq, fingerprint, created_at, updated_at, xmin::text AS version"
 )
 #: The list shows beginnings: a page of 200 sessions stays small.
 _LISTED: Final = (
@@ -113,6 +114,8 @@ class SessionRow:
     plan: dict[str, Any] | None = None
     #: The transaction that wrote the row; None in a list.
     version: str | None = None
+    #: Of its Flowise server when it began; None of a session of an earlier version.
+    endpoint: str | None = None
     #: Of a row of a list.
     started_by: str | None = None
 

@@ -60,9 +60,9 @@ _ADD_RUN: Final = f"""
 _START: Final = f"""
     WITH claimed AS (
         INSERT INTO sessions
-            (id, name, requirement, request, instance_id, idempotency_key, fingerprint, operation_mode,
+            (id, name, requirement, request, instance_id, endpoint, idempotency_key, fingerprint, operation_mode,
              planned_with)
-        VALUES (%(id)s, %(name)s, %(requirement)s, %(request)s, %(instance)s, %(key_of_session)s,
+        VALUES (%(id)s, %(name)s, %(requirement)s, %(request)s, %(instance)s, %(endpoint)s, %(key_of_session)s,
                 %(fingerprint_of_session)s, %(mode)s, %(planned_with)s)
         ON CONFLICT DO NOTHING RETURNING {SESSION_COLUMNS}
     ), endpoint AS (
@@ -108,6 +108,8 @@ class NewSession:
     requirement: str
     request: Mapping[str, Any]
     instance_id: str
+    #: Address of the instance.
+    endpoint: str | None = None
     idempotency_key: str | None = None
     fingerprint: str | None = None
     webhook: "NewWebhook | None" = None
@@ -168,6 +170,7 @@ class Sessions(SessionReads):
             "requirement": session.requirement,
             "request": jsonb(session.request),
             "instance": session.instance_id,
+            "endpoint": session.endpoint,
             "key_of_session": session.idempotency_key,
             "fingerprint_of_session": session.fingerprint,
             "mode": session.operation_mode,

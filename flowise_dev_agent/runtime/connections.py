@@ -4,13 +4,15 @@ import asyncio
 import base64
 import json
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel, SecretStr
+from pydantic.networks import HttpUrl
 
+from flowise_dev_agent.contracts.base import Contract
 from flowise_dev_agent.contracts.connections import (
     ConnectFlowise,
     ConnectionsView,
@@ -31,8 +33,9 @@ from flowise_dev_agent.errors import (
     ModelAuthError,
     ModelUnavailableError,
     ReasoningError,
+    SessionsOpenError,
 )
-from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flowise.instances import Instances, address_of
 from flowise_dev_agent.persistence import ConnectionRow, Database, Fact, StoredConnections
 from flowise_dev_agent.persistence.connections import ConnectionKind, StoredRows
 from flowise_dev_agent.reasoning.contracts import Message
@@ -63,6 +66,15 @@ _WRONG_ADDRESS: Final = (
 )
 
 
+class StoredFlowise(Contract):
+    """What is kept of a Flowise server."""
+
+    endpoint: HttpUrl
+    api_key: SecretStr | None
+    #: Where the same server was before.
+    formerly: tuple[HttpUrl, ...] = ()
+
+
 class Connections:
     """What the runs and routes of a process use. What is stored counts only where the environment says nothing."""
 
@@ -71,7 +83,7 @@ class Connections:
         self._rows = StoredConnections(database)
         self._turn = asyncio.Lock()
         self._seen: Mapping[ConnectionKind, ConnectionRow] = {}
-        self._flowise: ConnectFlowise | None = None
+        self._flowise: StoredFlowise | None = None
         self._model: ConnectModel | None = None
         #: Stored, and not readable with SECRETS_KEY.
         self._unreadable: frozenset[ConnectionKind] = frozenset()
@@ -128,7 +140,7 @@ class Connections:
             if rows == self._seen:
                 return
             before, self._seen = self._seen, rows
-            flowise = self._opened("flowise", ConnectFlowise, before, self._flowise)
+            flowise = self._opened("flowise", StoredFlowise, before, self._flowise)
             self._use(flowise, self._opened("model", ConnectModel, before, self._model))
             for row in rows.values():
                 if (sealed := self._resealed(row)) is not None:
@@ -160,13 +172,20 @@ class Connections:
     async def connect_flowise(self, wanted: ConnectFlowise, expected: Expected | None = None) -> ConnectionsView:
         """Try a Flowise server and keep it as the default one.
 
-        Raises ConnectionNotStorableError, FlowiseError when the server cannot be used, and PreconditionFailedError;
-        then nothing has changed.
+        Raises ConnectionNotStorableError, SessionsOpenError, FlowiseError when the server cannot be used, and
+        PreconditionFailedError; then nothing has changed.
         """
         self._check_storable("flowise")
         seen = await self._as_expected(expected)
+        await self.refresh()
+        here = self.instances.addresses()
+        if not wanted.same_server and not wanted.force:
+            await self._check_idle(here, wanted.endpoint)
         await self._try_flowise(wanted)
-        await self._store("flowise", wanted, f"flowise {wanted.endpoint}", seen)
+        same = wanted.same_server or address_of(wanted.endpoint) in here
+        formerly = tuple(HttpUrl(address) for address in here) if same else ()
+        stored = StoredFlowise(endpoint=wanted.endpoint, api_key=wanted.api_key, formerly=formerly)
+        await self._store("flowise", stored, f"flowise {wanted.endpoint}", seen)
         return await self.view()
 
     async def connect_model(self, wanted: ConnectModel, expected: Expected | None = None) -> ConnectionsView:
@@ -184,14 +203,31 @@ class Connections:
         await self._store("model", wanted, f"model {settings.engine} {settings.general_model}", seen)
         return await self.view()
 
-    async def disconnect(self, kind: ConnectionKind, expected: Expected | None = None) -> ConnectionsView:
-        """Remove what was stored. Safe to repeat. Raises PreconditionFailedError."""
+    async def disconnect(
+        self, kind: ConnectionKind, expected: Expected | None = None, *, force: bool = False
+    ) -> ConnectionsView:
+        """Remove what was stored. Raises SessionsOpenError unless forced, PreconditionFailedError."""
         seen = await self._as_expected(expected)
+        if kind == "flowise" and not force and not self._is_fixed(kind):
+            await self.refresh()
+            await self._check_idle(self.instances.addresses(), self._settings.flowise.instances[0].endpoint)
         if not await self._rows.remove(kind, Fact("connection.remove", words=kind), seen=seen):
             raise changed_meanwhile((await self.view()).etag)
         return await self.view()
 
     # --- what is stored ----------------------------------------------------------------------------------------------
+
+    async def _check_idle(self, here: Sequence[str], wanted: HttpUrl) -> None:
+        """Raises SessionsOpenError where sessions go on at these addresses, and another server is wanted."""
+        if address_of(wanted) in here:
+            return
+        if count := await self._rows.open_sessions(self.instances.default_id, here):
+            raise SessionsOpenError(
+                f"{count} open session{'s are' if count > 1 else ' is'} on the Flowise at {here[0]}.",
+                hint="Finish or cancel what is open. Or say `same_server`, if it is the same Flowise at another"
+                " address, or `force`: then open sessions end in an error at their next step.",
+                details={"sessions": count, "endpoint": here[0]},
+            )
 
     async def _as_expected(self, expected: Expected | None) -> StoredRows | None:
         """The rows that a change is made of where it expects any."""
@@ -248,7 +284,7 @@ class Connections:
 
         return MultiFernet([_fernet(key) for key in self._settings.database.secrets_keys])
 
-    def _use(self, flowise: ConnectFlowise | None, model: ConnectModel | None) -> None:
+    def _use(self, flowise: StoredFlowise | None, model: ConnectModel | None) -> None:
         used: dict[ConnectionKind, BaseModel | None] = {"flowise": flowise, "model": model}
         before = self._unreadable
         self._unreadable = frozenset(kind for kind, one in used.items() if self._source(kind, one) == "unreadable")
@@ -256,7 +292,12 @@ class Connections:
         if flowise != self._flowise or "flowise" in changed:
             self._flowise = flowise
             unknown = _unreadable_error("flowise") if "flowise" in self._unreadable else None
-            self.instances.connect(flowise and flowise.endpoint, flowise and flowise.api_key, unknown=unknown)
+            self.instances.connect(
+                flowise and flowise.endpoint,
+                flowise and flowise.api_key,
+                formerly=flowise.formerly if flowise else (),
+                unknown=unknown,
+            )
         if model != self._model or "model" in changed:
             self._model = model
             self.reasoning = self._reasoning_with(model) if model else self._settings.reasoning

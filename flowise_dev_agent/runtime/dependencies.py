@@ -161,8 +161,9 @@ class _Contexts:
         return (await self.nodes.store(instance_id, self.connections.instances.client(instance_id))).schemas
 
     def for_run(self, session: SessionRow, lease: Lease, emit: Emit, /) -> AgentContext:
-        """The context of one run. Raises InvalidInputError when the settings no longer name the instance."""
-        client = self.connections.instances.client(session.instance_id)
+        """The context of one run. Raises InvalidInputError when the settings no longer name the instance, and
+        ServerChangedError when that is another server by now."""
+        client = self.connections.instances.client_at(session.instance_id, session.endpoint)
         return AgentContext(
             session_id=str(session.id),
             instance_id=session.instance_id,

@@ -66,6 +66,8 @@ class FlowiseInstance(BaseSettings):
     id: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
     endpoint: HttpUrl
     api_key: SecretStr | None = None
+    #: Where the same server was before: what began there goes on.
+    formerly: tuple[HttpUrl, ...] = ()
 
 
 #: What to do when a server's node types change during a session.
@@ -79,6 +81,8 @@ class FlowiseSettings(BaseSettings):
 
     api_endpoint: HttpUrl = Field(default=HttpUrl("http://localhost:3000"), alias="FLOWISE_API_ENDPOINT")
     api_key: SecretStr | None = Field(default=None, alias="FLOWISE_API_KEY")
+    #: Where the same server was before: what began there goes on.
+    former_endpoint: HttpUrl | None = Field(default=None, alias="FLOWISE_FORMER_ENDPOINT")
     timeout_secs: float = Field(default=15, gt=0, alias="FLOWISE_TIMEOUT")
     connect_timeout_secs: float = Field(default=5, gt=0, alias="FLOWISE_CONNECT_TIMEOUT")
     prediction_timeout_secs: float = Field(default=60, gt=0, alias="FLOWISE_PREDICTION_TIMEOUT")
@@ -101,7 +105,9 @@ class FlowiseSettings(BaseSettings):
         """All instances, the default one first. Without `FLOWISE_INSTANCES` there is one, called `default`."""
         if self.instances_json is not None:
             return _parse_instances(self.instances_json)
-        return (FlowiseInstance(id="default", endpoint=self.api_endpoint, api_key=self.api_key),)
+        formerly = (self.former_endpoint,) if self.former_endpoint else ()
+        default = FlowiseInstance(id="default", endpoint=self.api_endpoint, api_key=self.api_key, formerly=formerly)
+        return (default,)
 
 
 def _parse_instances(text: str) -> tuple[FlowiseInstance, ...]:

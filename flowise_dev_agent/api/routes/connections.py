@@ -1,6 +1,8 @@
 """The Flowise server and the model that the service is connected to."""
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
 
 from flowise_dev_agent.api.deps import TAGGED, IfMatch, engine, tagged
 from flowise_dev_agent.api.responses import FLOWISE, MODEL, declared
@@ -15,7 +17,7 @@ async def get_connections(request: Request, response: Response) -> ConnectionsVi
     return tagged(response, await engine(request).connections.view())
 
 
-@router.put("/flowise", responses=TAGGED | declared("connection_not_storable", *FLOWISE))
+@router.put("/flowise", responses=TAGGED | declared("connection_not_storable", "sessions_open", *FLOWISE))
 async def connect_flowise(
     request: Request, response: Response, body: ConnectFlowise, if_match: IfMatch
 ) -> ConnectionsView:
@@ -29,10 +31,15 @@ async def connect_model(request: Request, response: Response, body: ConnectModel
     return tagged(response, await engine(request).connections.connect_model(body, if_match))
 
 
-@router.delete("/flowise", responses=TAGGED | declared())
-async def disconnect_flowise(request: Request, response: Response, if_match: IfMatch) -> ConnectionsView:
+@router.delete("/flowise", responses=TAGGED | declared("sessions_open"))
+async def disconnect_flowise(
+    request: Request,
+    response: Response,
+    if_match: IfMatch,
+    force: Annotated[bool, Query(description="Although sessions are open: they end in `server_changed`.")] = False,
+) -> ConnectionsView:
     """Forget the Flowise server that was stored. Safe to repeat."""
-    return tagged(response, await engine(request).connections.disconnect("flowise", if_match))
+    return tagged(response, await engine(request).connections.disconnect("flowise", if_match, force=force))
 
 
 @router.delete("/model", responses=TAGGED | declared())

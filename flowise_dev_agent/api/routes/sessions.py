@@ -44,7 +44,7 @@ _RUNNING = {202: {"model": SessionView, "description": _LATER}}
 _STARTED = {202: {"model": StartedView, "description": _LATER}}
 _STARTING = (
     *("session_exists", "idempotency_key_reused", "secret_in_text", "attachment_not_found", "rate_limited"),
-    *("webhook_url_refused", "webhook_secret_unavailable"),
+    *("webhook_url_refused", "webhook_secret_unavailable", "connection_unreadable"),
 )
 _ANSWERING = (
     *("session_not_found", "session_conflict", "idempotency_key_reused", "approval_needed", "invalid_answer"),

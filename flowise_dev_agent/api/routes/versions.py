@@ -49,6 +49,7 @@ async def diff_session_versions(
         "version_not_found",
         "flowise_not_found",
         "session_conflict",
+        "server_changed",
         "stale_base",
         "write_failed",
         *REPEATED,

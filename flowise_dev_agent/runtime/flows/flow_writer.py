@@ -184,6 +184,7 @@ class FlowWriter:
                 requirement=title,
                 request=write.model_dump(mode="json"),
                 instance_id=proposal.instance_id,
+                endpoint=self._instances.endpoint(proposal.instance_id),
                 idempotency_key=key,
                 fingerprint=fingerprint,
                 operation_mode=write.operation,
@@ -211,7 +212,8 @@ class FlowWriter:
 
     def execution(self, claim: Claim, emit: Emit) -> "FlowWriteExecution":
         """One attempt at the write of a session."""
-        session, client = claim.session, self._instances.client(claim.session.instance_id)
+        session = claim.session
+        client = self._instances.client_at(session.instance_id, session.endpoint)
         publisher = Publisher(
             session_id=session.id,
             instance_id=session.instance_id,

@@ -51,6 +51,8 @@ class Reconciler:
         count = 0
         try:
             client = self._instances.client(instance_id)
+            # What is on a server that is no longer connected waits until it is again.
+            leftovers = [item for item in leftovers if self._instances.is_at(instance_id, item.endpoint)]
             async with asyncio.timeout(_INSTANCE_SECS):
                 count += await self._remove_flows(client, [item for item in leftovers if not is_store(item.tag)])
                 # A store that a flow uses stays, so the flows are removed before.

@@ -134,6 +134,7 @@ class FlowVersions:
         Raises:
             PreconditionFailedError: the session is not in an expected state.
             SessionConflictError: the session is at work.
+            ServerChangedError: it was on another server.
             FlowiseError, WriteFailedError: as for any write.
         """
         session = await self._sessions.get(session_id)
@@ -150,7 +151,7 @@ class FlowVersions:
         publisher = Publisher(
             session_id=session_id,
             instance_id=version.instance_id,
-            client=self._instances.client(version.instance_id),
+            client=self._instances.client_at(version.instance_id, session.endpoint),
             intents=self._intents,
             lease=None,
             versions=self._versions,

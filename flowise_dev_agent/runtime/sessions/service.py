@@ -117,6 +117,7 @@ class SessionService:
             requirement=request.requirement,
             request=stored,
             instance_id=instance_id,
+            endpoint=self._agent.instances.endpoint(instance_id),
             idempotency_key=idempotency_key,
             fingerprint=fingerprint,
             webhook=webhook,

@@ -30,7 +30,7 @@ from flowise_dev_agent.settings import (
 )
 from tests.chaos.fake_flowise import FakeFlowise
 from tests.fixtures.database import stored_text
-from tests.runtime_world import running_engine, script
+from tests.runtime_world import running_engine, script, until
 
 FLOWISE_KEY, MODEL_KEY, SHARED = "Merry-plain-key-of-flowise", "Merry-plain-key-of-a-model", "the-shared-key"
 FIRST, SECOND = (base64.b64encode(bytes([number] * 32)).decode() for number in (1, 2))
@@ -105,11 +105,13 @@ async def test_a_flowise_is_tried_kept_and_used_and_its_key_is_in_no_answer_and_
 
 
 @asynccontextmanager
-async def whole_service(dsn: str, secrets_key: str | None) -> AsyncIterator[httpx2.AsyncClient]:
-    """A service with the real agent and without a worker, as somebody with all rights."""
+async def whole_service(
+    dsn: str, secrets_key: str | None = FIRST, *, worker: bool = False
+) -> AsyncIterator[httpx2.AsyncClient]:
+    """A service with the real agent, as somebody with all rights."""
     secret = SecretStr(secrets_key) if secrets_key else None
     chosen = settings(database=DatabaseSettings(dsn=SecretStr(dsn), secrets_key=secret))
-    async with Runtime.open(chosen, worker=False) as engine, client(chosen, engine) as http:
+    async with Runtime.open(chosen, worker=worker) as engine, client(chosen, engine) as http:
         yield http
 
 
@@ -168,6 +170,42 @@ async def test_what_cannot_be_read_is_said_and_nothing_else_is_used_in_its_place
         await http.delete("/connections/model")
         assert (await http.get("/health")).json()["reasoning"]["error"] is None
         assert (await http.post("/sessions", json=start)).status_code == 202
+
+
+async def test_another_flowise_is_connected_over_open_sessions_only_by_force_and_they_do_not_go_on_there(
+    database_dsn: str, server: FakeFlowise
+) -> None:
+    first = {"endpoint": f"http://127.0.0.1:{server.port}", "api_key": FLOWISE_KEY}
+    with FakeFlowise(api_key=FLOWISE_KEY) as other:
+        second = {"endpoint": f"http://127.0.0.1:{other.port}", "api_key": FLOWISE_KEY}
+        async with whole_service(database_dsn) as http:
+            await http.put("/connections/flowise", json=first)
+            session = (await http.post("/sessions", json={"requirement": "A support chatbot"})).json()["thread_id"]
+            # Another key of the same server concerns nobody.
+            assert (await http.put("/connections/flowise", json=first)).status_code == 200
+            for method, body in (("PUT", {"json": second}), ("DELETE", {})):
+                refused = await http.request(method, "/connections/flowise", **body)
+                assert (refused.status_code, refused.json()["code"]) == (409, "sessions_open"), method
+                assert refused.json()["details"]["sessions"] == 1
+            assert (await http.get("/connections")).json()["flowise"]["endpoint"] == first["endpoint"]
+            forced = await http.put("/connections/flowise", json=second | {"force": True})
+            assert forced.json()["flowise"]["endpoint"] == second["endpoint"]
+        async with whole_service(database_dsn, worker=True) as http:
+            ended = await until(lambda: at_rest(http, session), "the session ends")
+            assert (ended["status"], ended["error"]["code"]) == ("error", "server_changed")
+            moved = await http.put("/connections/flowise", json=first | {"force": True})
+            assert moved.status_code == 200
+            # Now the other one is said to be the same.
+            assert (await http.put("/connections/flowise", json=second | {"same_server": True})).status_code == 200
+            await http.post(f"/sessions/{session}/retry")
+            asks = await until(lambda: at_rest(http, session), "the session asks")
+            assert (asks["status"], asks["error"]) == ("pending_interrupt", None)
+        assert other.created == 0
+
+
+async def at_rest(http: httpx2.AsyncClient, session: str) -> dict[str, Any] | None:
+    view = (await http.get(f"/sessions/{session}")).json()
+    return None if view["status"] == "in_progress" else view
 
 
 async def test_doctor_looks_at_what_was_connected(

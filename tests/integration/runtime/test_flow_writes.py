@@ -16,6 +16,7 @@ from flowise_dev_agent.errors import (
     FlowiseTimeoutError,
     InvalidInputError,
     PatchError,
+    ServerChangedError,
     SessionConflictError,
     StaleBaseError,
     WriteFailedError,
@@ -532,3 +533,22 @@ async def test_a_rollback_while_the_session_works_is_a_conflict_and_asks_flowise
     with pytest.raises(SessionConflictError):
         await runtime.versions.rollback(done.session_id, None)
     assert servers.dev.flows[BOT] == before
+
+
+async def test_a_write_and_a_rollback_do_not_go_to_another_server_under_the_same_name(
+    database_dsn: str, servers: Servers
+) -> None:
+    async with writing_service(database_dsn, servers) as runtime:
+        done = await apply(runtime)
+        assert done.session_id is not None
+    async with writing_service(database_dsn, servers, worker=False) as api:
+        waiting = await api.flow_writer.import_flow(ImportFlow(name="New", flow_data=servers.dev.flows[BOT].flow_data))
+    servers.addresses["dev"] = "http://another.test"
+    before = dict(servers.dev.flows)
+    async with writing_service(database_dsn, servers) as runtime:
+        with pytest.raises(WriteFailedError) as failed:
+            await written(runtime, waiting)
+        with pytest.raises(ServerChangedError):
+            await runtime.versions.rollback(done.session_id, None)
+    assert failed.value.details["cause"] == "server_changed"
+    assert servers.dev.flows == before

@@ -123,6 +123,21 @@ async def test_p47_the_draft_of_a_deleted_session_is_removed(
     assert draft_id not in server.flows
 
 
+async def test_what_was_left_on_a_server_that_is_no_longer_connected_waits_for_it(
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler
+) -> None:
+    session_id, draft_id = await session_with_draft(database, client)
+    for endpoint, removed in (("http://former.test", 0), (client.endpoint, 1)):
+        async with database.connection() as connection:
+            await connection.execute("UPDATE sessions SET endpoint = %s WHERE id = %s", (endpoint, session_id))
+            await connection.execute(
+                "UPDATE leftovers SET endpoint = %s, noted_at = now() - interval '2 days'", (endpoint,)
+            )
+        assert (await sweep.pass_once(), await sweep.pass_once()) == (removed, 0)
+        assert (draft_id in server.flows) is not bool(removed)
+    assert await left(database) == 0
+
+
 async def test_a_failed_session_keeps_its_draft_for_its_retry_until_it_is_old(
     database: Database, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler
 ) -> None:

@@ -3140,6 +3140,18 @@ export interface components {
              * @description The address of the server, without a path.
              */
             endpoint: string;
+            /**
+             * Force
+             * @description Another Flowise, although sessions are open: they end in `server_changed`.
+             * @default false
+             */
+            force: boolean;
+            /**
+             * Same Server
+             * @description The Flowise that is connected now, at another address: its sessions go on there.
+             * @default false
+             */
+            same_server: boolean;
         };
         /**
          * ConnectModel
@@ -10945,6 +10957,30 @@ export interface components {
                  * @example {
                  *       "code": "connection_not_storable",
                  *       "detail": "Environment variables of the service set this connection.",
+                 *       "hint": "Change it there, or remove REASONING_ENGINE, ANTHROPIC_API_KEY, OPENAI_API_KEY, OPENAI_BASE_URL and start the service again.",
+                 *       "instance": "/connections/model",
+                 *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                 *       "status": 409,
+                 *       "title": "Conflict",
+                 *       "type": "about:blank"
+                 *     }
+                 */
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "connection_not_storable";
+                };
+            };
+        };
+        /** @description Conflict: `connection_not_storable`, `sessions_open`. */
+        Problem409_connection_not_storable_sessions_open: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "code": "connection_not_storable",
+                 *       "detail": "Environment variables of the service set this connection.",
                  *       "hint": "Change it there, or remove FLOWISE_API_ENDPOINT, FLOWISE_API_KEY, FLOWISE_INSTANCES and start the service again.",
                  *       "instance": "/connections/flowise",
                  *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
@@ -10955,7 +10991,7 @@ export interface components {
                  */
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
-                    code?: "connection_not_storable";
+                    code?: "connection_not_storable" | "sessions_open";
                 };
             };
         };
@@ -11046,15 +11082,27 @@ export interface components {
                 };
             };
         };
-        /** @description Conflict: `idempotency_key_reused`, `request_in_progress`, `session_conflict`, `stale_base`. */
-        Problem409_idempotency_key_reused_stale_base_4: {
+        /** @description Conflict: `idempotency_key_reused`, `request_in_progress`, `server_changed`, `session_conflict`, `stale_base`. */
+        Problem409_idempotency_key_reused_stale_base_5: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
-                    code?: "idempotency_key_reused" | "request_in_progress" | "session_conflict" | "stale_base";
+                    code?: "idempotency_key_reused" | "request_in_progress" | "server_changed" | "session_conflict" | "stale_base";
+                };
+            };
+        };
+        /** @description Conflict: `sessions_open`. */
+        Problem409_sessions_open: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "sessions_open";
                 };
             };
         };
@@ -11211,6 +11259,18 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "flowise_auth" | "flowise_connection_lost" | "flowise_error" | "flowise_rate_limited" | "flowise_rejected" | "flowise_server_error" | "flowise_unexpected_response" | "flowise_unreachable" | "write_failed";
+                };
+            };
+        };
+        /** @description Service Unavailable: `connection_unreadable`, `database_unavailable`, `sign_in_unavailable`, `unavailable`. */
+        Problem503_connection_unreadable_unavailable_4: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "connection_unreadable" | "database_unavailable" | "sign_in_unavailable" | "unavailable";
                 };
             };
         };
@@ -11808,7 +11868,7 @@ export interface operations {
             /** @description Forbidden */
             403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Conflict */
-            409: components["responses"]["Problem409_connection_not_storable"];
+            409: components["responses"]["Problem409_connection_not_storable_sessions_open"];
             /** @description Precondition Failed */
             412: components["responses"]["Problem412_precondition_failed"];
             /** @description Request Entity Too Large */
@@ -11820,14 +11880,17 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
     };
     disconnect_flowise: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Although sessions are open: they end in `server_changed`. */
+                force?: boolean;
+            };
             header?: {
                 /** @description The `ETag` of what was read: no other state is changed (412). */
                 "if-match"?: string | null;
@@ -11873,6 +11936,8 @@ export interface operations {
             401: components["responses"]["Problem401_unauthorized"];
             /** @description Forbidden */
             403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409_sessions_open"];
             /** @description Precondition Failed */
             412: components["responses"]["Problem412_precondition_failed"];
             /** @description Unprocessable Entity */
@@ -12055,7 +12120,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -12129,7 +12194,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -12361,7 +12426,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -12408,7 +12473,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -12716,7 +12781,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -12849,7 +12914,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_write_failed_9"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -12927,7 +12992,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -12999,7 +13064,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -13128,7 +13193,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_write_failed_9"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -13218,7 +13283,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -13266,7 +13331,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -13548,7 +13613,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -13678,7 +13743,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -13855,7 +13920,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -13993,7 +14058,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -14155,7 +14220,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_write_failed_9"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -14229,7 +14294,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -14314,7 +14379,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -15758,7 +15823,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -15833,7 +15898,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -16591,7 +16656,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_flowise_unreachable_8"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };
@@ -17260,7 +17325,7 @@ export interface operations {
             /** @description Internal Server Error */
             500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
         };
     };
     get_expected_cost: {
@@ -17366,7 +17431,7 @@ export interface operations {
             /** @description Internal Server Error */
             500: components["responses"]["Problem500_configuration_error_internal_error"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
         };
     };
     get_session: {
@@ -20450,7 +20515,7 @@ export interface operations {
             /** @description Not Found */
             404: components["responses"]["Problem404_flowise_not_found_session_not_found_version_not_found"];
             /** @description Conflict */
-            409: components["responses"]["Problem409_idempotency_key_reused_stale_base_4"];
+            409: components["responses"]["Problem409_idempotency_key_reused_stale_base_5"];
             /** @description Precondition Failed */
             412: components["responses"]["Problem412_precondition_failed"];
             /** @description Unprocessable Entity */
@@ -20460,7 +20525,7 @@ export interface operations {
             /** @description Bad Gateway */
             502: components["responses"]["Problem502_flowise_auth_write_failed_9"];
             /** @description Service Unavailable */
-            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+            503: components["responses"]["Problem503_connection_unreadable_unavailable_4"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504_flowise_timeout"];
         };

@@ -30,7 +30,12 @@ export function Connection({ kind }: { kind: Kind }) {
   const client = useQueryClient();
   const concerned = () => client.invalidateQueries({ predicate: ({ queryKey }) => CONCERNED.has(String(queryKey[0])) });
   const forget = useMutation({
-    mutationFn: () => dataOf(api.DELETE(kind === "flowise" ? "/connections/flowise" : "/connections/model", {})),
+    mutationFn: (force: boolean) =>
+      dataOf(
+        kind === "flowise"
+          ? api.DELETE("/connections/flowise", { params: { query: { force } } })
+          : api.DELETE("/connections/model", {}),
+      ),
     onSuccess: concerned,
   });
   if (!data) return null;
@@ -61,7 +66,7 @@ export function Connection({ kind }: { kind: Kind }) {
               label={t("Disconnect")}
               question={t("Forget the address and the key?")}
               yes={t("Disconnect")}
-              onYes={() => forget.mutate()}
+              onYes={() => forget.mutate(false)}
               busy={forget.isPending}
             />
           )}
@@ -69,7 +74,13 @@ export function Connection({ kind }: { kind: Kind }) {
       ) : (
         <small>{t("Somebody with the scope “admin” can change this.")}</small>
       )}
-      <ErrorNote error={forget.error} />
+      <ErrorNote error={forget.error}>
+        {sessionsAreOpen(forget.error) && (
+          <button type="button" className="button" onClick={() => forget.mutate(true)}>
+            {t("Stop the sessions and disconnect")}
+          </button>
+        )}
+      </ErrorNote>
       {open && (
         <FormDialog
           titled="connect-title"
@@ -92,6 +103,9 @@ export function Connection({ kind }: { kind: Kind }) {
     </div>
   );
 }
+
+/** Whether it was refused because sessions go on with what would be replaced. */
+const sessionsAreOpen = (error: unknown) => (error as { code?: string } | null)?.code === "sessions_open";
 
 function stateOf(kind: Kind, { flowise, model }: ConnectionsView): string {
   if (kind === "flowise") {
@@ -138,9 +152,10 @@ const typed = (form: HTMLFormElement | null): Record<string, string> =>
 function FlowiseForm({ view, onClose, onDone }: FormProps & { view: ConnectionsView }) {
   const form = useRef<HTMLFormElement>(null);
   const connect = useMutation({
-    mutationFn: () => {
+    mutationFn: (over: "" | "same_server" | "force") => {
       const { endpoint = "", api_key = null } = typed(form.current);
-      return dataOf(api.PUT("/connections/flowise", { body: { endpoint, api_key } }));
+      const body = { endpoint, api_key, same_server: over === "same_server", force: over === "force" };
+      return dataOf(api.PUT("/connections/flowise", { body }));
     },
     onSuccess: async () => {
       await onDone();
@@ -148,7 +163,24 @@ function FlowiseForm({ view, onClose, onDone }: FormProps & { view: ConnectionsV
     },
   });
   return (
-    <ConnectForm form={form} title={t("Connect a Flowise")} connect={connect} onClose={onClose}>
+    <ConnectForm
+      form={form}
+      title={t("Connect a Flowise")}
+      connect={{ ...connect, mutate: () => connect.mutate("") }}
+      onClose={onClose}
+      instead={
+        sessionsAreOpen(connect.error) && (
+          <div className="row">
+            <button type="button" className="button" onClick={() => connect.mutate("same_server")}>
+              {t("It is the same Flowise at another address")}
+            </button>
+            <button type="button" className="button" onClick={() => connect.mutate("force")}>
+              {t("Stop the sessions and connect")}
+            </button>
+          </div>
+        )
+      }
+    >
       <label className="field">
         {t("Address")}
         <TextInput
@@ -237,10 +269,12 @@ interface ConnectFormProps {
   title: string;
   connect: { mutate: () => void; isPending: boolean; error: unknown };
   onClose: () => void;
+  /** What else can be done after an error. */
+  instead?: ReactNode;
   children: ReactNode;
 }
 
-function ConnectForm({ form, title, connect, onClose, children }: ConnectFormProps) {
+function ConnectForm({ form, title, connect, onClose, instead, children }: ConnectFormProps) {
   function submit(event: FormEvent) {
     event.preventDefault();
     if (!connect.isPending) connect.mutate();
@@ -250,7 +284,7 @@ function ConnectForm({ form, title, connect, onClose, children }: ConnectFormPro
       <h2 id="connect-title">{title}</h2>
       {children}
       <p className="quiet">{t("It is tried first. The key is kept encrypted and never shown again.")}</p>
-      <ErrorNote error={connect.error} />
+      <ErrorNote error={connect.error}>{instead}</ErrorNote>
       <div className="actions">
         {/* Not disabled while it is tried: focus stays. */}
         <button type="submit" className="button primary" aria-disabled={connect.isPending}>
