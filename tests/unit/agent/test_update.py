@@ -672,3 +672,19 @@ async def test_p08_a_draft_that_was_edited_before_its_test_does_not_go_live_and_
     edited = inputs["modelName"] == "gpt-4-turbo"
     assert (edited, inputs["temperature"] == 0.1) == (action == "rebase", action != "cancel")
     assert drafts(bench) == []
+
+
+@pytest.mark.parametrize("decision", ["accept", "rollback"])
+async def test_a_flow_that_is_only_renamed_goes_through_draft_test_and_decision(decision: str) -> None:
+    bench = made_for("update")
+    row = await add_flow(bench)
+    renamed = plan(operation="update", nodes=[], values=[], credential_requirements=[], new_name="Night desk")
+    bench.reasoner.plans = [renamed]
+    await bench.start("call it Night desk", target=row.id)
+    review = await bench.answer(action="approve")
+    assert review["type"] == "result_review"
+    (draft,) = drafts(bench)
+    assert (draft.flow_data, bench.flowise.flows[row.id].name) == (row.flow_data, row.name)
+    await bench.answer(action=decision)
+    after = bench.flowise.flows[row.id]
+    assert (after.name, after.flow_data) == ("Night desk" if decision == "accept" else row.name, row.flow_data)

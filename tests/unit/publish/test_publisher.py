@@ -247,6 +247,17 @@ async def test_an_update_to_what_the_flow_holds_sends_nothing(desk: Desk) -> Non
     assert desk.flowise.calls == ["create"]
 
 
+async def test_another_name_is_written_with_the_same_bytes_and_put_back_by_a_restore(desk: Desk) -> None:
+    first = await desk.create()
+    sent: dict[str, Any] = {"chatflow_id": first.chatflow_id, "flow_data": FLOW, "iteration": 0}
+    for _ in range(2):
+        renamed = await desk.again().update(**sent, validated_sha256=first.sha256, base=first.base, name="Night desk")
+        assert isinstance(renamed, Written)
+        assert (renamed.name, renamed.sha256) == ("Night desk", first.sha256)
+    back = await desk.again().restore(**{**sent, "iteration": 1}, sha256=first.sha256, name=first.name)
+    assert (back.name, (await desk.again().read(first.chatflow_id)).name) == (first.name, first.name)
+
+
 @pytest.mark.parametrize(
     ("error", "written", "status"),
     [

@@ -827,6 +827,47 @@ def test_a_ban_on_what_the_prompt_orders_in_other_words_is_one_question() -> Non
     assert after == prompt.replace(order, "Never promise delivery dates!!")
 
 
+@pytest.mark.parametrize(
+    ("prompt", "wish", "answer", "changed"),
+    [
+        ("Shoes may be returned within 30 days. Refunds take 30 days.", "returns are 14 days now not 30",
+         "only shoes", ("within 30", "within 14")),
+        ("Zwroty są możliwe w ciągu 14 dni. Za zwrócony towar oddajemy pieniądze w ciągu 14 dni.",
+         "Zwrot to teraz 30 dni a nie 14", "tylko zwroty", ("możliwe w ciągu 14", "możliwe w ciągu 30")),
+    ],
+)  # fmt: skip
+def test_of_two_places_with_the_same_value_one_is_asked_for(
+    prompt: str, wish: str, answer: str, changed: tuple[str, str]
+) -> None:
+    question = planned(f"You help.\n{prompt}", wish).declined or ""
+    assert question.count("«") == 3
+    after = prompt_after(prompt, planned(f"You help.\n{prompt}", wish, (question, answer)))
+    assert after == f"You help.\n{prompt}".replace(*changed)
+
+
+@pytest.mark.parametrize("wish", ["togli la memoria", "Usuń pamięć", "verwijder het geheugen", "Enlève la mémoire"])
+def test_a_memory_is_taken_out_in_each_language_and_never_exchanged(wish: str) -> None:
+    plan = planned(BOATS, wish)
+    assert "bufferMemory_0" in plan.removals
+    assert not any("Memory" in node.node_name for node in plan.nodes if not node.existing)
+
+
+@pytest.mark.parametrize(
+    ("wish", "written"),
+    [
+        ("Please add our price list, it's a PDF (prices_2027.pdf), so that it stops making prices up.", []),
+        ("add a calculator and tell people about gift vouchers and dogs", ["Tell people about gift vouchers and dogs"]),
+    ],
+)
+def test_beside_a_part_only_wishes_of_words_are_written(wish: str, written: list[str]) -> None:
+    plan = planned(BOATS, wish)
+    texts = [str(value.value) for value in plan.values]
+    lines = [line for text in texts for line in text.split("\n") if line and line[1:] in wish]
+    assert lines == written
+    assert plan.not_done == []
+    assert written or any("prices_2027.pdf]" in text for text in texts)
+
+
 def test_an_answer_that_settles_nothing_is_asked_once_more_with_the_choices() -> None:
     rule = "Only dogs up to 10 kg are allowed, at most one for each cottage."
     prompt, wish = f"You help guests.\n{rule}\nCats are not allowed.", "Customers may now bring dogs of any size."

@@ -22,12 +22,13 @@ _SHAPES = {name: pattern("values", name) for name in ("mail", "address", "price"
 _SHAPES["language"] = re.compile(f"{pattern('values', 'their_language').pattern}|{words('languages').pattern}", re.I)
 #: What a value is about, whatever it belongs to, and of what a prompt says one thing only.
 _TOPICS, _GENERIC, _ONE_OF, _SHAPED = lexicon.constants("about").values()
-_CLASS_WORDS, _VERB, _TOO = (pattern("about", name) for name in ("tone", "verb", "too"))
+_CLASS_WORDS, _VERB, _TOO, _HELPS = (pattern("about", name) for name in ("tone", "verb", "too", "helps"))
 _AGAINST, _CONTACTS = patterns("about", "against"), frozenset({"mail", "address", "phone"})
 _NO_NUMBERS = frozenset({"quote", "language", *_CONTACTS})
 _BECOMES = re.compile(r"(?i)\d\D{0,12}?(?:\sto|auf|à|para|naar|\sna|zu|→|->|=>|から|を)\s?\D{0,3}\d")
 _INSTEAD = re.compile(f"{pattern('about', 'rather').pattern}|{words('instead_of').pattern}", re.IGNORECASE)
 _JOINT = re.compile(rf"[,;]?\s(?:{'|'.join(sorted(wordset('ands')))})\s|[,;]\s")
+_AT_END = re.compile(rf"(?:{_JOINT.pattern})$")
 _JOINT_AT_END, _CLAUSE_JOINT = (
     re.compile(rf"(?:{_JOINT.pattern})$|$"),
     re.compile(rf"{_JOINT.pattern}|[.!?\n]\s*(?!\d)|。"),
@@ -36,7 +37,7 @@ _NUMBER, _NAME = re.compile(r"\d+(?:[.,]\d+)?"), re.compile(r"(?<=[\w,] )[A-ZÀ-
 _COUNTED, _NAMES = re.compile(lexicon.NUMBER, re.IGNORECASE), re.compile(r"[A-ZÀ-Ý][\w'’-]+(?:\s[A-ZÀ-Ý][\w'’-]+)*")
 _WORD, _FUNCTION_WORDS = pattern("values", "word"), lexicon.FUNCTIONS
 _EVERYDAY = tuple(word for word in wordset("everyday") if len(word) > 3)
-_SHORTEST_STEM, _SHARE_OF_STEM, _RARE = 5, 0.57, 2
+_SHORTEST_STEM, _SHORTEST_FORM, _FAINT, _SHARE_OF_STEM, _RARE = 5, 4, 3, 0.57, 2
 #: `_ALIKE`: from which likeness on a sentence is asked about; `_MOST_ASKED`: how many are.
 _LONGEST_OLD, _NEXT_TO, _LONGEST_SHORT, _LONGEST_READ, _ALIKE, _MOST_ASKED = 60, 8, 4, 600, 10, 4
 _CLAUSE_END = re.compile(r"[,;:.!?](?:\s|$)|[、。]")
@@ -124,6 +125,12 @@ def relates(line: str, prompt: str) -> bool:
     return any(_shared(line, one.group(), prompt) or _topics(line, one.group()) for one in sentences(prompt))
 
 
+def speaks_of(answer: str, sentence: str) -> bool:
+    """Whether an answer names a thing of a sentence."""
+    long = [word for word in _WORD.findall(answer.casefold()) if len(word) >= _SHORTEST_STEM]
+    return any(_is_among(word, _WORD.findall(sentence.casefold())) for word in long)
+
+
 # --- Values -------------------------------------------------------------------------------------------------------
 
 
@@ -172,19 +179,22 @@ def _swapped(old: Sequence[Value], new: Sequence[Value], prompt: str, about: str
     places = [one for one in windows if [*map(_said, one)] == [*map(_said, old)] and _comparable(one[0], new[0])]
     ends = [0, *(joint.end() for joint in _CLAUSE_JOINT.finditer(prompt)), len(prompt)]
 
-    def likeness(place: Sequence[Value]) -> int:
+    def likeness(place: Sequence[Value]) -> tuple[int, bool]:
         start, end = max(one for one in ends if one <= place[0].start), min(one for one in ends if one >= place[-1].end)
-        return sum(_is_among(word, own) for word in own_words(prompt[start:end]))
+        theirs, days = own_words(prompt[start:end]), _days(prompt[start:end]) & _days(about)
+        faint = any(_in_common(one, two) >= _FAINT for one in theirs for two in own)
+        return sum(_is_among(word, own) for word in theirs) + len(days), faint
 
     likely = sorted(places, key=likeness, reverse=True)
-    if not likely or (len(likely) > 1 and likeness(likely[0]) == likeness(likely[1])):
-        return None
+    # Beside one that is about the same another counts that may be: "zwrócić" beside "zwrot".
+    likely = [one for one in likely if likeness(one)[0] == likeness(likely[0])[0] or likeness(one)[1]]
     # A bare number is another one in each sentence: only that of a sentence about the same thing is meant.
-    sure = old[0].kind or new[0].kind or likeness(likely[0])
-    found = _changed(prompt, _exchanged(likely[0], new)) if sure else None
+    if not likely or not (old[0].kind or new[0].kind or likeness(likely[0])[0]):
+        return None
+    first, *others = [_changed(prompt, _exchanged(one, new)) for one in likely]
     spoken = {*map(_said, old), *map(_said, new)}
     more = [one for one in values_in(about) if one.kind not in ("quote", "language") and _said(one) not in spoken]
-    return replace(found, certain=False) if found and more else found
+    return replace(first, certain=not (more or others), others=tuple(others[: _MOST_ASKED - 1]))
 
 
 def _said(value: Value) -> str:
@@ -205,6 +215,9 @@ def _of_values(line: str, prompt: str, near: tuple[int, int], *, new: bool, whol
         close = [one for one in rivals if near[0] <= one.values[0].start < near[1]]
         rivals = close if len(close) == 1 and not group.owner else rivals
         fitting = _paired(line, group, rivals[0]) if len(rivals) == 1 else []
+        if fitting and group.values[0].kind == "length":
+            old = next(one.group() for one in sentences(prompt) if one.start() <= fitting[0][0].start < one.end())
+            fitting = [] if words("about_length").search(old.replace(fitting[0][0].text, " ")) else fitting
         if rivals and not fitting:
             return None
         pairs += fitting
@@ -345,7 +358,7 @@ def _of_rule(line: str, former: str, prompt: str, *, whole: str, new: bool) -> A
     """The sentences that a line may be meant to replace, the most alike first. It is certain where there is one, of
     which nothing is lost. `whole` is what it would be replaced by."""
     about = [(_likeness(line, former, match.group(), prompt, new=new), match) for match in sentences(prompt)
-             if match.start() or not _ROLE.match(match.group())]  # fmt: skip
+             if not (_HELPS.match(match.group()) or (match.start() == 0 and _ROLE.match(match.group())))]  # fmt: skip
     about = sorted((one for one in about if one[0]), key=lambda one: -one[0])
     chosen = [match for likeness, match in about if likeness >= min(about[0][0], _ALIKE)]
     taken = words("taken_out").search(line)
@@ -449,14 +462,15 @@ def _replaced(new: str, line: str, match: re.Match[str], prompt: str) -> Amendme
     own, allowed = own_words(line), bool(classes or words("goes").search(line)) + ("about_length" in classes)
     said = words("even").split(gone)[0]
     open_ = [one for one in own_words(said) if new and "about_place" not in classes and not _is_among(one, own)]
-    lost = facts(gone) - facts(line) if not classes & {"about_length", "about_place", "greeting", "closing"} else set()
     # "Never X, Y or Z" is a list of which each part leans on its beginning.
     leans = words("forbids").search(sentence) is not None and len(parts) > 1 and not behaves(behind)
-    front, behind = ("", "") if leans else (re.sub(rf"(?:{_JOINT.pattern})$", "", front), behind)
+    front, behind = ("", "") if leans else (_AT_END.sub("", front), behind)
     if new and behind and not (behaves(behind) or _VERB.match(behind)):
-        # "..., at most one for each cottage" goes on behind what is new.
-        joint = _JOINT_AT_END.search(gone)
-        new, behind = f"{new.rstrip('.。 ')}{joint[0] if joint else ' '}{behind}", ""
+        # "..., at most one for each cottage" goes on behind what is new, "on Tuesdays and Fridays" does not.
+        listed = not (classes or gone.rstrip().endswith((",", ";")))
+        leans, gone, joint = leans or listed, gone + behind * listed, gone[len(_AT_END.sub("", gone)) :] or " "
+        new, behind = new if listed else f"{new.rstrip('.。 ')}{joint}{behind}", ""
+    lost = facts(gone) - facts(line) if not classes & {"about_length", "about_place", "greeting", "closing"} else set()
     kept = [ended(one, sentence) for one in (front, new) if one]
     text = " ".join([*kept, *([capital(behind)] if behind else [])])
     certain = not (leans or lost or len(open_) > allowed or IF.match(sentence) or _WHENEVER.search(line))
@@ -509,7 +523,7 @@ def akin(one: str, other: str) -> bool:
     >>> akin("apologise", "apologising"), akin("station", "stay")
     (True, False)
     """
-    if "-" in one or "-" in other:
+    if "-" in one or "-" in other or (one.isascii() and min(len(one), len(other)) < _SHORTEST_FORM):
         return one == other
     common = _in_common(one, other)
     shortest = min(len(one), len(other), _SHORTEST_STEM)

@@ -15,7 +15,7 @@ from flowise_dev_agent.reasoning.rules.design.values import Said, open_params, p
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, table, words
 from flowise_dev_agent.reasoning.rules.language.text import is_negated, mentioned, mentions
-from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, MODEL_CATEGORIES, complete, wire
+from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, MODEL_CATEGORIES, complete, fitting_output, wire
 
 #: A flow has one of each of these; one asked for by name takes the place of the usual one.
 _SINGLE: Final = frozenset(constants("kinds")["single"])
@@ -261,8 +261,10 @@ def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: fr
     # A wish that is removed by kind ("the web search") is none for another node of the kind.
     tools = tuple(names for names in change.tools if not set(names) & dropped)
     change = replace(change, requested=tuple(n for n in change.requested if n not in dropped), tools=tools)
-    if change.memory == "bufferMemory" and change.memory in dropped and not words("buffer_memory").search(change.text):
-        # "Take the memory out" asks for none.
+    named_buffer = words("buffer_memory").search(change.text)
+    there = any(schema.category == "Memory" for schema in existing.values())
+    if change.memory == "bufferMemory" and (there or change.memory in dropped) and not named_buffer:
+        # "Take the memory out" asks for none, and one that is there is no other one.
         change = replace(change, memory=None)
     check_names(change, world)
     present = {schema.name for schema in existing.values()}
@@ -299,7 +301,14 @@ def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: fr
         # An agent does not run without tools; a chain goes on with what it was told.
         agents = [id_ for id_, schema in existing.items() if schema.name == "toolAgent"]
         replaced |= dict.fromkeys(agents, "conversationChain")
-    return _fitted(Edits(replaced, removed, tuple(added)), change, existing, occupied, world)
+    edits = _fitted(Edits(replaced, removed, tuple(added)), change, existing, occupied, world)
+    stays = [schema for id_, schema in existing.items() if id_ not in (*removed, *edits.replaced)]
+    others = [*stays, *map(world.schema, (*edits.added, *edits.replaced.values()))]
+    for gone, other in ((existing[id_], other) for id_ in removed for other in others):
+        needs = [one for one in other.anchors if not (one.optional or one.show) and fitting_output(gone, one)]
+        if any(not any(fitting_output(rest, one) for rest in others if rest is not other) for one in needs):
+            raise world.decline("declined_required", label=gone.label, by=other.label)
+    return edits
 
 
 def _wanted(change: Reading, existing: Mapping[str, NodeSchema], world: World, dropped: frozenset[str]) -> list[str]:

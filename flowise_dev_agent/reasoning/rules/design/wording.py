@@ -18,7 +18,7 @@ from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, capital, quoted, quoted_spans, squeeze
 
-_FEWEST_WORDS, _FEWEST_SIGNS = 4, 8
+_FEWEST_WORDS, _FEWEST_SIGNS, _NEAR = 4, 8, 40
 _OBLIGED, _REFERS, _ADDRESS = pattern("about", "obliged"), pattern("about", "refers"), pattern("prompt", "address")
 _OLD_RULE, _CAN_IT, _SHORT = pattern("change", "old_rule"), pattern("change", "can_it"), pattern("text", "abbreviated")
 #: How a wish says that something is to be in the prompt: "add that ...", "put in: ...".
@@ -53,10 +53,15 @@ def heard(text: str, spans: Sequence[Span]) -> Iterator[Heard]:
         built = _meet(parts, start, end)
         cuts = [start]
         for joint in _JOINT.finditer(text, start, end) if built else ():
-            # A wish of words alone goes on behind a joint: "... and tell people about vouchers and dogs".
-            goes_on = asks(text[cuts[-1] : joint.start()].strip(" ,;")) and not _meet(parts, cuts[-1], joint.start())
+            # A wish of words alone, and a reason, go on behind a joint: "... and tell people about vouchers and dogs".
+            said, behind = text[cuts[-1] : joint.start()].strip(" ,;"), text[joint.end() : end]
+            why = words("because").match(said) or _REFERS.match(said)
+            goes_on = (asks(said) or why) and not _meet(parts, cuts[-1], joint.start())
+            apart = asks(behind) if why else _is_cut(text, start, joint.end(), end)
+            # "Add our price list, it is a PDF" is one wish.
+            hangs = _REFERS.match(behind) and _meet(parts, joint.end(), joint.end() + _NEAR)
             quoted_ = any(one < joint.start() < two for one, two in quotes)
-            cuts += [] if quoted_ or (goes_on and not _is_cut(text, start, joint.end(), end)) else [joint.end()]
+            cuts += [] if quoted_ or hangs or (goes_on and not apart) else [joint.end()]
         # Only beside a part of the flow a sentence is read in pieces: "add a calculator and never mention prices".
         for begin, finish in pairwise([*cuts, end]):
             line, mine = _line(text[begin:finish]), _meet(parts, begin, finish)
@@ -66,7 +71,7 @@ def heard(text: str, spans: Sequence[Span]) -> Iterator[Heard]:
             says = rewording.own_words(re.sub("|".join(known), "", line)) and not (built and words("keep").search(line))
             mine = mine or (bool(known) and not says)
             if re.search(r"\w", line):
-                loose = built and not (mine or asks(line))
+                loose = built and not mine and (not asks(line) or words("because").match(line) is not None)
                 yield Heard(begin, finish, line, mine, _is_remark(line, beside=loose, part=mine), loose)
 
 
@@ -243,12 +248,19 @@ def _settled(
 
 def _chosen(answer: str, line: str, several: Sequence[Amendment]) -> Amendment | str | None:
     """What an answer to the question about these sentences says; None where it leaves it open."""
+    named = (
+        [one for one in several if rewording.speaks_of(answer, one.old)]
+        if several[1:] and not says_enough(answer)
+        else []
+    )
+    if len(named) == 1:
+        return replace(named[0], others=())
     if words("to_keep_both").fullmatch(answer):
         return line
     if words("to_replace").fullmatch(answer):
         return several[0] if len(several) == 1 else None
     number = re.fullmatch(r"\D{0,12}(\d)\W*", answer) if several[1:] else None
-    meant = [one for n, one in enumerate(several, 1) if (number and int(number[1]) == n) or answer in one.old]
+    meant = [one for n, one in enumerate(several, 1) if (int(number[1]) == n if number else answer in one.old)]
     if len(meant) == 1:
         return replace(meant[0], others=())
     # Another sentence is one about the same thing, but for what goes: an answer to something else gets into no prompt.
