@@ -133,7 +133,7 @@ async def take_all(browser: Browser, url: str, folder: Path, key: str = "") -> N
     await one.page.locator(".inbox a").first.wait_for()
     await one.take("home")
     await one.page.keyboard.press("Control+k")
-    await one.page.get_by_role("option").first.wait_for()
+    await one.page.get_by_role("dialog").get_by_role("option").first.wait_for()
     await one.take("palette")
     await one.page.context.close()
 

@@ -84,7 +84,7 @@ it("reads the schema of a node type: choices, conditions, formats, and one name 
           { title: "Size in words", type: "string", "x-show": { mode: "b" } },
         ],
       },
-      stream: { title: "Stream", type: "boolean" },
+      stream: { title: "Stream", type: "boolean", description: 'See the <a href="https://a.example">docs</a>.' },
       model: { title: "Model", type: "string", "x-options": [{ const: "m", title: "M" }], "x-lists-options": true },
     },
   });
@@ -98,6 +98,7 @@ it("reads the schema of a node type: choices, conditions, formats, and one name 
     "Stream: switch",
     "Model: choice",
   ]);
+  expect(node.find((one) => one.name === "stream")?.hint).toBe("See the docs.");
   expect(node[0]?.choices).toEqual([
     { value: "a", label: "First" },
     { value: "b", label: "b" },

@@ -71,7 +71,8 @@ function fieldOf(name: string, property: Schema, defs: Record<string, Schema>, r
   return {
     name,
     label: property.title ?? name,
-    hint: property.description ?? "",
+    // Flowise writes links into its descriptions; here they are text.
+    hint: (property.description ?? "").replace(/<[^>]*>/g, ""),
     kind: columns.length ? "rows" : items ? "list" : several ? "line" : kindOf(name, first, listed.length > 0),
     choices: several ? [] : listed.map((one) => ({ value: one.const, label: one.title ?? one.const })),
     required,
