@@ -150,11 +150,11 @@ class SessionCalls(Http):
 
         return await self._get(AttachmentList, "/attachments", session_id=str(session_id))
 
-    async def attachment(self, attachment_id: UUID) -> "AttachmentView":
-        """What is known of a file."""
+    async def attachment(self, attachment_id: UUID, *, text: bool = False) -> "AttachmentView":
+        """What is known of a file; with `text` also all that was read in it."""
         from flowise_dev_agent.contracts.attachments import AttachmentView
 
-        return await self._get(AttachmentView, f"/attachments/{attachment_id}")
+        return await self._get(AttachmentView, f"/attachments/{attachment_id}", text=text)
 
     async def delete_attachment(self, attachment_id: UUID) -> None:
         """Remove a file that no session uses."""

@@ -54,6 +54,7 @@ class AttachmentView(Contract):
     created_at: datetime
     expires_at: datetime = Field(description="When it is removed, unless a session uses it.")
     facts: AttachmentFacts
+    text: str | None = Field(default=None, description="What was read in it, where that was asked for.")
 
 
 class AttachmentList(Contract):

@@ -51,9 +51,10 @@ class AttachmentService:
         )
         return _view(row)
 
-    async def get(self, attachment_id: UUID) -> AttachmentView:
-        """What is known of a file. Raises AttachmentNotFoundError."""
-        return _view(await self._attachments.get(attachment_id))
+    async def get(self, attachment_id: UUID, *, text: bool = False) -> AttachmentView:
+        """What is known of a file, with its text if wanted. Raises AttachmentNotFoundError."""
+        view = _view(await self._attachments.get(attachment_id))
+        return view.model_copy(update={"text": await self._attachments.text(attachment_id)}) if text else view
 
     async def of_session(self, session_id: UUID) -> list[AttachmentView]:
         """The files of a session; none for an unknown one."""

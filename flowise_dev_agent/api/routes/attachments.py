@@ -36,9 +36,13 @@ async def list_attachments(
 
 
 @router.get("/{attachment_id}", responses=declared("attachment_not_found"))
-async def get_attachment(request: Request, attachment_id: AttachmentId) -> AttachmentView:
+async def get_attachment(
+    request: Request,
+    attachment_id: AttachmentId,
+    text: Annotated[bool, Query(description="Also all that was read in it.")] = False,
+) -> AttachmentView:
     """What is known of a file."""
-    return await engine(request).attachments.get(attachment_id)
+    return await engine(request).attachments.get(attachment_id, text=text)
 
 
 @router.delete("/{attachment_id}", status_code=204, responses=declared("attachment_not_found"))

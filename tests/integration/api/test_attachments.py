@@ -45,7 +45,10 @@ async def test_a_file_is_stored_shown_and_given_to_one_session(http: httpx2.Asyn
     assert (view["session_id"], view["media_type"]) == (None, "text/markdown")
     assert (view["facts"]["name"], view["facts"]["first_lines"]) == ("handbook.md", "# Leave\n31 days")
     session = (await start(http, view["id"])).json()["thread_id"]
-    assert (await http.get(f"/attachments/{view['id']}")).json()["session_id"] == session
+    known = (await http.get(f"/attachments/{view['id']}")).json()
+    assert (known["session_id"], known["text"]) == (session, None)
+    read = await http.get(f"/attachments/{view['id']}", params={"text": True})
+    assert read.json()["text"].splitlines()[:2] == ["# Leave", "31 days"]
     listed = (await http.get("/attachments", params={"session_id": session})).json()["attachments"]
     assert [one["id"] for one in listed] == [view["id"]]
 

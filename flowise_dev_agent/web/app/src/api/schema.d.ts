@@ -2478,6 +2478,11 @@ export interface components {
             /** Sha256 */
             sha256: string;
             /**
+             * Text
+             * @description What was read in it, where that was asked for.
+             */
+            text: string | null;
+            /**
              * Text Sha256
              * @description Of the text that was read from it.
              */
@@ -11422,7 +11427,10 @@ export interface operations {
     };
     get_attachment: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Also all that was read in it. */
+                text?: boolean;
+            };
             header?: never;
             path: {
                 /**

@@ -23,8 +23,18 @@ export const startSession = (body: StartSession, key: string): Promise<SessionVi
   );
 
 /** Answer the open question. Throws a Problem with status 409 when it has been answered already. */
-export const answerSession = (id: string, interrupt_id: string, answer: Answer): Promise<SessionView> =>
-  dataOf(api.POST("/sessions/{session_id}/resume", { params: { ...at(id), query }, body: { interrupt_id, answer } }));
+export const answerSession = (
+  id: string,
+  interrupt_id: string,
+  answer: Answer,
+  attachments: string[],
+): Promise<SessionView> =>
+  dataOf(
+    api.POST("/sessions/{session_id}/resume", {
+      params: { ...at(id), query },
+      body: { interrupt_id, answer, ...(attachments.length > 0 && { attachments }) },
+    }),
+  );
 
 export const cancelSession = (id: string): Promise<SessionView> =>
   dataOf(api.POST("/sessions/{session_id}/cancel", { params: at(id) }));

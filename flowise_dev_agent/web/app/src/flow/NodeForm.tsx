@@ -5,13 +5,15 @@ import { nodeOptions, nodeType } from "../api/queries";
 import type { CanvasNode } from "../api/types";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
+import type { StoredFile } from "../ui/files";
 import { Field } from "../ui/form/Fields";
 import { asked, type FormField, fieldsOf, type Schema } from "../ui/form/schema";
 import { EditingContext, type EditValue } from "./edits";
+import { ParamFiles } from "./ParamFiles";
 
 /** What is not edited here: lists, and texts of these formats. */
 const LISTS = new Set<FormField["kind"]>(["list", "rows", "secret"]);
-const ELSEWHERE = new Set(["file", "folder", "date", "time"]);
+const ELSEWHERE = new Set(["folder", "date", "time"]);
 
 export function NodeForm({ node, instance }: { node: CanvasNode; instance: string }) {
   const editing = useContext(EditingContext);
@@ -33,7 +35,8 @@ export function NodeForm({ node, instance }: { node: CanvasNode; instance: strin
       type={node.name}
       instance={instance}
       value={values[field.name] ?? field.schema.default}
-      onSet={(value) => editing.set(node.id, field.name, value)}
+      files={editing.edits.values.find((one) => one.node_id === node.id && one.param === field.name)?.files ?? []}
+      onSet={(value, files) => editing.set(node.id, field.name, value, files)}
     />
   );
   return (
@@ -59,15 +62,23 @@ interface ParamProps {
   type: string;
   instance: string;
   value: unknown;
-  onSet: (value: EditValue) => void;
+  files: StoredFile[];
+  onSet: (value: EditValue | null, files?: StoredFile[]) => void;
 }
 
 /** A field of a node, with what the server lists for it. An edit is an act of its own: it counts when one is done. */
-function ParamField({ field, type, instance, value, onSet }: ParamProps) {
+function ParamField({ field, type, instance, value, files, onSet }: ParamProps) {
   const listed = field.schema["x-lists-options"] ?? false;
   const options = useQuery({ ...nodeOptions(type, field.name, instance), enabled: listed });
   const known = options.data?.options.map((one) => ({ value: one.name, label: one.label }));
-  return (
+  const { format, "x-file-types": kinds } = field.schema;
+  if (format === "file")
+    return (
+      <ParamFiles keeps kinds={kinds} files={files} onSet={onSet}>
+        <span className="field-name">{t(field.label)}</span>
+      </ParamFiles>
+    );
+  const drawn = (
     <div>
       <Field
         field={known?.length ? { ...field, kind: "choice", choices: known } : field}
@@ -77,5 +88,11 @@ function ParamField({ field, type, instance, value, onSet }: ParamProps) {
       />
       {options.isLoading && <small>{t("Asking the server for its options…")}</small>}
     </div>
+  );
+  if (field.kind !== "text") return drawn;
+  return (
+    <ParamFiles keeps={false} files={[]} onSet={onSet}>
+      {drawn}
+    </ParamFiles>
   );
 }

@@ -1,6 +1,7 @@
 /** What a person changes by hand on the picture, before it is sent: with undo and redo. */
 import { createContext } from "react";
 import type { PatchOp } from "../api/types";
+import type { StoredFile } from "../ui/files";
 import { useDraft } from "../ui/useDraft";
 import { paramLabel } from "./layout";
 import type { Mark, Marked } from "./merge";
@@ -8,7 +9,8 @@ import type { Mark, Marked } from "./merge";
 export type EditValue = string | number | boolean;
 
 export interface Edits {
-  values: { node_id: string; param: string; value: EditValue }[];
+  /** `files` are those that a value names. */
+  values: { node_id: string; param: string; value: EditValue; files?: StoredFile[] }[];
   removals: string[];
 }
 
@@ -23,7 +25,8 @@ const EMPTY: Kept = { past: [], now: NONE, future: [] };
 
 export interface Editing {
   edits: Edits;
-  set: (node_id: string, param: string, value: EditValue) => void;
+  /** A value of null takes an edit back. */
+  set: (node_id: string, param: string, value: EditValue | null, files?: StoredFile[]) => void;
   /** Remove a node, or keep it after all. */
   toggleRemoval: (node_id: string) => void;
   undo: (() => void) | null;
@@ -42,9 +45,10 @@ export function useEdits(questionId: string): Editing {
   const after = future[0];
   return {
     edits: now,
-    set: (node_id, param, value) => {
+    set: (node_id, param, value, files) => {
       const others = now.values.filter((one) => one.node_id !== node_id || one.param !== param);
-      go({ ...now, values: [...others, { node_id, param, value }] });
+      const added = value === null ? [] : [{ node_id, param, value, ...(files && { files }) }];
+      go({ ...now, values: [...others, ...added] });
     },
     toggleRemoval: (id) =>
       go(
@@ -59,6 +63,17 @@ export function useEdits(questionId: string): Editing {
 }
 
 export const countEdits = ({ values, removals }: Edits): number => values.length + removals.length;
+
+/** As the answer to a plan takes them. */
+export const sentEdits = ({ values, removals }: Edits): Edits => ({
+  values: values.map(({ node_id, param, value }) => ({ node_id, param, value })),
+  removals,
+});
+
+/** Ids of the files that go with the answer. */
+export const filesOf = ({ values }: Edits): string[] => [
+  ...new Set(values.flatMap((one) => (one.files ?? []).map((file) => file.id))),
+];
 
 /** The same as ops, for a flow that is written already. */
 export const opsOf = ({ values, removals }: Edits): PatchOp[] =>

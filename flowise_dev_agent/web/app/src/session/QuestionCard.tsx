@@ -63,7 +63,7 @@ export function QuestionCard({ session, question, onMine }: Props) {
   }, []);
 
   const answer = useMutation({
-    mutationFn: (given: Answer) => answerSession(id, question.id, given),
+    mutationFn: ({ given, files }: { given: Answer; files: string[] }) => answerSession(id, question.id, given, files),
     onMutate: () => onMine(question.id, true),
     onSuccess: (view) => {
       forgetDrafts(question.id);
@@ -92,7 +92,12 @@ export function QuestionCard({ session, question, onMine }: Props) {
         )}
       </div>
       <Refusal value={answer.error}>
-        <Form question={question} session={session} busy={answer.isPending} send={answer.mutate} />
+        <Form
+          question={question}
+          session={session}
+          busy={answer.isPending}
+          send={(given, files = []) => answer.mutate({ given, files })}
+        />
       </Refusal>
     </section>
   );

@@ -30,10 +30,12 @@ interface Props {
   onChange: (files: StoredFile[]) => void;
   children: ReactNode;
   className?: string;
+  /** Endings of the files that are taken. */
+  kinds?: string | undefined;
 }
 
 /** A field that files can be dropped on, with a button for those who do not drag and a chip for each file. */
-export function FileDrop({ files, onChange, children, className = "" }: Props) {
+export function FileDrop({ files, onChange, children, className = "", kinds = KINDS }: Props) {
   const [over, setOver] = useState(false);
   const picker = useRef<HTMLInputElement>(null);
   const latest = useRef(files);
@@ -80,7 +82,7 @@ export function FileDrop({ files, onChange, children, className = "" }: Props) {
           type="file"
           hidden
           multiple
-          accept={KINDS}
+          accept={kinds}
           aria-label={t("Files")}
           onChange={(event) => {
             store.mutate([...(event.target.files ?? [])]);

@@ -1,6 +1,6 @@
 import { useContext, useState } from "react";
 import type { Action, InterruptOf } from "../../api/types";
-import { countEdits, EditingContext } from "../../flow/edits";
+import { countEdits, EditingContext, filesOf, sentEdits } from "../../flow/edits";
 import { t } from "../../i18n";
 import { AddCredential } from "../../ui/AddCredential";
 import { TextInput } from "../../ui/TextInput";
@@ -38,12 +38,15 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
       const asked = questions.map((one) => one.trim()).filter(Boolean);
       if (asked.some((one) => tooLong(one, MOST_CHARACTERS))) return;
       const changed = asked.length > 0 && asked.join("\n") !== contract.test_questions.join("\n");
-      send({
-        action,
-        ...(approach ? { approach } : {}),
-        ...(changed ? { test_questions: asked } : {}),
-        ...(edits ? { edits } : {}),
-      });
+      send(
+        {
+          action,
+          ...(approach ? { approach } : {}),
+          ...(changed ? { test_questions: asked } : {}),
+          ...(edits ? { edits: sentEdits(edits) } : {}),
+        },
+        ...(edits ? [filesOf(edits)] : []),
+      );
     }
   }
 
@@ -55,6 +58,7 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
           sessionId={session.thread_id}
           questionId={question.id}
           requirement={session.requirement}
+          instance={session.instance}
         />
       )}
       {approaches.length > 0 && (

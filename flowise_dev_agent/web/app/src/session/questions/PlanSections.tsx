@@ -1,13 +1,16 @@
 /** What the plan says, without what has a control of its own. Each line points at its nodes in the picture. */
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
-import { sessionPreview } from "../../api/queries";
+import { type ReactNode, useContext } from "react";
+import { nodeType, sessionPreview } from "../../api/queries";
 import type { InterruptOf, PlanContract, PreviewNode } from "../../api/types";
+import { EditingContext } from "../../flow/edits";
 import { paramLabel } from "../../flow/layout";
 import { usePointer } from "../../flow/lit";
 import { MarkBadge } from "../../flow/MarkBadge";
 import type { Mark } from "../../flow/merge";
+import { ParamFiles } from "../../flow/ParamFiles";
 import { t } from "../../i18n";
+import { fieldsOf, type Schema } from "../../ui/form/schema";
 import { Findings } from "./controls";
 
 type PlanData = InterruptOf<"plan_approval">["data"];
@@ -30,9 +33,11 @@ interface Props {
   questionId: string;
   /** In the person's own words; a goal that only repeats it is not shown. */
   requirement: string;
+  /** The Flowise server. */
+  instance: string;
 }
 
-export function PlanSections({ data, sessionId, questionId, requirement }: Props) {
+export function PlanSections({ data, sessionId, questionId, requirement, instance }: Props) {
   const { contract, details } = data;
   const { data: preview } = useQuery(sessionPreview(sessionId, questionId));
   const drawn = new Map(preview?.nodes.map((one) => [one.node.id, one]));
@@ -51,7 +56,12 @@ export function PlanSections({ data, sessionId, questionId, requirement }: Props
       <Findings findings={contract.findings} />
       {parts.length > 0 && <Parts parts={parts} drawn={drawn} />}
       <Changes data={data} drawn={drawn} />
-      <Listed title={t("Placeholders to fill in")} items={contract.placeholders} />
+      <Listed
+        title={t("Placeholders to fill in")}
+        items={contract.placeholders.map((text) => (
+          <Placeholder key={text} text={text} data={data} drawn={drawn} instance={instance} />
+        ))}
+      />
       <Listed title={t("Success criteria")} items={contract.success_criteria} />
       {more.some(([, items]) => items.length > 0) && (
         <details>
@@ -64,6 +74,40 @@ export function PlanSections({ data, sessionId, questionId, requirement }: Props
         </details>
       )}
     </>
+  );
+}
+
+interface PlaceholderProps {
+  text: string;
+  data: PlanData;
+  drawn: Map<string, PreviewNode>;
+  instance: string;
+}
+
+/** What stands in for something that the person gives: by a file here, or by typing at its node in the picture. */
+function Placeholder({ text, data, drawn, instance }: PlaceholderProps) {
+  const editing = useContext(EditingContext);
+  const pointer = usePointer();
+  const place = data.details?.values.find((one) => [`${one.node_id}.${one.param}: ${one.new}`, one.new].includes(text));
+  const node = place && drawn.get(place.node_id)?.node;
+  const type = useQuery({ ...nodeType(node?.name ?? "", instance), enabled: Boolean(node && editing) });
+  if (!node || !editing || !type.data) return text;
+  const field = fieldsOf(type.data.form as Schema).find((one) => one.name === place.param);
+  const edit = editing.edits.values.find((one) => one.node_id === place.node_id && one.param === place.param);
+  return (
+    <ParamFiles
+      keeps={field?.schema.format === "file"}
+      kinds={field?.schema["x-file-types"]}
+      files={edit?.files ?? []}
+      onSet={(value, files) => editing.set(place.node_id, place.param, value, files)}
+    >
+      <p>
+        <button type="button" className="points" {...pointer([node.id])}>
+          {node.label}: {field ? t(field.label) : place.param}
+        </button>{" "}
+        {edit ? <span className="badge ok">{t("filled in")}</span> : <small>{String(place.new)}</small>}
+      </p>
+    </ParamFiles>
   );
 }
 

@@ -1,6 +1,6 @@
 import { useContext, useId, useState } from "react";
 import type { Action, InterruptOf } from "../../api/types";
-import { countEdits, EditingContext, opsOf } from "../../flow/edits";
+import { countEdits, EditingContext, filesOf, opsOf } from "../../flow/edits";
 import { t } from "../../i18n";
 import { said } from "../../i18n/sentences";
 import { AddCredential } from "../../ui/AddCredential";
@@ -37,7 +37,7 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
       const text = feedback.required();
       if (text) send({ action, feedback: text });
     } else if (action === "accept") {
-      if (edits) return send({ action: "iterate", ops: opsOf(edits) });
+      if (edits) return send({ action: "iterate", ops: opsOf(edits) }, filesOf(edits));
       const earlier = chosen === newest ? {} : { iteration: chosen };
       if (feedback.empty(t("Accept"))) send({ action, deploy, ...earlier });
     } else if (action === "rollback" && feedback.empty(t("Roll back"))) send({ action });

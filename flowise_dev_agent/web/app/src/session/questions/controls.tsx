@@ -12,7 +12,8 @@ export interface FormProps<Question extends Interrupt> {
   question: Question;
   session: SessionView;
   busy: boolean;
-  send: (answer: Answer) => void;
+  /** `files` are ids of those that the answer brings along. */
+  send: (answer: Answer, files?: string[]) => void;
 }
 
 /** Actions that must be confirmed, with the label of the confirming button. */

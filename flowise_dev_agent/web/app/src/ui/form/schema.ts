@@ -28,6 +28,8 @@ export interface Schema {
   "x-options"?: Choice[];
   "x-lists-options"?: boolean;
   "x-rows"?: number;
+  /** Endings of the files that it takes. */
+  "x-file-types"?: string;
 }
 
 export type Values = Record<string, unknown>;
