@@ -51,8 +51,8 @@ _PROBE_CHARS: Final = 200
 _NAMES_SHOWN: Final = 20
 #: How a person says that files go into a store that exists.
 _ADDS: Final = re.compile(
-    r"(?<!\w)(?:add|append|extend|put|insert|upload|include|hinzu|füg|ergänz|erweiter|leg|nimm|aufnehm|ajout|complét|"
-    r"enrichi|mets|mettre|añad|agreg|incorpor|incluy|amplí)",
+    r"(?<!\w)(?:(?:add|append|extend|put|insert|upload|lege?|nimm|mets|mettre)(?!\w)|hinzu|füg|ergänz|erweiter|"
+    r"aufnehm|ajout|complét|enrichi|añad|agreg|incorpor|amplí)",
     re.IGNORECASE,
 )
 

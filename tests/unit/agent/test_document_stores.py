@@ -106,7 +106,7 @@ def test_rules_ask_for_a_store_that_nobody_has_named() -> None:
     [
         ("Answer from HR policies, and add the handbook to it", None, True, True),
         ("Nimm das Handbuch in HR policies auf", None, True, True),
-        ("A bot like HR policies for our handbook", None, True, False),
+        ("A bot like HR policies for our legal handbook, with our address", None, True, False),
         ("Add it to our HR store", "[ADD TO STORE: HR policies]", False, True),
         ("Add it to our HR store", "[ADD TO STORE: id-hr]", False, True),
         ("Answer from HR policies", "id-hr", False, False),
