@@ -845,6 +845,11 @@ def test_of_two_places_with_the_same_value_one_is_asked_for(
     assert after == f"You help.\n{prompt}".replace(*changed)
 
 
+def test_another_day_of_the_same_thing_is_asked_about() -> None:
+    plan = planned("You help.\nRubbish is collected on Thursdays.", "rubbish day moves to Mondays")
+    assert "«Rubbish is collected on Thursdays.»" in (plan.declined or "")
+
+
 @pytest.mark.parametrize("wish", ["togli la memoria", "Usuń pamięć", "verwijder het geheugen", "Enlève la mémoire"])
 def test_a_memory_is_taken_out_in_each_language_and_never_exchanged(wish: str) -> None:
     plan = planned(BOATS, wish)

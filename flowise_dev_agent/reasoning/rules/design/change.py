@@ -58,9 +58,7 @@ def wish_of(request: PlanRequest) -> str | None:
 
 def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     """A change of the chatflow that `request` brings along, else of its previous plan. Raises DeclinedError."""
-    planned = request.previous
-    pending = _pending(request)
-    there = dict(request.existing)
+    planned, pending, there = request.previous, _pending(request), dict(request.existing)
     if planned and pending:
         # What was planned and is not written yet counts as there.
         there |= {node.node_id: node.node_name for node in planned.nodes}
@@ -201,6 +199,9 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
     # The one that is named first is meant: "the second model, leave the first alone".
     index = next((_ORDINALS.index(n) for one in [*ordinals, *answers] for n in _ORDINALS if words(n).search(one)), None)
     models = [place for place, schema in places.items() if schema.category in (_MODELS, "LLMs")]
+    # "The second LLM" counts no agents, and no conditions.
+    kind = next((name for name in (_AGENT, "llmAgentflow") if ordinals and name[:3] in ordinals[0].casefold()), "")
+    models = [one for one in models if request.existing.get(one.partition(".")[0]) == kind] or models
     if index is None or len(models) < 2:
         return places
     at = {node.id: node.raw.get("position", {}).get("x", 0.0) for node in request.base.nodes} if request.base else {}

@@ -381,7 +381,7 @@ def _likeness(line: str, former: str, sentence: str, prompt: str, *, new: bool) 
     own, theirs, days = own_words(line), own_words(sentence), (_days(line), _days(sentence))
     shared &= theirs
     if all(days) and not days[0] & days[1]:
-        return len(shared) * (len(shared) > 1)
+        return len(shared) * (len(shared) > 1 or new)
     kinds = {one.kind for one in values_in(sentence)} - {"quote", "language"}
     value = any(_same(kind, one.kind) for one in values_in(line) for kind in kinds)
     # Opening hours without a day are those of every day.
