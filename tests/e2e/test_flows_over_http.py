@@ -61,7 +61,7 @@ async def test_a_change_is_seen_before_it_is_written_on_the_draft_and_between_ve
     same = await get(http, f"/flows/{row.id}/compare?before={reference}&after={reference}")
     assert same["diff"]["summary"] == "no difference"
     unknown = await http.get(f"/flows/{row.id}/compare?before={uuid4()}:v1.0")
-    assert (unknown.status_code, unknown.json()["code"]) == (422, "invalid_input")
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "version_not_found")
 
     renamed = await ok(await http.patch(f"{path}/name", json={"session_name": "Colder answers"}))
     assert renamed["session_name"] == "Colder answers"

@@ -27,6 +27,7 @@ from flowise_dev_agent.errors import (
     InvalidInputError,
     ShareEndedError,
     ShareNotSignableError,
+    VersionNotFoundError,
 )
 from flowise_dev_agent.patch import CanvasView
 from flowise_dev_agent.persistence import Database, SessionFilter, SessionRow, Sessions, ShareRow, Shares, Versions
@@ -214,7 +215,9 @@ class ShareService:
         else:
             found = await self._versions.with_number(row.chatflow_id or "", number)
         if found is None:
-            raise InvalidInputError(f"There is no version v{number} here.", hint="The view lists those that there are.")
+            raise VersionNotFoundError(
+                f"There is no version v{number} here.", hint="The view lists those that there are."
+            )
         return _public(await self._flows.version(found.session_id, found.label), CanvasView)
 
     async def _shared(self) -> ShareRow:

@@ -117,7 +117,7 @@ async def test_a_link_shows_a_session_without_names_contacts_and_credentials(
         assert node["label"] == "ChatOpenAI"
         assert {"name": "basepath", "label": "basepath", "value": "ask [contact]"} in node["params"]
         missing = await visitor.get("/shared/versions/v2")
-        assert (missing.status_code, missing.json()["code"]) == (422, "invalid_input")
+        assert (missing.status_code, missing.json()["code"]) == (404, "version_not_found")
         for text in (shown.text, drawn.text):
             for hidden in (MAIL, "AGENT_API_KEY", NODE["data"]["credential"], "secretgarden", other, OTHER_FLOW):
                 assert hidden not in text, hidden
