@@ -11401,6 +11401,7 @@ export interface operations {
                      *       "media_type": "text/plain",
                      *       "session_id": null,
                      *       "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *       "text": null,
                      *       "text_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
                      *     }
                      */
@@ -11471,6 +11472,7 @@ export interface operations {
                      *       "media_type": "text/plain",
                      *       "session_id": null,
                      *       "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
+                     *       "text": null,
                      *       "text_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
                      *     }
                      */
@@ -13246,7 +13248,7 @@ export interface operations {
                      * @example {
                      *       "answer": "This is the model stand-in. You said: \"Hello\"",
                      *       "chat_id": "fda-try-3a010003-0000-4000-8000-000000000000",
-                     *       "duration_ms": 226,
+                     *       "duration_ms": 132,
                      *       "sources": [],
                      *       "trace": {
                      *         "cut": false,
@@ -14580,7 +14582,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "database": {
-                     *         "latency_ms": 21.9,
+                     *         "latency_ms": 5.3,
                      *         "pending_migrations": [],
                      *         "state": "ok"
                      *       },
@@ -14596,7 +14598,7 @@ export interface operations {
                      *       "knowledge": {
                      *         "instances": {
                      *           "default": {
-                     *             "age_secs": 1,
+                     *             "age_secs": 0,
                      *             "drift": false,
                      *             "fingerprint": "001c7125ba2f",
                      *             "flowise_version": "3.1.4",
@@ -15047,7 +15049,7 @@ export interface operations {
                      *           "endpoint": "http://127.0.0.1:3000",
                      *           "instance": "default",
                      *           "nodes": {
-                     *             "age_secs": 1,
+                     *             "age_secs": 0,
                      *             "drift": false,
                      *             "fingerprint": "001c7125ba2f",
                      *             "flowise_version": "3.1.4",
@@ -15087,7 +15089,7 @@ export interface operations {
                      *             "updated_at": "2026-01-02T03:04:05Z"
                      *           },
                      *           "templates": 50,
-                     *           "templates_age_secs": 2.279779
+                     *           "templates_age_secs": 0.652758
                      *         }
                      *       ],
                      *       "snapshot": {
@@ -15408,10 +15410,10 @@ export interface operations {
                     /**
                      * @example # HELP process_virtual_memory_bytes Virtual memory size in bytes.
                      *     # TYPE process_virtual_memory_bytes gauge
-                     *     process_virtual_memory_bytes 3.8715392e+08
+                     *     process_virtual_memory_bytes 3.82849024e+08
                      *     # HELP process_resident_memory_bytes Resident memory size in bytes.
                      *     # TYPE process_resident_memory_bytes gauge
-                     *     process_resident_memory_bytes 2.092195
+                     *     process_resident_memory_bytes 2.04623
                      */
                     "text/plain": string;
                 };
@@ -16687,7 +16689,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "database": {
-                     *         "latency_ms": 17.6,
+                     *         "latency_ms": 4,
                      *         "pending_migrations": [],
                      *         "state": "ok"
                      *       },
@@ -16832,14 +16834,14 @@ export interface operations {
                      *             "knowledge_repairs": 0,
                      *             "model_calls": 0,
                      *             "node_durations_ms": {
-                     *               "classify_intent": 53,
-                     *               "hydrate_context": 12,
-                     *               "plan_v2": 53
+                     *               "classify_intent": 6,
+                     *               "hydrate_context": 1,
+                     *               "plan_v2": 12
                      *             },
                      *             "output_tokens": 0,
                      *             "phase_durations_ms": {
-                     *               "intent": 65,
-                     *               "plan": 53
+                     *               "intent": 7,
+                     *               "plan": 12
                      *             },
                      *             "phases_timed": 2,
                      *             "repairs": 0,
@@ -17245,26 +17247,26 @@ export interface operations {
                      *       "phase_metrics": [
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 10502,
-                     *           "end_ts": 1795425375.3446598,
+                     *           "duration_ms": 2390,
+                     *           "end_ts": 1795426527.5323212,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "classify",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795425364.8424077,
+                     *           "start_ts": 1795426525.142204,
                      *           "tool_call_count": 0
                      *         },
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 628,
-                     *           "end_ts": 1795425376.6597917,
+                     *           "duration_ms": 155,
+                     *           "end_ts": 1795426527.8644366,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "plan",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795425376.0316222,
+                     *           "start_ts": 1795426527.7093923,
                      *           "tool_call_count": 0
                      *         }
                      *       ],
@@ -17284,14 +17286,14 @@ export interface operations {
                      *         "knowledge_repairs": 0,
                      *         "model_calls": 0,
                      *         "node_durations_ms": {
-                     *           "classify_intent": 10526,
-                     *           "hydrate_context": 656,
-                     *           "plan_v2": 638
+                     *           "classify_intent": 2393,
+                     *           "hydrate_context": 168,
+                     *           "plan_v2": 159
                      *         },
                      *         "output_tokens": 0,
                      *         "phase_durations_ms": {
-                     *           "intent": 11182,
-                     *           "plan": 638
+                     *           "intent": 2561,
+                     *           "plan": 159
                      *         },
                      *         "phases_timed": 2,
                      *         "repairs": 0,
@@ -17801,26 +17803,26 @@ export interface operations {
                      *       "phase_metrics": [
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 10502,
-                     *           "end_ts": 1795425375.3446598,
+                     *           "duration_ms": 2390,
+                     *           "end_ts": 1795426527.5323212,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "classify",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795425364.8424077,
+                     *           "start_ts": 1795426525.142204,
                      *           "tool_call_count": 0
                      *         },
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 628,
-                     *           "end_ts": 1795425376.6597917,
+                     *           "duration_ms": 155,
+                     *           "end_ts": 1795426527.8644366,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "plan",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795425376.0316222,
+                     *           "start_ts": 1795426527.7093923,
                      *           "tool_call_count": 0
                      *         }
                      *       ],
@@ -17840,14 +17842,14 @@ export interface operations {
                      *         "knowledge_repairs": 0,
                      *         "model_calls": 0,
                      *         "node_durations_ms": {
-                     *           "classify_intent": 10526,
-                     *           "hydrate_context": 656,
-                     *           "plan_v2": 638
+                     *           "classify_intent": 2393,
+                     *           "hydrate_context": 168,
+                     *           "plan_v2": 159
                      *         },
                      *         "output_tokens": 0,
                      *         "phase_durations_ms": {
-                     *           "intent": 11182,
-                     *           "plan": 638
+                     *           "intent": 2561,
+                     *           "plan": 159
                      *         },
                      *         "phases_timed": 2,
                      *         "repairs": 0,
@@ -18243,26 +18245,26 @@ export interface operations {
                      *       "phase_metrics": [
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 54,
-                     *           "end_ts": 1795425382.824808,
+                     *           "duration_ms": 14,
+                     *           "end_ts": 1795426528.8890615,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "classify",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795425382.7704911,
+                     *           "start_ts": 1795426528.8746102,
                      *           "tool_call_count": 0
                      *         },
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 77,
-                     *           "end_ts": 1795425382.9174757,
+                     *           "duration_ms": 19,
+                     *           "end_ts": 1795426528.9140449,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "plan",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795425382.839897,
+                     *           "start_ts": 1795426528.894871,
                      *           "tool_call_count": 0
                      *         }
                      *       ],
@@ -18282,14 +18284,14 @@ export interface operations {
                      *         "knowledge_repairs": 0,
                      *         "model_calls": 0,
                      *         "node_durations_ms": {
-                     *           "classify_intent": 65,
+                     *           "classify_intent": 17,
                      *           "hydrate_context": 1,
-                     *           "plan_v2": 90
+                     *           "plan_v2": 21
                      *         },
                      *         "output_tokens": 0,
                      *         "phase_durations_ms": {
-                     *           "intent": 66,
-                     *           "plan": 90
+                     *           "intent": 18,
+                     *           "plan": 21
                      *         },
                      *         "phases_timed": 2,
                      *         "repairs": 0,
@@ -18749,12 +18751,12 @@ export interface operations {
                      * @example {
                      *       "attempts": 0,
                      *       "created_at": "2026-01-02T03:04:05Z",
-                     *       "delivered_at": "2026-01-02T03:04:05Z",
+                     *       "delivered_at": null,
                      *       "error": null,
                      *       "id": "3a010017-0000-4000-8000-000000000000",
                      *       "interrupt_id": null,
                      *       "next_attempt_at": "2026-01-02T03:04:05Z",
-                     *       "response_status": 200,
+                     *       "response_status": null,
                      *       "session_id": "3a010007-0000-4000-8000-000000000000",
                      *       "status": "pending",
                      *       "type": "session.completed",
@@ -19122,7 +19124,7 @@ export interface operations {
                      *         },
                      *         {
                      *           "data": {},
-                     *           "duration_ms": 10526,
+                     *           "duration_ms": 2393,
                      *           "node": "classify_intent",
                      *           "phase": "intent",
                      *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
@@ -19526,26 +19528,26 @@ export interface operations {
                      *       "phase_metrics": [
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 10502,
-                     *           "end_ts": 1795425375.3446598,
+                     *           "duration_ms": 2390,
+                     *           "end_ts": 1795426527.5323212,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "classify",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795425364.8424077,
+                     *           "start_ts": 1795426525.142204,
                      *           "tool_call_count": 0
                      *         },
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 628,
-                     *           "end_ts": 1795425376.6597917,
+                     *           "duration_ms": 155,
+                     *           "end_ts": 1795426527.8644366,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "plan",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795425376.0316222,
+                     *           "start_ts": 1795426527.7093923,
                      *           "tool_call_count": 0
                      *         }
                      *       ],
@@ -19565,14 +19567,14 @@ export interface operations {
                      *         "knowledge_repairs": 0,
                      *         "model_calls": 0,
                      *         "node_durations_ms": {
-                     *           "classify_intent": 10526,
-                     *           "hydrate_context": 656,
-                     *           "plan_v2": 638
+                     *           "classify_intent": 2393,
+                     *           "hydrate_context": 168,
+                     *           "plan_v2": 159
                      *         },
                      *         "output_tokens": 0,
                      *         "phase_durations_ms": {
-                     *           "intent": 11182,
-                     *           "plan": 638
+                     *           "intent": 2561,
+                     *           "plan": 159
                      *         },
                      *         "phases_timed": 2,
                      *         "repairs": 0,
@@ -19894,7 +19896,7 @@ export interface operations {
                      *             {
                      *               "answer": "This is the model stand-in. You said: \"You were made for this: A support chatbot Show it with one example.\"",
                      *               "category": null,
-                     *               "duration_ms": 2225,
+                     *               "duration_ms": 277,
                      *               "error": "",
                      *               "human": null,
                      *               "passed": true,
@@ -19908,7 +19910,7 @@ export interface operations {
                      *             {
                      *               "answer": "This is the model stand-in. You said: \"What is my name, and which number has my order?\"",
                      *               "category": null,
-                     *               "duration_ms": 3790,
+                     *               "duration_ms": 434,
                      *               "error": "",
                      *               "human": null,
                      *               "passed": true,
@@ -20043,26 +20045,26 @@ export interface operations {
                      *       "phase_metrics": [
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 10502,
-                     *           "end_ts": 1795425375.3446598,
+                     *           "duration_ms": 2390,
+                     *           "end_ts": 1795426527.5323212,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "classify",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795425364.8424077,
+                     *           "start_ts": 1795426525.142204,
                      *           "tool_call_count": 0
                      *         },
                      *         {
                      *           "cache_hits": 0,
-                     *           "duration_ms": 628,
-                     *           "end_ts": 1795425376.6597917,
+                     *           "duration_ms": 155,
+                     *           "end_ts": 1795426527.8644366,
                      *           "input_tokens": 0,
                      *           "output_tokens": 0,
                      *           "phase": "plan",
                      *           "repair_events": 0,
                      *           "skills": null,
-                     *           "start_ts": 1795425376.0316222,
+                     *           "start_ts": 1795426527.7093923,
                      *           "tool_call_count": 0
                      *         }
                      *       ],
@@ -20262,7 +20264,7 @@ export interface operations {
                      *           {
                      *             "answer": "This is the model stand-in. You said: \"You were made for this: A support chatbot Show it with one example.\"",
                      *             "category": null,
-                     *             "duration_ms": 2225,
+                     *             "duration_ms": 277,
                      *             "error": "",
                      *             "human": null,
                      *             "passed": true,
@@ -20276,7 +20278,7 @@ export interface operations {
                      *           {
                      *             "answer": "This is the model stand-in. You said: \"What is my name, and which number has my order?\"",
                      *             "category": null,
-                     *             "duration_ms": 3790,
+                     *             "duration_ms": 434,
                      *             "error": "",
                      *             "human": null,
                      *             "passed": true,
@@ -20347,27 +20349,27 @@ export interface operations {
                      *         "knowledge_repairs": 0,
                      *         "model_calls": 0,
                      *         "node_durations_ms": {
-                     *           "apply_patch": 345,
-                     *           "classify_intent": 10526,
-                     *           "compile_flow_data": 21,
-                     *           "compile_patch_ir": 15,
-                     *           "define_patch_scope": 10,
-                     *           "evaluate": 46,
-                     *           "hitl_plan_v2": 16,
-                     *           "hydrate_context": 656,
-                     *           "plan_v2": 638,
-                     *           "preflight_validate_patch": 1,
-                     *           "test_v2": 3811,
-                     *           "validate": 14
+                     *           "apply_patch": 92,
+                     *           "classify_intent": 2393,
+                     *           "compile_flow_data": 6,
+                     *           "compile_patch_ir": 5,
+                     *           "define_patch_scope": 1,
+                     *           "evaluate": 10,
+                     *           "hitl_plan_v2": 2,
+                     *           "hydrate_context": 168,
+                     *           "plan_v2": 159,
+                     *           "preflight_validate_patch": 0,
+                     *           "test_v2": 438,
+                     *           "validate": 2
                      *         },
                      *         "output_tokens": 0,
                      *         "phase_durations_ms": {
-                     *           "apply": 346,
-                     *           "check": 14,
-                     *           "intent": 11182,
-                     *           "patch": 46,
-                     *           "plan": 654,
-                     *           "test": 3857
+                     *           "apply": 92,
+                     *           "check": 2,
+                     *           "intent": 2561,
+                     *           "patch": 12,
+                     *           "plan": 161,
+                     *           "test": 448
                      *         },
                      *         "phases_timed": 6,
                      *         "repairs": 0,
@@ -20690,7 +20692,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "summary": "# Support bot\n\n- Session: `3a010007-0000-4000-8000-000000000000` on `default`\n- Status: completed (accepted)\n- Operation: create, iteration 0\n- Chatflow: `3a010015-0000-4000-8000-000000000000`, http://127.0.0.1:3000/canvas/3a010015-0000-4000-8000-000000000000\n- Started 2026-11-23 09:16 UTC, last...",
+                     *       "summary": "# Support bot\n\n- Session: `3a010007-0000-4000-8000-000000000000` on `default`\n- Status: completed (accepted)\n- Operation: create, iteration 0\n- Chatflow: `3a010015-0000-4000-8000-000000000000`, http://127.0.0.1:3000/canvas/3a010015-0000-4000-8000-000000000000\n- Started 2026-11-23 09:35 UTC, last...",
                      *       "thread_id": "3a010007-0000-4000-8000-000000000000"
                      *     }
                      */
@@ -21543,7 +21545,7 @@ export interface operations {
                      *         {
                      *           "answer": "This is the model stand-in. You said: \"Hello\"",
                      *           "category": null,
-                     *           "duration_ms": 651,
+                     *           "duration_ms": 170,
                      *           "error": "",
                      *           "human": null,
                      *           "passed": true,
