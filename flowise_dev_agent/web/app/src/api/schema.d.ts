@@ -10606,18 +10606,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "code": "artifact_not_found",
-                 *       "detail": "There is no artifact 3a010013-0000-4000-8000-000000000000 here.",
-                 *       "hint": "Artifacts go with their session, or by RETENTION_MODE_*.",
-                 *       "instance": "/memories/2/artifacts/3a010013-0000-4000-8000-000000000000",
-                 *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                 *       "status": 404,
-                 *       "title": "Not Found",
-                 *       "type": "about:blank"
-                 *     }
-                 */
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "artifact_not_found" | "session_not_found";
@@ -10714,18 +10702,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "code": "trace_not_found",
-                 *       "detail": "The test 3a010012-0000-4000-8000-000000000000 has no trace 45181a114782...",
-                 *       "hint": "GET /tests/{id} names the traces it has.",
-                 *       "instance": "/tests/3a010012-0000-4000-8000-000000000000/traces/0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                 *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                 *       "status": 404,
-                 *       "title": "Not Found",
-                 *       "type": "about:blank"
-                 *     }
-                 */
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "flow_test_not_found" | "trace_not_found";
@@ -10738,22 +10714,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "code": "flowise_not_found",
-                 *       "detail": "Flowise at http://127.0.0.1:3000 answered GET /document-store/store/3a010030-0000-4000-8000-000000000000 with HTTP 404: Error: documentStoreServices.getDocumentStoreById - Document store 3a010030-0000-4000-8000-000000000000 not found",
-                 *       "details": {
-                 *         "call": "GET /document-store/store/3a010030-0000-4000-8000-000000000000",
-                 *         "flowise_message": "Error: documentStoreServices.getDocumentStoreById - Document store 3a010030-0000-4000-8000-000000000000 not found",
-                 *         "status": 404
-                 *       },
-                 *       "instance": "/document-stores/3a010030-0000-4000-8000-000000000000/refresh",
-                 *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                 *       "status": 404,
-                 *       "title": "Not Found",
-                 *       "type": "about:blank"
-                 *     }
-                 */
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "flowise_not_found";
@@ -10826,18 +10786,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "code": "not_found",
-                 *       "detail": "Nobody signs in at this service: OIDC_ISSUER is not set.",
-                 *       "hint": "See /docs for the routes.",
-                 *       "instance": "/auth/sign-out",
-                 *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                 *       "status": 404,
-                 *       "title": "Not Found",
-                 *       "type": "about:blank"
-                 *     }
-                 */
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "not_found";
@@ -10958,18 +10906,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "code": "connection_not_storable",
-                 *       "detail": "Environment variables of the service set this connection.",
-                 *       "hint": "Change it there, or remove REASONING_ENGINE, ANTHROPIC_API_KEY, OPENAI_API_KEY, OPENAI_BASE_URL and start the service again.",
-                 *       "instance": "/connections/model",
-                 *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                 *       "status": 409,
-                 *       "title": "Conflict",
-                 *       "type": "about:blank"
-                 *     }
-                 */
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "connection_not_storable";
@@ -10982,18 +10918,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "code": "connection_not_storable",
-                 *       "detail": "Environment variables of the service set this connection.",
-                 *       "hint": "Change it there, or remove FLOWISE_API_ENDPOINT, FLOWISE_API_KEY, FLOWISE_INSTANCES and start the service again.",
-                 *       "instance": "/connections/flowise",
-                 *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                 *       "status": 409,
-                 *       "title": "Conflict",
-                 *       "type": "about:blank"
-                 *     }
-                 */
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "connection_not_storable" | "sessions_open";
@@ -11018,21 +10942,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "code": "session_conflict",
-                 *       "detail": "The session is pending_interrupt; only one that ended in an error can be retried.",
-                 *       "details": {
-                 *         "interrupt_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                 *         "status": "pending_interrupt"
-                 *       },
-                 *       "instance": "/sessions/3a010004-0000-4000-8000-000000000000/retry",
-                 *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                 *       "status": 409,
-                 *       "title": "Conflict",
-                 *       "type": "about:blank"
-                 *     }
-                 */
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "idempotency_key_reused" | "request_in_progress" | "session_conflict";
@@ -11314,10 +11223,7 @@ export interface operations {
     list_attachments: {
         parameters: {
             query: {
-                /**
-                 * @description The session that uses the files.
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session that uses the files. */
                 session_id: string;
             };
             header?: never;
@@ -11332,11 +11238,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "attachments": []
-                     *     }
-                     */
                     "application/json": components["schemas"]["AttachmentList"];
                 };
             };
@@ -11364,11 +11265,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "file": "Opening hours: 9 to 5"
-                 *     }
-                 */
                 "multipart/form-data": components["schemas"]["Body_add_attachment"];
             };
         };
@@ -11379,32 +11275,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "created_at": "2026-01-02T03:04:05Z",
-                     *       "expires_at": "2026-01-02T03:04:05Z",
-                     *       "facts": {
-                     *         "columns": [],
-                     *         "examples": [],
-                     *         "first_lines": "Opening hours: 9 to 5",
-                     *         "kind": "text",
-                     *         "name": "hours.txt",
-                     *         "operations": [],
-                     *         "pages": null,
-                     *         "pixels": null,
-                     *         "rows": null,
-                     *         "size": 21,
-                     *         "tests": [],
-                     *         "title": ""
-                     *       },
-                     *       "id": "3a010000-0000-4000-8000-000000000000",
-                     *       "media_type": "text/plain",
-                     *       "session_id": null,
-                     *       "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *       "text": null,
-                     *       "text_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *     }
-                     */
                     "application/json": components["schemas"]["AttachmentView"];
                 };
             };
@@ -11434,10 +11304,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /**
-                 * @description The attachment's id.
-                 * @example 3a010000-0000-4000-8000-000000000000
-                 */
+                /** @description The attachment's id. */
                 attachment_id: string;
             };
             cookie?: never;
@@ -11450,32 +11317,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "created_at": "2026-01-02T03:04:05Z",
-                     *       "expires_at": "2026-01-02T03:04:05Z",
-                     *       "facts": {
-                     *         "columns": [],
-                     *         "examples": [],
-                     *         "first_lines": "Opening hours: 9 to 5",
-                     *         "kind": "text",
-                     *         "name": "hours.txt",
-                     *         "operations": [],
-                     *         "pages": null,
-                     *         "pixels": null,
-                     *         "rows": null,
-                     *         "size": 21,
-                     *         "tests": [],
-                     *         "title": ""
-                     *       },
-                     *       "id": "3a010000-0000-4000-8000-000000000000",
-                     *       "media_type": "text/plain",
-                     *       "session_id": null,
-                     *       "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *       "text": null,
-                     *       "text_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *     }
-                     */
                     "application/json": components["schemas"]["AttachmentView"];
                 };
             };
@@ -11498,10 +11339,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The attachment's id.
-                 * @example 3a010000-0000-4000-8000-000000000000
-                 */
+                /** @description The attachment's id. */
                 attachment_id: string;
             };
             cookie?: never;
@@ -11560,55 +11398,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "next_cursor": null,
-                     *       "rows": [
-                     *         {
-                     *           "action": "audit.erase_words",
-                     *           "actor": "AGENT_API_KEY",
-                     *           "after_sha256": null,
-                     *           "before_sha256": null,
-                     *           "chain": "3a010016-0000-4000-8000-000000000000",
-                     *           "chatflow_id": null,
-                     *           "door": "rest",
-                     *           "hash": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "instance_id": null,
-                     *           "key_id": null,
-                     *           "owner": "default",
-                     *           "prev_hash": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "seq": 13,
-                     *           "session_id": null,
-                     *           "ts": "2026-01-02T03:04:05Z",
-                     *           "version": null,
-                     *           "words": "session 3a010004-0000-4000-8000-000000000000",
-                     *           "words_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *         },
-                     *         {
-                     *           "action": "key.revoke",
-                     *           "actor": "AGENT_API_KEY",
-                     *           "after_sha256": null,
-                     *           "before_sha256": null,
-                     *           "chain": "3a010016-0000-4000-8000-000000000000",
-                     *           "chatflow_id": null,
-                     *           "door": "rest",
-                     *           "hash": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "instance_id": null,
-                     *           "key_id": null,
-                     *           "owner": "default",
-                     *           "prev_hash": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "seq": 12,
-                     *           "session_id": null,
-                     *           "ts": "2026-01-02T03:04:05Z",
-                     *           "version": null,
-                     *           "words": "3a010005-0000-4000-8000-000000000000",
-                     *           "words_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["AuditPage"];
                 };
             };
@@ -11653,7 +11442,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /** @example {"owner":"default","chain":"3a010007-0000-4000-8000-000000000000","seq":1,"ts":"2026-01-02T03:04:05Z","actor":"AGENT_API_KEY","key_id":null,"door":"rest","action":"start","session_id":"3a010007-0000-4000-8000-000000000000","instance_id":"default","chatflow_id":null,"version":null,"words_ */
                     "application/jsonl": string;
                     "text/csv": string;
                 };
@@ -11688,13 +11476,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "chains": 6,
-                     *       "findings": [],
-                     *       "rows": 29
-                     *     }
-                     */
                     "application/json": components["schemas"]["AuditReport"];
                 };
             };
@@ -11713,10 +11494,7 @@ export interface operations {
     erase_audit_words: {
         parameters: {
             query?: {
-                /**
-                 * @description Only rows of this session.
-                 * @example 3a010004-0000-4000-8000-000000000000
-                 */
+                /** @description Only rows of this session. */
                 session?: string | null;
                 /** @description Only rows of this person or program (`actor`). */
                 person?: string | null;
@@ -11733,11 +11511,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "erased": 1
-                     *     }
-                     */
                     "application/json": components["schemas"]["ErasedWords"];
                 };
             };
@@ -11802,27 +11575,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
-                     *       "flowise": {
-                     *         "changed_at": null,
-                     *         "changed_by": null,
-                     *         "endpoint": "http://127.0.0.1:3000",
-                     *         "has_key": true,
-                     *         "source": "environment"
-                     *       },
-                     *       "model": {
-                     *         "base_url": null,
-                     *         "changed_at": null,
-                     *         "changed_by": null,
-                     *         "engine": "deterministic",
-                     *         "model": "rules",
-                     *         "source": "environment"
-                     *       },
-                     *       "storable": true
-                     *     }
-                     */
                     "application/json": components["schemas"]["ConnectionsView"];
                 };
             };
@@ -11850,12 +11602,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "api_key": "a-key",
-                 *       "endpoint": "http://127.0.0.1:3000"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ConnectFlowise"];
             };
         };
@@ -11918,27 +11664,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
-                     *       "flowise": {
-                     *         "changed_at": null,
-                     *         "changed_by": null,
-                     *         "endpoint": "http://127.0.0.1:3000",
-                     *         "has_key": true,
-                     *         "source": "environment"
-                     *       },
-                     *       "model": {
-                     *         "base_url": null,
-                     *         "changed_at": null,
-                     *         "changed_by": null,
-                     *         "engine": "deterministic",
-                     *         "model": "rules",
-                     *         "source": "environment"
-                     *       },
-                     *       "storable": true
-                     *     }
-                     */
                     "application/json": components["schemas"]["ConnectionsView"];
                 };
             };
@@ -11970,12 +11695,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "api_key": "a-key",
-                 *       "engine": "openai"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ConnectModel"];
             };
         };
@@ -12033,27 +11752,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
-                     *       "flowise": {
-                     *         "changed_at": null,
-                     *         "changed_by": null,
-                     *         "endpoint": "http://127.0.0.1:3000",
-                     *         "has_key": true,
-                     *         "source": "environment"
-                     *       },
-                     *       "model": {
-                     *         "base_url": null,
-                     *         "changed_at": null,
-                     *         "changed_by": null,
-                     *         "engine": "deterministic",
-                     *         "model": "rules",
-                     *         "source": "environment"
-                     *       },
-                     *       "storable": true
-                     *     }
-                     */
                     "application/json": components["schemas"]["ConnectionsView"];
                 };
             };
@@ -12083,15 +11781,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "fields": {
-                 *         "openAIApiKey": "a-key"
-                 *       },
-                 *       "name": "support",
-                 *       "type": "openAIApi"
-                 *     }
-                 */
                 "application/json": components["schemas"]["NewCredential"];
             };
         };
@@ -12102,14 +11791,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "id": "3a010028-0000-4000-8000-000000000000",
-                     *       "instance": "default",
-                     *       "name": "support",
-                     *       "type": "openAIApi"
-                     *     }
-                     */
                     "application/json": components["schemas"]["CreatedCredential"];
                 };
             };
@@ -12153,43 +11834,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "instance": "default",
-                     *       "types": [
-                     *         {
-                     *           "fields": [
-                     *             {
-                     *               "choices": [],
-                     *               "default": "",
-                     *               "label": "Agentflow Api Key",
-                     *               "multiline": false,
-                     *               "name": "agentflowApiKey",
-                     *               "required": true,
-                     *               "secret": true
-                     *             }
-                     *           ],
-                     *           "label": "Agentflow API",
-                     *           "name": "agentflowApi"
-                     *         },
-                     *         {
-                     *           "fields": [
-                     *             {
-                     *               "choices": [],
-                     *               "default": "",
-                     *               "label": "Access Token",
-                     *               "multiline": false,
-                     *               "name": "accessToken",
-                     *               "required": true,
-                     *               "secret": true
-                     *             }
-                     *           ],
-                     *           "label": "Airtable API",
-                     *           "name": "airtableApi"
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["CredentialTypeList"];
                 };
             };
@@ -12230,45 +11874,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "deliveries": [
-                     *         {
-                     *           "attempts": 1,
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "delivered_at": "2026-01-02T03:04:05Z",
-                     *           "error": null,
-                     *           "id": "3a010017-0000-4000-8000-000000000000",
-                     *           "interrupt_id": null,
-                     *           "next_attempt_at": null,
-                     *           "origin": "http://127.0.0.1:3000",
-                     *           "response_status": 200,
-                     *           "session_id": "3a010007-0000-4000-8000-000000000000",
-                     *           "session_name": "Support bot",
-                     *           "status": "delivered",
-                     *           "type": "session.completed",
-                     *           "updated_at": "2026-01-02T03:04:05Z"
-                     *         },
-                     *         {
-                     *           "attempts": 1,
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "delivered_at": "2026-01-02T03:04:05Z",
-                     *           "error": null,
-                     *           "id": "3a010018-0000-4000-8000-000000000000",
-                     *           "interrupt_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "next_attempt_at": null,
-                     *           "origin": "http://127.0.0.1:3000",
-                     *           "response_status": 200,
-                     *           "session_id": "3a010007-0000-4000-8000-000000000000",
-                     *           "session_name": "Support bot",
-                     *           "status": "delivered",
-                     *           "type": "session.waiting",
-                     *           "updated_at": "2026-01-02T03:04:05Z"
-                     *         }
-                     *       ],
-                     *       "next_cursor": null
-                     *     }
-                     */
                     "application/json": components["schemas"]["DeliveryPage"];
                 };
             };
@@ -12299,88 +11904,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "$defs": {
-                     *         "FormField": {
-                     *           "additionalProperties": false,
-                     *           "description": "A field of a structured answer.",
-                     *           "properties": {
-                     *             "name": {
-                     *               "pattern": "^[A-Za-z_]\\w{0,59}$",
-                     *               "title": "Name",
-                     *               "type": "string"
-                     *             },
-                     *             "type": {
-                     *               "default": "string",
-                     *               "enum": [
-                     *                 "string",
-                     *                 "number"
-                     *               ],
-                     *               "title": "Type",
-                     *               "type": "string"
-                     *             }
-                     *           },
-                     *           "required": [
-                     *             "name"
-                     *           ],
-                     *           "title": "FormField",
-                     *           "type": "object"
-                     *         },
-                     *         "FormSource": {
-                     *           "additionalProperties": false,
-                     *           "description": "A source to answer from. A file is uploaded in Flowise; until then the flow holds a marked placeholder.",
-                     *           "properties": {
-                     *             "kind": {
-                     *               "enum": [
-                     *                 "text",
-                     *                 "pdf"
-                     *               ],
-                     *               "title": "Kind",
-                     *               "type": "string"
-                     *             },
-                     *             "text": {
-                     *               "default": "",
-                     *               "description": "The text itself, of a source of kind `text`.",
-                     *               "maxLength": 32000,
-                     *               "title": "Text",
-                     *               "type": "string"
-                     *             }
-                     *           },
-                     *           "required": [
-                     *             "kind"
-                     *           ],
-                     *           "title": "FormSource",
-                     *           "type": "object"
-                     *         }
-                     *       },
-                     *       "additionalProperties": false,
-                     *       "description": "A new flow, part by part. What is left out is as a plain chatbot has it. `x-show` in the schema: a form asks for\nthe part only where it applies.",
-                     *       "properties": {
-                     *         "kind": {
-                     *           "default": "chat",
-                     *           "description": "A conversation, one answer for each message, or steps that follow one another.",
-                     *           "enum": [
-                     *             "chat",
-                     *             "task"
-                     *           ],
-                     *           "title": "Kind",
-                     *           "type": "string"
-                     *         },
-                     *         "name": {
-                     *           "maxLength": 120,
-                     *           "minLength": 1,
-                     *           "title": "Name",
-                     *           "type": "string"
-                     *         }
-                     *       },
-                     *       "required": [
-                     *         "name"
-                     *       ],
-                     *       "title": "DesignForm",
-                     *       "type": "object"
-                     *     }
-                     */
                     "application/json": {
                         [key: string]: components["schemas"]["JsonValue"];
                     };
@@ -12416,12 +11939,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "instance": "default",
-                     *       "stores": []
-                     *     }
-                     */
                     "application/json": components["schemas"]["DocumentStoreList"];
                 };
             };
@@ -12452,7 +11969,6 @@ export interface operations {
                 "idempotency-key"?: string | null;
             };
             path: {
-                /** @example 3a010030-0000-4000-8000-000000000000 */
                 store_id: string;
             };
             cookie?: never;
@@ -12498,15 +12014,9 @@ export interface operations {
             };
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 flowchart_id: string;
-                /**
-                 * @description The name of the graph's node, such as `plan_v2`.
-                 * @example hydrate_context
-                 */
+                /** @description The name of the graph's node, such as `plan_v2`. */
                 flowchart_node_id: string;
             };
             cookie?: never;
@@ -12519,61 +12029,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *       "count": 1,
-                     *       "flowchart_id": "3a010007-0000-4000-8000-000000000000",
-                     *       "flowchart_node_id": "hydrate_context",
-                     *       "items": [
-                     *         {
-                     *           "artifact_type": "decision",
-                     *           "audit_seq": null,
-                     *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "flowchart_id": "3a010007-0000-4000-8000-000000000000",
-                     *           "flowchart_node_id": "hydrate_context",
-                     *           "flowchart_run_id": "3a010011-0000-4000-8000-000000000000",
-                     *           "id": "3a010010-0000-4000-8000-000000000000",
-                     *           "memory_id": null,
-                     *           "payload": {
-                     *             "artifact_type": "decision",
-                     *             "evaluations": [
-                     *               {
-                     *                 "condition_text": "the budget is used up",
-                     *                 "connector_id": "hydrate_context->preflight_validate_patch",
-                     *                 "matched": false,
-                     *                 "reason": "its condition does not hold"
-                     *               },
-                     *               {
-                     *                 "condition_text": "the person cancelled",
-                     *                 "connector_id": "hydrate_context->END",
-                     *                 "matched": false,
-                     *                 "reason": "its condition does not hold"
-                     *               }
-                     *             ],
-                     *             "matched_connector_ids": [
-                     *               "hydrate_context->plan_v2"
-                     *             ],
-                     *             "no_match": false,
-                     *             "resolved_route_key": "plan_v2",
-                     *             "resolved_route_path": "hydrate_context->plan_v2",
-                     *             "routing_state": {
-                     *               "iteration": 0,
-                     *               "node": "hydrate_context",
-                     *               "phase": "intent",
-                     *               "route_key": "plan_v2"
-                     *             }
-                     *           },
-                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *         }
-                     *       ],
-                     *       "limit": 50,
-                     *       "offset": 0,
-                     *       "ok": true,
-                     *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *     }
-                     */
                     "application/json": components["schemas"]["ArtifactPage"];
                 };
             };
@@ -12596,20 +12051,11 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 flowchart_id: string;
-                /**
-                 * @description The name of the graph's node, such as `plan_v2`.
-                 * @example hydrate_context
-                 */
+                /** @description The name of the graph's node, such as `plan_v2`. */
                 flowchart_node_id: string;
-                /**
-                 * @description The artifact's id.
-                 * @example 3a010010-0000-4000-8000-000000000000
-                 */
+                /** @description The artifact's id. */
                 artifact_id: string;
             };
             cookie?: never;
@@ -12622,56 +12068,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *       "flowchart_id": "3a010007-0000-4000-8000-000000000000",
-                     *       "flowchart_node_id": "hydrate_context",
-                     *       "item": {
-                     *         "artifact_type": "decision",
-                     *         "audit_seq": null,
-                     *         "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *         "created_at": "2026-01-02T03:04:05Z",
-                     *         "flowchart_id": "3a010007-0000-4000-8000-000000000000",
-                     *         "flowchart_node_id": "hydrate_context",
-                     *         "flowchart_run_id": "3a010011-0000-4000-8000-000000000000",
-                     *         "id": "3a010010-0000-4000-8000-000000000000",
-                     *         "memory_id": null,
-                     *         "payload": {
-                     *           "artifact_type": "decision",
-                     *           "evaluations": [
-                     *             {
-                     *               "condition_text": "the budget is used up",
-                     *               "connector_id": "hydrate_context->preflight_validate_patch",
-                     *               "matched": false,
-                     *               "reason": "its condition does not hold"
-                     *             },
-                     *             {
-                     *               "condition_text": "the person cancelled",
-                     *               "connector_id": "hydrate_context->END",
-                     *               "matched": false,
-                     *               "reason": "its condition does not hold"
-                     *             }
-                     *           ],
-                     *           "matched_connector_ids": [
-                     *             "hydrate_context->plan_v2"
-                     *           ],
-                     *           "no_match": false,
-                     *           "resolved_route_key": "plan_v2",
-                     *           "resolved_route_path": "hydrate_context->plan_v2",
-                     *           "routing_state": {
-                     *             "iteration": 0,
-                     *             "node": "hydrate_context",
-                     *             "phase": "intent",
-                     *             "route_key": "plan_v2"
-                     *           }
-                     *         },
-                     *         "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *       },
-                     *       "ok": true,
-                     *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *     }
-                     */
                     "application/json": components["schemas"]["ArtifactDetail"];
                 };
             };
@@ -12716,67 +12112,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "flows": [
-                     *         {
-                     *           "categories": [
-                     *             "mine"
-                     *           ],
-                     *           "deployed": false,
-                     *           "draft": false,
-                     *           "id": "3a010001-0000-4000-8000-000000000000",
-                     *           "instance": "default",
-                     *           "last_session": {
-                     *             "outcome": "rolled_back",
-                     *             "session_name": "Change 'Front desk'",
-                     *             "status": "completed",
-                     *             "thread_id": "3a010002-0000-4000-8000-000000000000",
-                     *             "updated_at": "2026-01-02T03:04:05Z"
-                     *           },
-                     *           "name": "Front desk",
-                     *           "node_types": [
-                     *             "chatOpenAI",
-                     *             "bufferMemory"
-                     *           ],
-                     *           "nodes": 3,
-                     *           "picture": null,
-                     *           "public": false,
-                     *           "type": "CHATFLOW",
-                     *           "updated": "2026-01-02T03:04:05Z",
-                     *           "url": "http://127.0.0.1:3000/canvas/3a010001-0000-4000-8000-000000000000"
-                     *         },
-                     *         {
-                     *           "categories": [],
-                     *           "deployed": false,
-                     *           "draft": false,
-                     *           "id": "3a010008-0000-4000-8000-000000000000",
-                     *           "instance": "default",
-                     *           "last_session": {
-                     *             "outcome": null,
-                     *             "session_name": "Support chatbot with GPT-4o and memory",
-                     *             "status": "pending_interrupt",
-                     *             "thread_id": "3a010009-0000-4000-8000-000000000000",
-                     *             "updated_at": "2026-01-02T03:04:05Z"
-                     *           },
-                     *           "name": "Support chatbot with GPT-4o and memory",
-                     *           "node_types": [
-                     *             "chatOpenAI",
-                     *             "bufferMemory"
-                     *           ],
-                     *           "nodes": 3,
-                     *           "picture": null,
-                     *           "public": false,
-                     *           "type": "CHATFLOW",
-                     *           "updated": "2026-01-02T03:04:05Z",
-                     *           "url": "http://127.0.0.1:3000/canvas/3a010008-0000-4000-8000-000000000000"
-                     *         }
-                     *       ],
-                     *       "next_cursor": null,
-                     *       "searched": 3,
-                     *       "total": 3
-                     *     }
-                     */
                     "application/json": components["schemas"]["FlowPage"];
                 };
             };
@@ -12815,19 +12150,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "dry_run": true,
-                 *       "name": "Copy",
-                 *       "ops": [
-                 *         {
-                 *           "node_id": "chatOpenAI_0",
-                 *           "node_name": "chatOpenAI",
-                 *           "op_type": "AddNode"
-                 *         }
-                 *       ]
-                 *     }
-                 */
                 "application/json": components["schemas"]["ImportFlow"];
             };
         };
@@ -12838,63 +12160,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "chatflow_id": null,
-                     *       "created": true,
-                     *       "credentials": [],
-                     *       "difference": {
-                     *         "added": [
-                     *           {
-                     *             "id": "chatOpenAI_0",
-                     *             "label": "OpenAI",
-                     *             "name": "chatOpenAI"
-                     *           }
-                     *         ],
-                     *         "changed": [],
-                     *         "connected": [],
-                     *         "disconnected": [],
-                     *         "moved": [],
-                     *         "removed": [],
-                     *         "summary": "1 node added",
-                     *         "text": "+ chatOpenAI_0 (chatOpenAI) 'OpenAI'"
-                     *       },
-                     *       "findings": [
-                     *         {
-                     *           "allowed": [],
-                     *           "code": "CREDENTIAL_UNBOUND",
-                     *           "field": "credential",
-                     *           "hint": "Use BindCredential on chatOpenAI_0 with the id of such a credential.",
-                     *           "message": "chatOpenAI needs a credential of type openAIApi and has none.",
-                     *           "op_index": null,
-                     *           "op_type": "",
-                     *           "origin": "new",
-                     *           "severity": "error",
-                     *           "where": "chatOpenAI_0"
-                     *         },
-                     *         {
-                     *           "allowed": [],
-                     *           "code": "ENDING_NODE_KIND",
-                     *           "field": "",
-                     *           "hint": "Connect it to a chain or an agent.",
-                     *           "message": "The flow ends in chatOpenAI (Chat Models); only chains, agents and engines answer.",
-                     *           "op_index": null,
-                     *           "op_type": "",
-                     *           "origin": "new",
-                     *           "severity": "error",
-                     *           "where": "chatOpenAI_0"
-                     *         }
-                     *       ],
-                     *       "flow_data": "{\"nodes\":[{\"id\":\"chatOpenAI_0\",\"position\":{\"x\":0,\"y\":0},\"type\":\"customNode\",\"data\":{\"baseClasses\":[\"ChatOpenAI\",\"BaseChatOpenAI\",\"BaseChatModel\",\"BaseLanguageModel\",\"Runnable\"],\"category\":\"Chat Models\",\"credential\":\"\",\"description\":\"Wrapper around OpenAI large language models that use the Chat endpo",
-                     *       "instance": "default",
-                     *       "name": "Copy",
-                     *       "session_id": null,
-                     *       "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *       "status": "checked",
-                     *       "type": "CHATFLOW",
-                     *       "valid": false
-                     *     }
-                     */
                     "application/json": components["schemas"]["FlowWriteResult"];
                 };
             };
@@ -12944,19 +12209,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "flow_data": "{\"description\":\"Basic example of Conversation Chain with built-in memory - works exactly like ChatGPT\",\"usecases\":[\"Basic\"],\"framework\":[\"Langchain\"],\"nodes\":[{\"width\":300,\"height\":574,\"id\":\"chatOpenAI_0\",\"position\":{\"x\":579.0877964395976,\"y\":-138.68792413227874},\"type\":\"customNode\",\"data\":{\"id\":\"chatOpenAI_0\",\"label\":\"ChatOpenAI\",\"version\":6.0,\"name\":\"chatOpenAI\",\"type\":\"ChatOpenAI\",\"baseClasses\":[\"ChatOpenAI\",\"BaseChatModel\",\"BaseLanguageModel\",\"Runnable\"],\"category\":\"Chat Models\",\"description\":\"Wrapper around OpenAI large language models that use the Chat endpoint\",\"inputParams\":[{\"label\":\"Connect Credential\",\"name\":\"credential\",\"type\":\"credential\",\"credentialNames\":[\"openAIApi\"],\"id\":\"chatOpenAI_0-input-credential-credential\",\"display\":true},{\"label\":\"Model Name\",\"name\":\"modelName\",\"type\":\"asyncOptions\",\"loadMethod\":\"listModels\",\"default\":\"gpt-3.5-turbo\",\"id\":\"chatOpenAI_0-input-modelName-options\",\"display\":true},{\"label\":\"Temperature\",\"name\":\"temperature\",\"type\":\"number\",\"step\":0.1,\"default\":0.9,\"optional\":true,\"id\":\"chatOpenAI_0-input-temperature-number\",\"display\":true},{\"label\":\"Max Tokens\",\"name\":\"maxTokens\",\"type\":\"number\",\"step\":1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-maxTokens-number\",\"display\":true},{\"label\":\"Top Probability\",\"name\":\"topP\",\"type\":\"number\",\"step\":0.1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-topP-number\",\"display\":true},{\"label\":\"Frequency Penalty\",\"name\":\"frequencyPenalty\",\"type\":\"number\",\"step\":0.1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-frequencyPenalty-number\",\"display\":true},{\"label\":\"Presence Penalty\",\"name\":\"presencePenalty\",\"type\":\"number\",\"step\":0.1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-presencePenalty-number\",\"display\":true},{\"label\":\"Timeout\",\"name\":\"timeout\",\"type\":\"number\",\"step\":1,\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-timeout-number\",\"display\":true},{\"label\":\"BasePath\",\"name\":\"basepath\",\"type\":\"string\",\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-basepath-string\",\"display\":true},{\"label\":\"BaseOptions\",\"name\":\"baseOptions\",\"type\":\"json\",\"optional\":true,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-baseOptions-json\",\"display\":true},{\"label\":\"Allow Image Uploads\",\"name\":\"allowImageUploads\",\"type\":\"boolean\",\"description\":\"Automatically uses gpt-4-vision-preview when image is being uploaded from chat. Only works with LLMChain, Conversation Chain, ReAct Agent, and Conversational Agent\",\"default\":false,\"optional\":true,\"id\":\"chatOpenAI_0-input-allowImageUploads-boolean\",\"display\":true},{\"label\":\"Image Resolution\",\"description\":\"This parameter controls the resolution in which the model views the image.\",\"name\":\"imageResolution\",\"type\":\"options\",\"options\":[{\"label\":\"Low\",\"name\":\"low\"},{\"label\":\"High\",\"name\":\"high\"},{\"label\":\"Auto\",\"name\":\"auto\"}],\"default\":\"low\",\"optional\":false,\"additionalParams\":true,\"id\":\"chatOpenAI_0-input-imageResolution-options\",\"display\":true}],\"inputAnchors\":[{\"label\":\"Cache\",\"name\":\"cache\",\"type\":\"BaseCache\",\"optional\":true,\"id\":\"chatOpenAI_0-input-cache-BaseCache\",\"display\":true}],\"inputs\":{\"cache\":\"\",\"modelName\":\"gpt-3.5-turbo-16k\",\"temperature\":\"0.1\",\"maxTokens\":\"\",\"topP\":\"\",\"frequencyPenalty\":\"\",\"presencePenalty\":\"\",\"timeout\":\"\",\"basepath\":\"\",\"baseOptions\":\"\",\"allowImageUploads\":true,\"imageResolution\":\"low\"},\"outputAnchors\":[{\"id\":\"chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable\",\"name\":\"chatOpenAI\",\"label\":\"ChatOpenAI\",\"type\":\"ChatOpenAI | BaseChatModel | BaseLanguageModel | Runnable\"}],\"outputs\":{},\"selected\":false,\"credential\":\"3a010029-0000-4000-8000-000000000000\"},\"selected\":false,\"positionAbsolute\":{\"x\":579.0877964395976,\"y\":-138.68792413227874},\"dragging\":false},{\"width\":300,\"height\":376,\"id\":\"bufferMemory_0\",\"position\":{\"x\":220.30240896145915,\"y\":351.61324070296877},\"type\":\"customNode\",\"data\":{\"id\":\"bufferMemory_0\",\"label\":\"Buffer Memory\",\"version\":2,\"name\":\"bufferMemory\",\"type\":\"BufferMemory\",\"baseClasses\":[\"BufferMemory\",\"BaseChatMemory\",\"BaseMemory\"],\"category\":\"Memory\",\"description\":\"Retrieve chat messages stored in database\",\"inputParams\":[{\"label\":\"Session Id\",\"name\":\"sessionId\",\"type\":\"string\",\"description\":\"If not specified, a random id will be used. Learn <a target=\\\"_blank\\\" href=\\\"https://docs.flowiseai.com/memory#ui-and-embedded-chat\\\">more</a>\",\"default\":\"\",\"additionalParams\":true,\"optional\":true,\"id\":\"bufferMemory_0-input-sessionId-string\"},{\"label\":\"Memory Key\",\"name\":\"memoryKey\",\"type\":\"string\",\"default\":\"chat_history\",\"additionalParams\":true,\"id\":\"bufferMemory_0-input-memoryKey-string\"}],\"inputAnchors\":[],\"inputs\":{\"sessionId\":\"\",\"memoryKey\":\"chat_history\"},\"outputAnchors\":[{\"id\":\"bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory\",\"name\":\"bufferMemory\",\"label\":\"BufferMemory\",\"type\":\"BufferMemory | BaseChatMemory | BaseMemory\"}],\"outputs\":{},\"selected\":false,\"credential\":\"\"},\"selected\":false,\"positionAbsolute\":{\"x\":220.30240896145915,\"y\":351.61324070296877},\"dragging\":false},{\"width\":300,\"height\":383,\"id\":\"conversationChain_0\",\"position\":{\"x\":958.9887390513221,\"y\":318.8734467468765},\"type\":\"customNode\",\"data\":{\"id\":\"conversationChain_0\",\"label\":\"Conversation Chain\",\"version\":3,\"name\":\"conversationChain\",\"type\":\"ConversationChain\",\"baseClasses\":[\"ConversationChain\",\"LLMChain\",\"BaseChain\",\"Runnable\"],\"category\":\"Chains\",\"description\":\"Chat models specific conversational chain with memory\",\"inputParams\":[{\"label\":\"System Message\",\"name\":\"systemMessagePrompt\",\"type\":\"string\",\"rows\":4,\"description\":\"If Chat Prompt Template is provided, this will be ignored\",\"additionalParams\":true,\"optional\":true,\"default\":\"The following is a friendly conversation between a human and an AI. The AI is talkative and provides lots of specific details from its context. If the AI does not know the answer to a question, it truthfully says it does not know.\",\"placeholder\":\"The following is a friendly conversation between a human and an AI. The AI is talkative and provides lots of specific details from its context. If the AI does not know the answer to a question, it truthfully says it does not know.\",\"id\":\"conversationChain_0-input-systemMessagePrompt-string\"}],\"inputAnchors\":[{\"label\":\"Chat Model\",\"name\":\"model\",\"type\":\"BaseChatModel\",\"id\":\"conversationChain_0-input-model-BaseChatModel\"},{\"label\":\"Memory\",\"name\":\"memory\",\"type\":\"BaseMemory\",\"id\":\"conversationChain_0-input-memory-BaseMemory\"},{\"label\":\"Chat Prompt Template\",\"name\":\"chatPromptTemplate\",\"type\":\"ChatPromptTemplate\",\"description\":\"Override existing prompt with Chat Prompt Template. Human Message must includes {input} variable\",\"optional\":true,\"id\":\"conversationChain_0-input-chatPromptTemplate-ChatPromptTemplate\"},{\"label\":\"Input Moderation\",\"description\":\"Detect text that could generate harmful output and prevent it from being sent to the language model\",\"name\":\"inputModeration\",\"type\":\"Moderation\",\"optional\":true,\"list\":true,\"id\":\"conversationChain_0-input-inputModeration-Moderation\"}],\"inputs\":{\"inputModeration\":\"\",\"model\":\"{{chatOpenAI_0.data.instance}}\",\"memory\":\"{{bufferMemory_0.data.instance}}\",\"chatPromptTemplate\":\"\",\"systemMessagePrompt\":\"The following is a friendly conversation between a human and an AI. The AI is talkative and provides lots of specific details from its context. If the AI does not know the answer to a question, it truthfully says it does not know.\"},\"outputAnchors\":[{\"id\":\"conversationChain_0-output-conversationChain-ConversationChain|LLMChain|BaseChain|Runnable\",\"name\":\"conversationChain\",\"label\":\"ConversationChain\",\"type\":\"ConversationChain | LLMChain | BaseChain | Runnable\"}],\"outputs\":{},\"selected\":false,\"credential\":\"\"},\"selected\":false,\"positionAbsolute\":{\"x\":958.9887390513221,\"y\":318.8734467468765},\"dragging\":false},{\"id\":\"stickyNote_9\",\"type\":\"stickyNote\",\"position\":{\"x\":5,\"y\":6},\"data\":{\"id\":\"stickyNote_9\",\"name\":\"stickyNote\",\"label\":\"Sticky Note\",\"type\":\"StickyNote\",\"version\":2,\"category\":\"Utilities\",\"baseClasses\":[\"StickyNote\"],\"inputs\":{\"note\":\"mine\"},\"inputAnchors\":[],\"inputParams\":[{\"label\":\"\",\"name\":\"note\",\"type\":\"string\",\"id\":\"stickyNote_9-input-note-string\"}],\"outputAnchors\":[],\"outputs\":{}}}],\"edges\":[{\"source\":\"chatOpenAI_0\",\"sourceHandle\":\"chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable\",\"target\":\"conversationChain_0\",\"targetHandle\":\"conversationChain_0-input-model-BaseChatModel\",\"type\":\"buttonedge\",\"id\":\"chatOpenAI_0-chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable-conversationChain_0-conversationChain_0-input-model-BaseChatModel\"},{\"source\":\"bufferMemory_0\",\"sourceHandle\":\"bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory\",\"target\":\"conversationChain_0\",\"targetHandle\":\"conversationChain_0-input-memory-BaseMemory\",\"type\":\"buttonedge\",\"id\":\"bufferMemory_0-bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory-conversationChain_0-conversationChain_0-input-memory-BaseMemory\"}],\"viewport\":{\"x\":11,\"y\":22,\"zoom\":0.5},\"aKeyOfTheirs\":{\"kept\":[1,\"ü\"]}}",
-                 *       "tests": [
-                 *         {
-                 *           "id": "t1",
-                 *           "turns": [
-                 *             "Hello"
-                 *           ]
-                 *         }
-                 *       ]
-                 *     }
-                 */
                 "application/json": components["schemas"]["TestFlowText"];
             };
         };
@@ -12967,19 +12219,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "chatflow_id": null,
-                     *       "created_at": "2026-01-02T03:04:05Z",
-                     *       "error": null,
-                     *       "id": "3a010032-0000-4000-8000-000000000000",
-                     *       "instance": "default",
-                     *       "passed": null,
-                     *       "status": "queued",
-                     *       "trials": [],
-                     *       "updated_at": "2026-01-02T03:04:05Z"
-                     *     }
-                     */
                     "application/json": components["schemas"]["FlowTestView"];
                 };
             };
@@ -13019,11 +12258,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "flow_data": "{\"nodes\": [], \"edges\": []}"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ValidateFlow"];
             };
         };
@@ -13034,28 +12268,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "validation": {
-                     *         "errors": [
-                     *           {
-                     *             "allowed": [],
-                     *             "code": "EMPTY_FLOW",
-                     *             "field": "",
-                     *             "hint": "Add at least a chain or an agent and its model.",
-                     *             "message": "The flow has no nodes.",
-                     *             "op_index": null,
-                     *             "op_type": "",
-                     *             "origin": "new",
-                     *             "severity": "error",
-                     *             "where": ""
-                     *           }
-                     *         ],
-                     *         "valid": false,
-                     *         "warnings": []
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["ValidatedFlow"];
                 };
             };
@@ -13096,28 +12308,13 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /**
-                 * @description The chatflow's id.
-                 * @example 3a010001-0000-4000-8000-000000000000
-                 */
+                /** @description The chatflow's id. */
                 chatflow_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "ops": [
-                 *         {
-                 *           "node_id": "chatOpenAI_0",
-                 *           "op_type": "SetParam",
-                 *           "param_name": "temperature",
-                 *           "value": "0.1"
-                 *         }
-                 *       ]
-                 *     }
-                 */
                 "application/json": components["schemas"]["ApplyToFlow"];
             };
         };
@@ -13128,48 +12325,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "chatflow_id": "3a010001-0000-4000-8000-000000000000",
-                     *       "created": false,
-                     *       "credentials": [],
-                     *       "difference": null,
-                     *       "findings": [
-                     *         {
-                     *           "allowed": [],
-                     *           "code": "VERSION_DRIFT",
-                     *           "field": "version",
-                     *           "hint": "It runs as it is; leave it, or use UpgradeNode if a newer field is needed.",
-                     *           "message": "Stored as version 6.0, the server has 8.3.",
-                     *           "op_index": null,
-                     *           "op_type": "",
-                     *           "origin": "new",
-                     *           "severity": "warning",
-                     *           "where": "chatOpenAI_0"
-                     *         },
-                     *         {
-                     *           "allowed": [],
-                     *           "code": "UNKNOWN_PARAM",
-                     *           "field": "imageResolution",
-                     *           "hint": "Use one of its fields, or UnsetParam.",
-                     *           "message": "chatOpenAI has no field 'imageResolution'; the server ignores it.",
-                     *           "op_index": null,
-                     *           "op_type": "",
-                     *           "origin": "new",
-                     *           "severity": "warning",
-                     *           "where": "chatOpenAI_0"
-                     *         }
-                     *       ],
-                     *       "flow_data": null,
-                     *       "instance": "default",
-                     *       "name": "Front desk",
-                     *       "session_id": "3a010002-0000-4000-8000-000000000000",
-                     *       "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *       "status": "completed",
-                     *       "type": "CHATFLOW",
-                     *       "valid": true
-                     *     }
-                     */
                     "application/json": components["schemas"]["FlowWriteResult"];
                 };
             };
@@ -13219,21 +12374,13 @@ export interface operations {
                 "idempotency-key"?: string | null;
             };
             path: {
-                /**
-                 * @description The chatflow's id.
-                 * @example 3a010001-0000-4000-8000-000000000000
-                 */
+                /** @description The chatflow's id. */
                 chatflow_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "question": "Hello"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ChatQuestion"];
             };
         };
@@ -13244,31 +12391,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "answer": "This is the model stand-in. You said: \"Hello\"",
-                     *       "chat_id": "fda-try-3a010003-0000-4000-8000-000000000000",
-                     *       "duration_ms": 132,
-                     *       "sources": [],
-                     *       "trace": {
-                     *         "cut": false,
-                     *         "sources": [],
-                     *         "state": {},
-                     *         "steps": [],
-                     *         "tokens": {},
-                     *         "turns": [
-                     *           {
-                     *             "answer": "This is the model stand-in. You said: \"Hello\"",
-                     *             "said": "Hello"
-                     *           }
-                     *         ],
-                     *         "used_tools": [],
-                     *         "version": 2
-                     *       },
-                     *       "used_tools": [],
-                     *       "waits": null
-                     *     }
-                     */
                     "application/json": components["schemas"]["ChatAnswer"];
                 };
             };
@@ -13306,15 +12428,9 @@ export interface operations {
             };
             header?: never;
             path: {
-                /**
-                 * @description The chatflow's id.
-                 * @example 3a010001-0000-4000-8000-000000000000
-                 */
+                /** @description The chatflow's id. */
                 chatflow_id: string;
-                /**
-                 * @description A conversation that `chat` began.
-                 * @example fda-try-3a010003-0000-4000-8000-000000000000
-                 */
+                /** @description A conversation that `chat` began. */
                 chat_id: string;
             };
             cookie?: never;
@@ -13349,20 +12465,14 @@ export interface operations {
     compare_flow_versions: {
         parameters: {
             query: {
-                /**
-                 * @description `v4` as in `GET /flows/{id}/versions`, `<session id>:<label>`, or `live`.
-                 * @example v1
-                 */
+                /** @description `v4` as in `GET /flows/{id}/versions`, `<session id>:<label>`, or `live`. */
                 before: string;
                 /** @description `v4` as in `GET /flows/{id}/versions`, `<session id>:<label>`, or `live`. */
                 after?: string;
             };
             header?: never;
             path: {
-                /**
-                 * @description The chatflow's id.
-                 * @example 3a010001-0000-4000-8000-000000000000
-                 */
+                /** @description The chatflow's id. */
                 chatflow_id: string;
             };
             cookie?: never;
@@ -13375,238 +12485,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "after": {
-                     *         "cut": false,
-                     *         "edges": [
-                     *           {
-                     *             "id": "e0",
-                     *             "input": "model",
-                     *             "label": "",
-                     *             "output": "",
-                     *             "source": "chatOpenAI_0",
-                     *             "source_handle": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
-                     *             "target": "conversationChain_0",
-                     *             "target_handle": "conversationChain_0-input-model-BaseChatModel"
-                     *           },
-                     *           {
-                     *             "id": "e1",
-                     *             "input": "memory",
-                     *             "label": "",
-                     *             "output": "",
-                     *             "source": "bufferMemory_0",
-                     *             "source_handle": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
-                     *             "target": "conversationChain_0",
-                     *             "target_handle": "conversationChain_0-input-memory-BaseMemory"
-                     *           }
-                     *         ],
-                     *         "kind": "CHATFLOW",
-                     *         "nodes": [
-                     *           {
-                     *             "category": "Chat Models",
-                     *             "color": "",
-                     *             "credential": "bound",
-                     *             "height": 574,
-                     *             "id": "chatOpenAI_0",
-                     *             "inputs": [
-                     *               {
-                     *                 "id": "chatOpenAI_0-input-cache-BaseCache",
-                     *                 "label": "Cache",
-                     *                 "name": "cache"
-                     *               }
-                     *             ],
-                     *             "kind": "node",
-                     *             "label": "ChatOpenAI",
-                     *             "name": "chatOpenAI",
-                     *             "note": "",
-                     *             "outputs": [
-                     *               {
-                     *                 "id": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
-                     *                 "label": "ChatOpenAI",
-                     *                 "name": "chatOpenAI"
-                     *               }
-                     *             ],
-                     *             "params": [
-                     *               {
-                     *                 "label": "Model Name",
-                     *                 "name": "modelName",
-                     *                 "value": "gpt-3.5-turbo-16k"
-                     *               },
-                     *               {
-                     *                 "label": "Temperature",
-                     *                 "name": "temperature",
-                     *                 "value": "0.1"
-                     *               }
-                     *             ],
-                     *             "parent": "",
-                     *             "version": "6.0",
-                     *             "width": 300,
-                     *             "x": 579.0877964395976,
-                     *             "y": -138.68792413227874
-                     *           },
-                     *           {
-                     *             "category": "Memory",
-                     *             "color": "",
-                     *             "credential": "",
-                     *             "height": 376,
-                     *             "id": "bufferMemory_0",
-                     *             "inputs": [],
-                     *             "kind": "node",
-                     *             "label": "Buffer Memory",
-                     *             "name": "bufferMemory",
-                     *             "note": "",
-                     *             "outputs": [
-                     *               {
-                     *                 "id": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
-                     *                 "label": "BufferMemory",
-                     *                 "name": "bufferMemory"
-                     *               }
-                     *             ],
-                     *             "params": [
-                     *               {
-                     *                 "label": "Memory Key",
-                     *                 "name": "memoryKey",
-                     *                 "value": "chat_history"
-                     *               }
-                     *             ],
-                     *             "parent": "",
-                     *             "version": "2",
-                     *             "width": 300,
-                     *             "x": 220.30240896145915,
-                     *             "y": 351.61324070296877
-                     *           }
-                     *         ]
-                     *       },
-                     *       "after_label": "now in Flowise",
-                     *       "before": {
-                     *         "cut": false,
-                     *         "edges": [
-                     *           {
-                     *             "id": "e0",
-                     *             "input": "model",
-                     *             "label": "",
-                     *             "output": "",
-                     *             "source": "chatOpenAI_0",
-                     *             "source_handle": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
-                     *             "target": "conversationChain_0",
-                     *             "target_handle": "conversationChain_0-input-model-BaseChatModel"
-                     *           },
-                     *           {
-                     *             "id": "e1",
-                     *             "input": "memory",
-                     *             "label": "",
-                     *             "output": "",
-                     *             "source": "bufferMemory_0",
-                     *             "source_handle": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
-                     *             "target": "conversationChain_0",
-                     *             "target_handle": "conversationChain_0-input-memory-BaseMemory"
-                     *           }
-                     *         ],
-                     *         "kind": "CHATFLOW",
-                     *         "nodes": [
-                     *           {
-                     *             "category": "Chat Models",
-                     *             "color": "",
-                     *             "credential": "bound",
-                     *             "height": 574,
-                     *             "id": "chatOpenAI_0",
-                     *             "inputs": [
-                     *               {
-                     *                 "id": "chatOpenAI_0-input-cache-BaseCache",
-                     *                 "label": "Cache",
-                     *                 "name": "cache"
-                     *               }
-                     *             ],
-                     *             "kind": "node",
-                     *             "label": "ChatOpenAI",
-                     *             "name": "chatOpenAI",
-                     *             "note": "",
-                     *             "outputs": [
-                     *               {
-                     *                 "id": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
-                     *                 "label": "ChatOpenAI",
-                     *                 "name": "chatOpenAI"
-                     *               }
-                     *             ],
-                     *             "params": [
-                     *               {
-                     *                 "label": "Model Name",
-                     *                 "name": "modelName",
-                     *                 "value": "gpt-3.5-turbo-16k"
-                     *               },
-                     *               {
-                     *                 "label": "Temperature",
-                     *                 "name": "temperature",
-                     *                 "value": "0.9"
-                     *               }
-                     *             ],
-                     *             "parent": "",
-                     *             "version": "6.0",
-                     *             "width": 300,
-                     *             "x": 579.0877964395976,
-                     *             "y": -138.68792413227874
-                     *           },
-                     *           {
-                     *             "category": "Memory",
-                     *             "color": "",
-                     *             "credential": "",
-                     *             "height": 376,
-                     *             "id": "bufferMemory_0",
-                     *             "inputs": [],
-                     *             "kind": "node",
-                     *             "label": "Buffer Memory",
-                     *             "name": "bufferMemory",
-                     *             "note": "",
-                     *             "outputs": [
-                     *               {
-                     *                 "id": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
-                     *                 "label": "BufferMemory",
-                     *                 "name": "bufferMemory"
-                     *               }
-                     *             ],
-                     *             "params": [
-                     *               {
-                     *                 "label": "Memory Key",
-                     *                 "name": "memoryKey",
-                     *                 "value": "chat_history"
-                     *               }
-                     *             ],
-                     *             "parent": "",
-                     *             "version": "2",
-                     *             "width": 300,
-                     *             "x": 220.30240896145915,
-                     *             "y": 351.61324070296877
-                     *           }
-                     *         ]
-                     *       },
-                     *       "before_label": "v1",
-                     *       "diff": {
-                     *         "added": [],
-                     *         "changed": [
-                     *           {
-                     *             "fields": [
-                     *               {
-                     *                 "after": "0.1",
-                     *                 "before": "0.9",
-                     *                 "name": "temperature"
-                     *               }
-                     *             ],
-                     *             "id": "chatOpenAI_0",
-                     *             "label": "ChatOpenAI",
-                     *             "name": "chatOpenAI"
-                     *           }
-                     *         ],
-                     *         "connected": [],
-                     *         "disconnected": [],
-                     *         "moved": [],
-                     *         "removed": [],
-                     *         "summary": "1 field changed",
-                     *         "text": "~ chatOpenAI_0 (chatOpenAI)\n    temperature: 0.9 -> 0.1"
-                     *       },
-                     *       "ops": []
-                     *     }
-                     */
                     "application/json": components["schemas"]["FlowChange"];
                 };
             };
@@ -13639,10 +12517,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /**
-                 * @description The chatflow's id.
-                 * @example 3a010001-0000-4000-8000-000000000000
-                 */
+                /** @description The chatflow's id. */
                 chatflow_id: string;
             };
             cookie?: never;
@@ -13655,36 +12530,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "next_cursor": null,
-                     *       "sessions": [
-                     *         {
-                     *           "answer": null,
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "interrupt": null,
-                     *           "operation_mode": "apply",
-                     *           "outcome": "rolled_back",
-                     *           "session_name": "Change 'Front desk'",
-                     *           "status": "completed",
-                     *           "thread_id": "3a010002-0000-4000-8000-000000000000",
-                     *           "turns": [
-                     *             {
-                     *               "action": null,
-                     *               "answered": [],
-                     *               "at": "2026-01-02T03:04:05Z",
-                     *               "by": "AGENT_API_KEY",
-                     *               "interrupt": null,
-                     *               "kind": "requirement",
-                     *               "who": "person",
-                     *               "words": "Change 'Front desk'"
-                     *             }
-                     *           ],
-                     *           "updated_at": "2026-01-02T03:04:05Z"
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["Conversation"];
                 };
             };
@@ -13708,10 +12553,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /**
-                 * @description The chatflow's id.
-                 * @example 3a010001-0000-4000-8000-000000000000
-                 */
+                /** @description The chatflow's id. */
                 chatflow_id: string;
             };
             cookie?: never;
@@ -13726,17 +12568,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
-                     *       "flow_data": "{\"description\":\"Basic example of Conversation Chain with built-in memory - works exactly like ChatGPT\",\"usecases\":[\"Basic\"],\"framework\":[\"Langchain\"],\"nodes\":[{\"width\":300,\"height\":574,\"id\":\"chatOpenAI_0\",\"position\":{\"x\":579.0877964395976,\"y\":-138.68792413227874},\"type\":\"customNode\",\"data\":{\"id\":\"ch",
-                     *       "id": "3a010001-0000-4000-8000-000000000000",
-                     *       "name": "Front desk",
-                     *       "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *       "type": "CHATFLOW",
-                     *       "updated": "2026-01-02T03:04:05Z"
-                     *     }
-                     */
                     "application/json": components["schemas"]["FlowDocument"];
                 };
             };
@@ -13768,10 +12599,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /**
-                 * @description The chatflow's id.
-                 * @example 3a010001-0000-4000-8000-000000000000
-                 */
+                /** @description The chatflow's id. */
                 chatflow_id: string;
             };
             cookie?: never;
@@ -13786,134 +12614,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
-                     *       "flow": {
-                     *         "categories": [
-                     *           "mine"
-                     *         ],
-                     *         "deployed": false,
-                     *         "draft": false,
-                     *         "id": "3a010001-0000-4000-8000-000000000000",
-                     *         "instance": "default",
-                     *         "last_session": null,
-                     *         "name": "Front desk",
-                     *         "node_types": [
-                     *           "chatOpenAI",
-                     *           "bufferMemory"
-                     *         ],
-                     *         "nodes": 3,
-                     *         "picture": null,
-                     *         "public": false,
-                     *         "type": "CHATFLOW",
-                     *         "updated": "2026-01-02T03:04:05Z",
-                     *         "url": "http://127.0.0.1:3000/canvas/3a010001-0000-4000-8000-000000000000"
-                     *       },
-                     *       "form": null,
-                     *       "graph": {
-                     *         "cut": false,
-                     *         "edges": [
-                     *           {
-                     *             "id": "e0",
-                     *             "input": "model",
-                     *             "label": "",
-                     *             "output": "",
-                     *             "source": "chatOpenAI_0",
-                     *             "source_handle": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
-                     *             "target": "conversationChain_0",
-                     *             "target_handle": "conversationChain_0-input-model-BaseChatModel"
-                     *           },
-                     *           {
-                     *             "id": "e1",
-                     *             "input": "memory",
-                     *             "label": "",
-                     *             "output": "",
-                     *             "source": "bufferMemory_0",
-                     *             "source_handle": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
-                     *             "target": "conversationChain_0",
-                     *             "target_handle": "conversationChain_0-input-memory-BaseMemory"
-                     *           }
-                     *         ],
-                     *         "kind": "CHATFLOW",
-                     *         "nodes": [
-                     *           {
-                     *             "category": "Chat Models",
-                     *             "color": "",
-                     *             "credential": "bound",
-                     *             "height": 574,
-                     *             "id": "chatOpenAI_0",
-                     *             "inputs": [
-                     *               {
-                     *                 "id": "chatOpenAI_0-input-cache-BaseCache",
-                     *                 "label": "Cache",
-                     *                 "name": "cache"
-                     *               }
-                     *             ],
-                     *             "kind": "node",
-                     *             "label": "ChatOpenAI",
-                     *             "name": "chatOpenAI",
-                     *             "note": "",
-                     *             "outputs": [
-                     *               {
-                     *                 "id": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
-                     *                 "label": "ChatOpenAI",
-                     *                 "name": "chatOpenAI"
-                     *               }
-                     *             ],
-                     *             "params": [
-                     *               {
-                     *                 "label": "Model Name",
-                     *                 "name": "modelName",
-                     *                 "value": "gpt-3.5-turbo-16k"
-                     *               },
-                     *               {
-                     *                 "label": "Temperature",
-                     *                 "name": "temperature",
-                     *                 "value": "0.9"
-                     *               }
-                     *             ],
-                     *             "parent": "",
-                     *             "version": "6.0",
-                     *             "width": 300,
-                     *             "x": 579.0877964395976,
-                     *             "y": -138.68792413227874
-                     *           },
-                     *           {
-                     *             "category": "Memory",
-                     *             "color": "",
-                     *             "credential": "",
-                     *             "height": 376,
-                     *             "id": "bufferMemory_0",
-                     *             "inputs": [],
-                     *             "kind": "node",
-                     *             "label": "Buffer Memory",
-                     *             "name": "bufferMemory",
-                     *             "note": "",
-                     *             "outputs": [
-                     *               {
-                     *                 "id": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
-                     *                 "label": "BufferMemory",
-                     *                 "name": "bufferMemory"
-                     *               }
-                     *             ],
-                     *             "params": [
-                     *               {
-                     *                 "label": "Memory Key",
-                     *                 "name": "memoryKey",
-                     *                 "value": "chat_history"
-                     *               }
-                     *             ],
-                     *             "parent": "",
-                     *             "version": "2",
-                     *             "width": 300,
-                     *             "x": 220.30240896145915,
-                     *             "y": 351.61324070296877
-                     *           }
-                     *         ]
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["FlowView"];
                 };
             };
@@ -13942,10 +12642,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /**
-                 * @description The chatflow's id.
-                 * @example 3a010001-0000-4000-8000-000000000000
-                 */
+                /** @description The chatflow's id. */
                 chatflow_id: string;
             };
             cookie?: never;
@@ -13958,36 +12655,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "versions": [
-                     *         {
-                     *           "chatflow_id": "3a010001-0000-4000-8000-000000000000",
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "current": true,
-                     *           "instance": "default",
-                     *           "iteration": 0,
-                     *           "label": "v3.0",
-                     *           "name": "Front desk",
-                     *           "reason": "rollback",
-                     *           "session_id": "3a010002-0000-4000-8000-000000000000",
-                     *           "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *         },
-                     *         {
-                     *           "chatflow_id": "3a010001-0000-4000-8000-000000000000",
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "current": false,
-                     *           "instance": "default",
-                     *           "iteration": 0,
-                     *           "label": "v2.0",
-                     *           "name": "Front desk",
-                     *           "reason": "apply",
-                     *           "session_id": "3a010002-0000-4000-8000-000000000000",
-                     *           "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["VersionList"];
                 };
             };
@@ -14011,10 +12678,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /**
-                 * @description The chatflow's id.
-                 * @example 3a010001-0000-4000-8000-000000000000
-                 */
+                /** @description The chatflow's id. */
                 chatflow_id: string;
             };
             cookie?: never;
@@ -14027,31 +12691,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "ops": [
-                     *         {
-                     *           "description": null,
-                     *           "label": "ChatOpenAI",
-                     *           "node_id": "chatOpenAI_0",
-                     *           "node_name": "chatOpenAI",
-                     *           "op_type": "AddNode",
-                     *           "params": {
-                     *             "allowImageUploads": true,
-                     *             "modelName": "gpt-3.5-turbo-16k"
-                     *           }
-                     *         },
-                     *         {
-                     *           "description": null,
-                     *           "label": null,
-                     *           "node_id": "bufferMemory_0",
-                     *           "node_name": "bufferMemory",
-                     *           "op_type": "AddNode",
-                     *           "params": {}
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["FlowOps"];
                 };
             };
@@ -14088,22 +12727,13 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /**
-                 * @description The chatflow's id.
-                 * @example 3a010001-0000-4000-8000-000000000000
-                 */
+                /** @description The chatflow's id. */
                 chatflow_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "dry_run": true,
-                 *       "target": "default"
-                 *     }
-                 */
                 "application/json": components["schemas"]["PromoteFlow"];
             };
         };
@@ -14114,89 +12744,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "chatflow_id": null,
-                     *       "created": true,
-                     *       "credentials": [
-                     *         {
-                     *           "by": "name",
-                     *           "name": "stand-in openAIApi",
-                     *           "target_id": "3a010029-0000-4000-8000-000000000000",
-                     *           "target_name": "stand-in openAIApi",
-                     *           "type": "openAIApi"
-                     *         }
-                     *       ],
-                     *       "difference": {
-                     *         "added": [
-                     *           {
-                     *             "id": "chatOpenAI_0",
-                     *             "label": "ChatOpenAI",
-                     *             "name": "chatOpenAI"
-                     *           },
-                     *           {
-                     *             "id": "bufferMemory_0",
-                     *             "label": "Buffer Memory",
-                     *             "name": "bufferMemory"
-                     *           }
-                     *         ],
-                     *         "changed": [],
-                     *         "connected": [
-                     *           {
-                     *             "input": "model",
-                     *             "output": "",
-                     *             "source": "chatOpenAI_0",
-                     *             "target": "conversationChain_0"
-                     *           },
-                     *           {
-                     *             "input": "memory",
-                     *             "output": "",
-                     *             "source": "bufferMemory_0",
-                     *             "target": "conversationChain_0"
-                     *           }
-                     *         ],
-                     *         "disconnected": [],
-                     *         "moved": [],
-                     *         "removed": [],
-                     *         "summary": "4 nodes added; 2 connections made",
-                     *         "text": "+ chatOpenAI_0 (chatOpenAI) 'ChatOpenAI'\n+ bufferMemory_0 (bufferMemory) 'Buffer Memory'\n+ conversationChain_0 (conversationChain) 'Conversation Chain'\n+ stickyNote_9 (stickyNote) 'Sticky Note'\n+ chatOpenAI_0 -> conversationChain_0.model\n+ bufferMemory_0 -> conversationChain_0.memory"
-                     *       },
-                     *       "findings": [
-                     *         {
-                     *           "allowed": [],
-                     *           "code": "VERSION_DRIFT",
-                     *           "field": "version",
-                     *           "hint": "It runs as it is; leave it, or use UpgradeNode if a newer field is needed.",
-                     *           "message": "Stored as version 6.0, the server has 8.3.",
-                     *           "op_index": null,
-                     *           "op_type": "",
-                     *           "origin": "new",
-                     *           "severity": "warning",
-                     *           "where": "chatOpenAI_0"
-                     *         },
-                     *         {
-                     *           "allowed": [],
-                     *           "code": "UNKNOWN_PARAM",
-                     *           "field": "imageResolution",
-                     *           "hint": "Use one of its fields, or UnsetParam.",
-                     *           "message": "chatOpenAI has no field 'imageResolution'; the server ignores it.",
-                     *           "op_index": null,
-                     *           "op_type": "",
-                     *           "origin": "new",
-                     *           "severity": "warning",
-                     *           "where": "chatOpenAI_0"
-                     *         }
-                     *       ],
-                     *       "flow_data": null,
-                     *       "instance": "default",
-                     *       "name": "Front desk",
-                     *       "session_id": null,
-                     *       "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *       "status": "checked",
-                     *       "type": "CHATFLOW",
-                     *       "valid": true
-                     *     }
-                     */
                     "application/json": components["schemas"]["FlowWriteResult"];
                 };
             };
@@ -14243,10 +12790,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /**
-                 * @description The chatflow's id.
-                 * @example 3a010001-0000-4000-8000-000000000000
-                 */
+                /** @description The chatflow's id. */
                 chatflow_id: string;
             };
             cookie?: never;
@@ -14261,33 +12805,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
-                     *       "flow": {
-                     *         "categories": [
-                     *           "mine"
-                     *         ],
-                     *         "deployed": false,
-                     *         "draft": false,
-                     *         "id": "3a010001-0000-4000-8000-000000000000",
-                     *         "instance": "default",
-                     *         "last_session": null,
-                     *         "name": "Front desk",
-                     *         "node_types": [
-                     *           "chatOpenAI",
-                     *           "bufferMemory"
-                     *         ],
-                     *         "nodes": 3,
-                     *         "picture": null,
-                     *         "public": false,
-                     *         "type": "CHATFLOW",
-                     *         "updated": "2026-01-02T03:04:05Z",
-                     *         "url": "http://127.0.0.1:3000/canvas/3a010001-0000-4000-8000-000000000000"
-                     *       },
-                     *       "summary": "3 nodes:\n- chatOpenAI_0 (chatOpenAI) 'ChatOpenAI': modelName='gpt-3.5-turbo-16k', allowImageUploads=true, credential bound\n- bufferMemory_0 (bufferMemory) 'Buffer Memory': defaults\n- conversationChain_0 (conversationChain) 'Conversation Chain': defaults\n2 connections:\n- chatOpenAI_0 -> conversati..."
-                     *     }
-                     */
                     "application/json": components["schemas"]["FlowSummary"];
                 };
             };
@@ -14320,28 +12837,13 @@ export interface operations {
                 "idempotency-key"?: string | null;
             };
             path: {
-                /**
-                 * @description The chatflow's id.
-                 * @example 3a010001-0000-4000-8000-000000000000
-                 */
+                /** @description The chatflow's id. */
                 chatflow_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "tests": [
-                 *         {
-                 *           "id": "t1",
-                 *           "turns": [
-                 *             "Hello"
-                 *           ]
-                 *         }
-                 *       ]
-                 *     }
-                 */
                 "application/json": components["schemas"]["TestFlow"];
             };
         };
@@ -14352,19 +12854,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "chatflow_id": "3a010001-0000-4000-8000-000000000000",
-                     *       "created_at": "2026-01-02T03:04:05Z",
-                     *       "error": null,
-                     *       "id": "3a010012-0000-4000-8000-000000000000",
-                     *       "instance": "default",
-                     *       "passed": null,
-                     *       "status": "queued",
-                     *       "trials": [],
-                     *       "updated_at": "2026-01-02T03:04:05Z"
-                     *     }
-                     */
                     "application/json": components["schemas"]["FlowTestView"];
                 };
             };
@@ -14403,10 +12892,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /**
-                 * @description The chatflow's id.
-                 * @example 3a010001-0000-4000-8000-000000000000
-                 */
+                /** @description The chatflow's id. */
                 chatflow_id: string;
             };
             cookie?: never;
@@ -14419,41 +12905,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "next_before": null,
-                     *       "versions": [
-                     *         {
-                     *           "bookmark": null,
-                     *           "by": "AGENT_API_KEY",
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "current": true,
-                     *           "instance": "default",
-                     *           "label": "v3.0",
-                     *           "name": "v3",
-                     *           "origin": "restored",
-                     *           "restores": "v1",
-                     *           "session_id": "3a010002-0000-4000-8000-000000000000",
-                     *           "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "title": "Back to v1"
-                     *         },
-                     *         {
-                     *           "bookmark": null,
-                     *           "by": "AGENT_API_KEY",
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "current": false,
-                     *           "instance": "default",
-                     *           "label": "v2.0",
-                     *           "name": "v2",
-                     *           "origin": "session",
-                     *           "restores": null,
-                     *           "session_id": "3a010002-0000-4000-8000-000000000000",
-                     *           "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "title": "Change 'Front desk'"
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["NumberedVersions"];
                 };
             };
@@ -14474,26 +12925,15 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The chatflow's id.
-                 * @example 3a010001-0000-4000-8000-000000000000
-                 */
+                /** @description The chatflow's id. */
                 chatflow_id: string;
-                /**
-                 * @description Such as `v4`.
-                 * @example v1
-                 */
+                /** @description Such as `v4`. */
                 version: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "note": "Before the fair"
-                 *     }
-                 */
                 "application/json": components["schemas"]["Bookmark"];
             };
         };
@@ -14528,15 +12968,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The chatflow's id.
-                 * @example 3a010001-0000-4000-8000-000000000000
-                 */
+                /** @description The chatflow's id. */
                 chatflow_id: string;
-                /**
-                 * @description Such as `v4`.
-                 * @example v1
-                 */
+                /** @description Such as `v4`. */
                 version: string;
             };
             cookie?: never;
@@ -14579,60 +13013,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "database": {
-                     *         "latency_ms": 5.3,
-                     *         "pending_migrations": [],
-                     *         "state": "ok"
-                     *       },
-                     *       "drift_policy": "warn",
-                     *       "feed": "listening",
-                     *       "flowise": {
-                     *         "default": {
-                     *           "endpoint": "http://127.0.0.1:3000",
-                     *           "error": null,
-                     *           "state": "ok"
-                     *         }
-                     *       },
-                     *       "knowledge": {
-                     *         "instances": {
-                     *           "default": {
-                     *             "age_secs": 0,
-                     *             "drift": false,
-                     *             "fingerprint": "001c7125ba2f",
-                     *             "flowise_version": "3.1.4",
-                     *             "node_count": 297,
-                     *             "repaired": 0,
-                     *             "source": "live"
-                     *           }
-                     *         },
-                     *         "snapshot": {
-                     *           "fingerprint": "001c7125ba2f",
-                     *           "flowise_version": "3.1.4",
-                     *           "node_count": 297
-                     *         }
-                     *       },
-                     *       "model_stand_in": false,
-                     *       "queue": {
-                     *         "name": "runs",
-                     *         "oldest_secs": 0,
-                     *         "queued": 0,
-                     *         "workers": 1
-                     *       },
-                     *       "reasoning": {
-                     *         "engine": "deterministic",
-                     *         "error": null,
-                     *         "model": "rules"
-                     *       },
-                     *       "status": "ok",
-                     *       "version": "0.1.0",
-                     *       "worker": {
-                     *         "runs": 0,
-                     *         "state": "running"
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["HealthView"];
                 };
             };
@@ -14663,18 +13043,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "local_models": [],
-                     *       "offer": "Without a model the rules understand less and decline the rest: set ANTHROPIC_API_KEY or OPENAI_API_KEY to use one, or build step by step.",
-                     *       "reasoning": {
-                     *         "engine": "deterministic",
-                     *         "error": null,
-                     *         "model": "rules"
-                     *       },
-                     *       "version": "0.1.0"
-                     *     }
-                     */
                     "application/json": components["schemas"]["InfoView"];
                 };
             };
@@ -14705,28 +13073,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "instances": [
-                     *         {
-                     *           "default": true,
-                     *           "drift": {
-                     *             "added": [],
-                     *             "changed": [],
-                     *             "differs": false,
-                     *             "removed": [],
-                     *             "snapshot_version": "3.1.4"
-                     *           },
-                     *           "endpoint": "http://127.0.0.1:3000",
-                     *           "error": null,
-                     *           "id": "default",
-                     *           "nodes": 297,
-                     *           "state": "ok",
-                     *           "version": "3.1.4"
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["InstanceList"];
                 };
             };
@@ -14757,28 +13103,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "keys": [
-                     *         {
-                     *           "active": true,
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "created_by": "AGENT_API_KEY",
-                     *           "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
-                     *           "expires_at": null,
-                     *           "id": "3a010005-0000-4000-8000-000000000000",
-                     *           "last_used_at": null,
-                     *           "name": "ci",
-                     *           "owner": "support",
-                     *           "revoked_at": null,
-                     *           "rotated_at": "2026-01-02T03:04:05Z",
-                     *           "scopes": [
-                     *             "build"
-                     *           ]
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["KeyList"];
                 };
             };
@@ -14806,15 +13130,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "name": "ci",
-                 *       "owner": "support",
-                 *       "scopes": [
-                 *         "build"
-                 *       ]
-                 *     }
-                 */
                 "application/json": components["schemas"]["NewKey"];
             };
         };
@@ -14825,25 +13140,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "active": true,
-                     *       "created_at": "2026-01-02T03:04:05Z",
-                     *       "created_by": "AGENT_API_KEY",
-                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
-                     *       "expires_at": null,
-                     *       "id": "3a010005-0000-4000-8000-000000000000",
-                     *       "key": "fda_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
-                     *       "last_used_at": null,
-                     *       "name": "ci",
-                     *       "owner": "support",
-                     *       "revoked_at": null,
-                     *       "rotated_at": null,
-                     *       "scopes": [
-                     *         "build"
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["MadeKey"];
                 };
             };
@@ -14880,18 +13176,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "key_id": null,
-                     *       "name": "AGENT_API_KEY",
-                     *       "owner": "default",
-                     *       "scopes": [
-                     *         "admin",
-                     *         "approve"
-                     *       ],
-                     *       "signed_in": false
-                     *     }
-                     */
                     "application/json": components["schemas"]["CallerView"];
                 };
             };
@@ -14915,10 +13199,7 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /**
-                 * @description The key's id.
-                 * @example 3a010005-0000-4000-8000-000000000000
-                 */
+                /** @description The key's id. */
                 key_id: string;
             };
             cookie?: never;
@@ -14958,21 +13239,13 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /**
-                 * @description The key's id.
-                 * @example 3a010005-0000-4000-8000-000000000000
-                 */
+                /** @description The key's id. */
                 key_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "keep_old_secs": 3600
-                 *     }
-                 */
                 "application/json": components["schemas"]["RotateKey"];
             };
         };
@@ -14983,25 +13256,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "active": true,
-                     *       "created_at": "2026-01-02T03:04:05Z",
-                     *       "created_by": "AGENT_API_KEY",
-                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
-                     *       "expires_at": null,
-                     *       "id": "3a010005-0000-4000-8000-000000000000",
-                     *       "key": "fda_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
-                     *       "last_used_at": null,
-                     *       "name": "ci",
-                     *       "owner": "support",
-                     *       "revoked_at": null,
-                     *       "rotated_at": "2026-01-02T03:04:05Z",
-                     *       "scopes": [
-                     *         "build"
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["MadeKey"];
                 };
             };
@@ -15042,63 +13296,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "instances": [
-                     *         {
-                     *           "endpoint": "http://127.0.0.1:3000",
-                     *           "instance": "default",
-                     *           "nodes": {
-                     *             "age_secs": 0,
-                     *             "drift": false,
-                     *             "fingerprint": "001c7125ba2f",
-                     *             "flowise_version": "3.1.4",
-                     *             "node_count": 297,
-                     *             "repaired": 0,
-                     *             "source": "live"
-                     *           },
-                     *           "refresh": {
-                     *             "created_at": "2026-01-02T03:04:05Z",
-                     *             "error": null,
-                     *             "id": "3a010019-0000-4000-8000-000000000000",
-                     *             "instance": "default",
-                     *             "result": {
-                     *               "credentials": {
-                     *                 "changed": null,
-                     *                 "count": 11,
-                     *                 "flowise_version": null,
-                     *                 "text": null
-                     *               },
-                     *               "nodes": {
-                     *                 "changed": false,
-                     *                 "count": 297,
-                     *                 "flowise_version": "3.1.4",
-                     *                 "text": "Nothing has changed."
-                     *               },
-                     *               "templates": {
-                     *                 "changed": null,
-                     *                 "count": 50,
-                     *                 "flowise_version": null,
-                     *                 "text": null
-                     *               }
-                     *             },
-                     *             "status": "done",
-                     *             "step": null,
-                     *             "steps": 3,
-                     *             "steps_done": 3,
-                     *             "updated_at": "2026-01-02T03:04:05Z"
-                     *           },
-                     *           "templates": 50,
-                     *           "templates_age_secs": 0.652758
-                     *         }
-                     *       ],
-                     *       "snapshot": {
-                     *         "fingerprint": "001c7125ba2f",
-                     *         "flowise_version": "3.1.4",
-                     *         "node_count": 297
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["KnowledgeList"];
                 };
             };
@@ -15117,10 +13314,7 @@ export interface operations {
     search_knowledge: {
         parameters: {
             query: {
-                /**
-                 * @description What is looked for, in words.
-                 * @example memory
-                 */
+                /** @description What is looked for, in words. */
                 query: string;
                 /** @description Flowise instance; the default one. */
                 instance?: string | null;
@@ -15138,60 +13332,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "flowise_version": "3.1.4",
-                     *       "instance": "default",
-                     *       "nodes": [
-                     *         {
-                     *           "category": "Memory",
-                     *           "credentials": [],
-                     *           "deprecated": false,
-                     *           "description": "Retrieve chat messages stored in database",
-                     *           "kind": "CHATFLOW",
-                     *           "label": "Buffer Memory",
-                     *           "name": "bufferMemory",
-                     *           "version": 2
-                     *         },
-                     *         {
-                     *           "category": "Memory",
-                     *           "credentials": [],
-                     *           "deprecated": false,
-                     *           "description": "Uses a window of size k to surface the last k back-and-forth to use as memory",
-                     *           "kind": "CHATFLOW",
-                     *           "label": "Buffer Window Memory",
-                     *           "name": "bufferWindowMemory",
-                     *           "version": 2
-                     *         }
-                     *       ],
-                     *       "templates": [
-                     *         {
-                     *           "description": "Basic example of Conversation Chain with built-in memory - works exactly like ChatGPT",
-                     *           "name": "Conversation Chain",
-                     *           "nodes": [
-                     *             "bufferMemory",
-                     *             "chatOpenAI"
-                     *           ],
-                     *           "type": "Chatflow",
-                     *           "usecases": [
-                     *             "Basic"
-                     *           ]
-                     *         },
-                     *         {
-                     *           "description": "Simple chat engine to handle back and forth conversations using LlamaIndex",
-                     *           "name": "Simple Chat Engine",
-                     *           "nodes": [
-                     *             "azureChatOpenAI_LlamaIndex",
-                     *             "bufferMemory"
-                     *           ],
-                     *           "type": "Chatflow",
-                     *           "usecases": [
-                     *             "Basic"
-                     *           ]
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["CatalogueHits"];
                 };
             };
@@ -15215,10 +13355,7 @@ export interface operations {
                 "idempotency-key"?: string | null;
             };
             path: {
-                /**
-                 * @description Flowise instance.
-                 * @example default
-                 */
+                /** @description Flowise instance. */
                 instance_id: string;
             };
             cookie?: never;
@@ -15231,20 +13368,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "created_at": "2026-01-02T03:04:05Z",
-                     *       "error": null,
-                     *       "id": "3a010019-0000-4000-8000-000000000000",
-                     *       "instance": "default",
-                     *       "result": {},
-                     *       "status": "queued",
-                     *       "step": null,
-                     *       "steps": 3,
-                     *       "steps_done": 0,
-                     *       "updated_at": "2026-01-02T03:04:05Z"
-                     *     }
-                     */
                     "application/json": components["schemas"]["RefreshView"];
                 };
             };
@@ -15277,11 +13400,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "status": "ok"
-                     *     }
-                     */
                     "application/json": {
                         [key: string]: string;
                     };
@@ -15303,10 +13421,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /**
-                 * @description The pattern's id.
-                 * @example 2
-                 */
+                /** @description The pattern's id. */
                 memory_id: number;
             };
             cookie?: never;
@@ -15319,18 +13434,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *       "count": 0,
-                     *       "items": [],
-                     *       "limit": 50,
-                     *       "memory_id": 2,
-                     *       "offset": 0,
-                     *       "ok": true,
-                     *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *     }
-                     */
                     "application/json": components["schemas"]["ArtifactPage"];
                 };
             };
@@ -15353,15 +13456,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The pattern's id.
-                 * @example 2
-                 */
+                /** @description The pattern's id. */
                 memory_id: number;
-                /**
-                 * @description The artifact's id.
-                 * @example 3a010013-0000-4000-8000-000000000000
-                 */
+                /** @description The artifact's id. */
                 artifact_id: string;
             };
             cookie?: never;
@@ -15407,14 +13504,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": unknown;
-                    /**
-                     * @example # HELP process_virtual_memory_bytes Virtual memory size in bytes.
-                     *     # TYPE process_virtual_memory_bytes gauge
-                     *     process_virtual_memory_bytes 3.82849024e+08
-                     *     # HELP process_resident_memory_bytes Resident memory size in bytes.
-                     *     # TYPE process_resident_memory_bytes gauge
-                     *     process_resident_memory_bytes 2.04623
-                     */
                     "text/plain": string;
                 };
             };
@@ -15442,10 +13531,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 milestone_id: string;
             };
             cookie?: never;
@@ -15458,97 +13544,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *       "count": 9,
-                     *       "items": [
-                     *         {
-                     *           "artifact_type": "milestone",
-                     *           "audit_seq": null,
-                     *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "flowchart_id": "3a010007-0000-4000-8000-000000000000",
-                     *           "flowchart_node_id": "apply_patch",
-                     *           "flowchart_run_id": "3a010021-0000-4000-8000-000000000000",
-                     *           "id": "3a010020-0000-4000-8000-000000000000",
-                     *           "memory_id": null,
-                     *           "payload": {
-                     *             "action": "mark_complete",
-                     *             "action_results": [
-                     *               "apply: completed"
-                     *             ],
-                     *             "additive_prompt": "",
-                     *             "artifact_type": "milestone",
-                     *             "before_milestone": {
-                     *               "detail": "",
-                     *               "iteration": 0,
-                     *               "milestone_key": "apply",
-                     *               "status": "in_progress"
-                     *             },
-                     *             "checkpoint_hit": true,
-                     *             "milestone": {
-                     *               "detail": "the session ends as accepted",
-                     *               "iteration": 0,
-                     *               "milestone_key": "apply",
-                     *               "status": "completed"
-                     *             },
-                     *             "routing_state": {
-                     *               "iteration": 0,
-                     *               "node": "apply_patch",
-                     *               "phase": "apply",
-                     *               "route_key": "end"
-                     *             }
-                     *           },
-                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *         },
-                     *         {
-                     *           "artifact_type": "milestone",
-                     *           "audit_seq": null,
-                     *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "flowchart_id": "3a010007-0000-4000-8000-000000000000",
-                     *           "flowchart_node_id": "apply_patch",
-                     *           "flowchart_run_id": "3a010021-0000-4000-8000-000000000000",
-                     *           "id": "3a010022-0000-4000-8000-000000000000",
-                     *           "memory_id": null,
-                     *           "payload": {
-                     *             "action": "mark_complete",
-                     *             "action_results": [
-                     *               "acceptance: completed"
-                     *             ],
-                     *             "additive_prompt": "",
-                     *             "artifact_type": "milestone",
-                     *             "before_milestone": {
-                     *               "detail": "",
-                     *               "iteration": 0,
-                     *               "milestone_key": "acceptance",
-                     *               "status": "in_progress"
-                     *             },
-                     *             "checkpoint_hit": true,
-                     *             "milestone": {
-                     *               "detail": "accepted",
-                     *               "iteration": 0,
-                     *               "milestone_key": "acceptance",
-                     *               "status": "completed"
-                     *             },
-                     *             "routing_state": {
-                     *               "iteration": 0,
-                     *               "node": "apply_patch",
-                     *               "phase": "apply",
-                     *               "route_key": null
-                     *             }
-                     *           },
-                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *         }
-                     *       ],
-                     *       "limit": 50,
-                     *       "milestone_id": "3a010007-0000-4000-8000-000000000000",
-                     *       "offset": 0,
-                     *       "ok": true,
-                     *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *     }
-                     */
                     "application/json": components["schemas"]["ArtifactPage"];
                 };
             };
@@ -15571,15 +13566,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 milestone_id: string;
-                /**
-                 * @description The artifact's id.
-                 * @example 3a010014-0000-4000-8000-000000000000
-                 */
+                /** @description The artifact's id. */
                 artifact_id: string;
             };
             cookie?: never;
@@ -15592,53 +13581,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *       "item": {
-                     *         "artifact_type": "milestone",
-                     *         "audit_seq": null,
-                     *         "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *         "created_at": "2026-01-02T03:04:05Z",
-                     *         "flowchart_id": "3a010007-0000-4000-8000-000000000000",
-                     *         "flowchart_node_id": "hydrate_context",
-                     *         "flowchart_run_id": "3a010011-0000-4000-8000-000000000000",
-                     *         "id": "3a010014-0000-4000-8000-000000000000",
-                     *         "memory_id": null,
-                     *         "payload": {
-                     *           "action": "mark_complete",
-                     *           "action_results": [
-                     *             "intent: completed"
-                     *           ],
-                     *           "additive_prompt": "",
-                     *           "artifact_type": "milestone",
-                     *           "before_milestone": {
-                     *             "detail": "",
-                     *             "iteration": 0,
-                     *             "milestone_key": "intent",
-                     *             "status": "in_progress"
-                     *           },
-                     *           "checkpoint_hit": true,
-                     *           "milestone": {
-                     *             "detail": "a new flow is wanted",
-                     *             "iteration": 0,
-                     *             "milestone_key": "intent",
-                     *             "status": "completed"
-                     *           },
-                     *           "routing_state": {
-                     *             "iteration": 0,
-                     *             "node": "hydrate_context",
-                     *             "phase": "intent",
-                     *             "route_key": "plan_v2"
-                     *           }
-                     *         },
-                     *         "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *       },
-                     *       "milestone_id": "3a010007-0000-4000-8000-000000000000",
-                     *       "ok": true,
-                     *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *     }
-                     */
                     "application/json": components["schemas"]["ArtifactDetail"];
                 };
             };
@@ -15681,38 +13623,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "next_cursor": "eyJuYW1lIjoiY2hhdENsb3VkZmxhcmVXb3JrZXJzQUkifQ",
-                     *       "nodes": [
-                     *         {
-                     *           "category": "Embeddings",
-                     *           "credentials": [
-                     *             "awsApi"
-                     *           ],
-                     *           "deprecated": false,
-                     *           "description": "AWSBedrock embedding models to generate embeddings for a given text",
-                     *           "kind": "CHATFLOW",
-                     *           "label": "AWS Bedrock Embedding",
-                     *           "name": "AWSBedrockEmbeddings",
-                     *           "version": 5.1
-                     *         },
-                     *         {
-                     *           "category": "Vector Stores",
-                     *           "credentials": [
-                     *             "AstraDBApi"
-                     *           ],
-                     *           "deprecated": false,
-                     *           "description": "Upsert embedded data and perform similarity or mmr search upon query using DataStax Astra DB, a serverless vector database that’s perfect for managing mission-critical AI workloads",
-                     *           "kind": "CHATFLOW",
-                     *           "label": "Astra",
-                     *           "name": "Astra",
-                     *           "version": 2.1
-                     *         }
-                     *       ],
-                     *       "total": 297
-                     *     }
-                     */
                     "application/json": components["schemas"]["NodeTypePage"];
                 };
             };
@@ -15740,10 +13650,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /**
-                 * @description Name of a node type, such as chatOpenAI.
-                 * @example chatOpenAI
-                 */
+                /** @description Name of a node type, such as chatOpenAI. */
                 name: string;
             };
             cookie?: never;
@@ -15756,67 +13663,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "card": "### chatOpenAI (Chat Models): Wrapper around OpenAI large language models that use the Chat endpoint\ninputs: cache <- BaseCache\nparam modelName*: asyncOptions (choices of the server) = gpt-4o-mini\nparam temperature: number = 0.9\nparam allowImageUploads: boolean = false\nparam baseOptions: json (De...",
-                     *       "examples": [],
-                     *       "form": {
-                     *         "properties": {
-                     *           "modelName": {
-                     *             "default": "gpt-4o-mini",
-                     *             "title": "Model Name",
-                     *             "type": "string",
-                     *             "x-lists-options": true
-                     *           },
-                     *           "temperature": {
-                     *             "default": 0.9,
-                     *             "title": "Temperature",
-                     *             "type": "number"
-                     *           }
-                     *         },
-                     *         "required": [],
-                     *         "title": "OpenAI",
-                     *         "type": "object"
-                     *       },
-                     *       "inputs": [
-                     *         {
-                     *           "default": null,
-                     *           "description": "",
-                     *           "label": "Cache",
-                     *           "lists_options": false,
-                     *           "name": "cache",
-                     *           "options": [],
-                     *           "required": false,
-                     *           "type": "BaseCache"
-                     *         },
-                     *         {
-                     *           "default": "gpt-4o-mini",
-                     *           "description": "",
-                     *           "label": "Model Name",
-                     *           "lists_options": true,
-                     *           "name": "modelName",
-                     *           "options": [],
-                     *           "required": true,
-                     *           "type": "asyncOptions"
-                     *         }
-                     *       ],
-                     *       "node": {
-                     *         "category": "Chat Models",
-                     *         "credentials": [
-                     *           "openAIApi"
-                     *         ],
-                     *         "deprecated": false,
-                     *         "description": "Wrapper around OpenAI large language models that use the Chat endpoint",
-                     *         "kind": "CHATFLOW",
-                     *         "label": "OpenAI",
-                     *         "name": "chatOpenAI",
-                     *         "version": 8.3
-                     *       },
-                     *       "outputs": [
-                     *         "chatOpenAI"
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["NodeTypeDetails"];
                 };
             };
@@ -15846,21 +13692,13 @@ export interface operations {
             };
             header?: never;
             path: {
-                /**
-                 * @description Name of a node type, such as chatOpenAI.
-                 * @example chatOpenAI
-                 */
+                /** @description Name of a node type, such as chatOpenAI. */
                 name: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "param": "modelName"
-                 *     }
-                 */
                 "application/json": components["schemas"]["OptionsRequest"];
             };
         };
@@ -15871,23 +13709,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "node": "chatOpenAI",
-                     *       "options": [
-                     *         {
-                     *           "label": "gpt-5.5",
-                     *           "name": "gpt-5.5"
-                     *         },
-                     *         {
-                     *           "label": "gpt-5.5-pro",
-                     *           "name": "gpt-5.5-pro"
-                     *         }
-                     *       ],
-                     *       "param": "modelName",
-                     *       "source": "server"
-                     *     }
-                     */
                     "application/json": components["schemas"]["NodeOptions"];
                 };
             };
@@ -15928,26 +13749,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "owners": [
-                     *         {
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "id": "default",
-                     *           "keys": 0,
-                     *           "kind": "team",
-                     *           "name": "default"
-                     *         },
-                     *         {
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "id": "support",
-                     *           "keys": 0,
-                     *           "kind": "team",
-                     *           "name": "support"
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["OwnerList"];
                 };
             };
@@ -15987,49 +13788,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "patterns": [
-                     *         {
-                     *           "category": "conversational",
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
-                     *           "failure_count": 0,
-                     *           "flow_kind": "CHATFLOW",
-                     *           "id": 1,
-                     *           "instance": "default",
-                     *           "last_used_at": "2026-01-02T03:04:05Z",
-                     *           "name": "Support chatbot with GPT-4o and memory",
-                     *           "node_types": [
-                     *             "bufferMemory",
-                     *             "chatOpenAI"
-                     *           ],
-                     *           "ops": 5,
-                     *           "requirement": "Build a support chatbot with GPT-4o and memory",
-                     *           "schema_fingerprint": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "success_count": 1
-                     *         },
-                     *         {
-                     *           "category": "custom",
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
-                     *           "failure_count": 0,
-                     *           "flow_kind": "CHATFLOW",
-                     *           "id": 2,
-                     *           "instance": "default",
-                     *           "last_used_at": null,
-                     *           "name": "Support",
-                     *           "node_types": [
-                     *             "chatOpenAI"
-                     *           ],
-                     *           "ops": 1,
-                     *           "requirement": "a chatbot for support",
-                     *           "schema_fingerprint": "",
-                     *           "success_count": 0
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["PatternList"];
                 };
             };
@@ -16063,52 +13821,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "format": "flowise-dev-agent/patterns",
-                     *       "patterns": [
-                     *         {
-                     *           "failure_count": 0,
-                     *           "flow_kind": "CHATFLOW",
-                     *           "name": "Support chatbot with GPT-4o and memory",
-                     *           "ops": [
-                     *             {
-                     *               "node_id": "chatOpenAI_0",
-                     *               "node_name": "chatOpenAI",
-                     *               "op_type": "AddNode",
-                     *               "params": {
-                     *                 "modelName": "gpt-4o"
-                     *               }
-                     *             },
-                     *             {
-                     *               "node_id": "bufferMemory_0",
-                     *               "node_name": "bufferMemory",
-                     *               "op_type": "AddNode"
-                     *             }
-                     *           ],
-                     *           "requirement": "Build a support chatbot with GPT-4o and memory",
-                     *           "schema_fingerprint": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "success_count": 1
-                     *         },
-                     *         {
-                     *           "failure_count": 0,
-                     *           "flow_kind": "CHATFLOW",
-                     *           "name": "Support",
-                     *           "ops": [
-                     *             {
-                     *               "node_id": "chatOpenAI_0",
-                     *               "node_name": "chatOpenAI",
-                     *               "op_type": "AddNode"
-                     *             }
-                     *           ],
-                     *           "requirement": "a chatbot for support",
-                     *           "schema_fingerprint": "",
-                     *           "success_count": 0
-                     *         }
-                     *       ],
-                     *       "version": 1
-                     *     }
-                     */
                     "application/json": components["schemas"]["PatternFile"];
                 };
             };
@@ -16139,23 +13851,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "patterns": [
-                 *         {
-                 *           "name": "Support",
-                 *           "ops": [
-                 *             {
-                 *               "node_id": "chatOpenAI_0",
-                 *               "node_name": "chatOpenAI",
-                 *               "op_type": "AddNode"
-                 *             }
-                 *           ],
-                 *           "requirement": "a chatbot for support"
-                 *         }
-                 *       ]
-                 *     }
-                 */
                 "application/json": components["schemas"]["PatternFile"];
             };
         };
@@ -16166,14 +13861,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "imported": [
-                     *         2
-                     *       ],
-                     *       "skipped": []
-                     *     }
-                     */
                     "application/json": components["schemas"]["ImportResult"];
                 };
             };
@@ -16203,10 +13890,7 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /**
-                 * @description The pattern's id.
-                 * @example 2
-                 */
+                /** @description The pattern's id. */
                 pattern_id: number;
             };
             cookie?: never;
@@ -16248,10 +13932,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 plan_id: string;
             };
             cookie?: never;
@@ -16264,191 +13945,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *       "count": 3,
-                     *       "items": [
-                     *         {
-                     *           "artifact_type": "plan",
-                     *           "audit_seq": null,
-                     *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "flowchart_id": "3a010007-0000-4000-8000-000000000000",
-                     *           "flowchart_node_id": "test_v2",
-                     *           "flowchart_run_id": "3a010024-0000-4000-8000-000000000000",
-                     *           "id": "3a010023-0000-4000-8000-000000000000",
-                     *           "memory_id": null,
-                     *           "payload": {
-                     *             "action_results": [
-                     *               "updated: 7"
-                     *             ],
-                     *             "additive_prompt": "",
-                     *             "artifact_type": "plan",
-                     *             "errors": [],
-                     *             "failed_mode": null,
-                     *             "fallback_mode": null,
-                     *             "fallback_reason": null,
-                     *             "llm_transform_summary": null,
-                     *             "mode": "deterministic",
-                     *             "mode_fallback_used": false,
-                     *             "operation_counts": {
-                     *               "created": 0,
-                     *               "replaced": 0,
-                     *               "skipped_missing": 0,
-                     *               "updated": 7
-                     *             },
-                     *             "plan": {
-                     *               "plan_id": "3a010007-0000-4000-8000-000000000000",
-                     *               "stages": [
-                     *                 {
-                     *                   "stage_id": "nodes",
-                     *                   "stage_key": "nodes",
-                     *                   "tasks": [
-                     *                     {
-                     *                       "status": "written",
-                     *                       "task_id": "conversationChain_0",
-                     *                       "task_key": "conversationChain",
-                     *                       "title": "leads the conversation; the flow ends here"
-                     *                     },
-                     *                     {
-                     *                       "status": "written",
-                     *                       "task_id": "chatOpenAI_0",
-                     *                       "task_key": "chatOpenAI",
-                     *                       "title": "the language model"
-                     *                     }
-                     *                   ]
-                     *                 },
-                     *                 {
-                     *                   "stage_id": "values",
-                     *                   "stage_key": "values",
-                     *                   "tasks": [
-                     *                     {
-                     *                       "status": "written",
-                     *                       "task_id": "conversationChain_0.systemMessagePrompt",
-                     *                       "task_key": "systemMessagePrompt",
-                     *                       "title": "A support chatbot"
-                     *                     },
-                     *                     {
-                     *                       "status": "written",
-                     *                       "task_id": "chatOpenAI_0.modelName",
-                     *                       "task_key": "modelName",
-                     *                       "title": "gpt-4o"
-                     *                     }
-                     *                   ]
-                     *                 }
-                     *               ],
-                     *               "title": "Support chatbot with GPT-4o and memory"
-                     *             },
-                     *             "routing_state": {
-                     *               "iteration": 0,
-                     *               "node": "test_v2",
-                     *               "phase": "test",
-                     *               "route_key": null
-                     *             },
-                     *             "store_mode": "update",
-                     *             "touched": [
-                     *               "nodes/conversationChain_0",
-                     *               "nodes/chatOpenAI_0"
-                     *             ],
-                     *             "warnings": []
-                     *           },
-                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *         },
-                     *         {
-                     *           "artifact_type": "plan",
-                     *           "audit_seq": 3,
-                     *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "flowchart_id": "3a010007-0000-4000-8000-000000000000",
-                     *           "flowchart_node_id": "hitl_plan_v2",
-                     *           "flowchart_run_id": "3a010024-0000-4000-8000-000000000000",
-                     *           "id": "3a010025-0000-4000-8000-000000000000",
-                     *           "memory_id": null,
-                     *           "payload": {
-                     *             "action_results": [
-                     *               "updated: 7"
-                     *             ],
-                     *             "additive_prompt": "",
-                     *             "artifact_type": "plan",
-                     *             "errors": [],
-                     *             "failed_mode": null,
-                     *             "fallback_mode": null,
-                     *             "fallback_reason": null,
-                     *             "llm_transform_summary": null,
-                     *             "mode": "deterministic",
-                     *             "mode_fallback_used": false,
-                     *             "operation_counts": {
-                     *               "created": 0,
-                     *               "replaced": 0,
-                     *               "skipped_missing": 0,
-                     *               "updated": 7
-                     *             },
-                     *             "plan": {
-                     *               "plan_id": "3a010007-0000-4000-8000-000000000000",
-                     *               "stages": [
-                     *                 {
-                     *                   "stage_id": "nodes",
-                     *                   "stage_key": "nodes",
-                     *                   "tasks": [
-                     *                     {
-                     *                       "status": "approved",
-                     *                       "task_id": "conversationChain_0",
-                     *                       "task_key": "conversationChain",
-                     *                       "title": "leads the conversation; the flow ends here"
-                     *                     },
-                     *                     {
-                     *                       "status": "approved",
-                     *                       "task_id": "chatOpenAI_0",
-                     *                       "task_key": "chatOpenAI",
-                     *                       "title": "the language model"
-                     *                     }
-                     *                   ]
-                     *                 },
-                     *                 {
-                     *                   "stage_id": "values",
-                     *                   "stage_key": "values",
-                     *                   "tasks": [
-                     *                     {
-                     *                       "status": "approved",
-                     *                       "task_id": "conversationChain_0.systemMessagePrompt",
-                     *                       "task_key": "systemMessagePrompt",
-                     *                       "title": "A support chatbot"
-                     *                     },
-                     *                     {
-                     *                       "status": "approved",
-                     *                       "task_id": "chatOpenAI_0.modelName",
-                     *                       "task_key": "modelName",
-                     *                       "title": "gpt-4o"
-                     *                     }
-                     *                   ]
-                     *                 }
-                     *               ],
-                     *               "title": "Support chatbot with GPT-4o and memory"
-                     *             },
-                     *             "routing_state": {
-                     *               "iteration": 0,
-                     *               "node": "hitl_plan_v2",
-                     *               "phase": "plan",
-                     *               "route_key": null
-                     *             },
-                     *             "store_mode": "update",
-                     *             "touched": [
-                     *               "nodes/conversationChain_0",
-                     *               "nodes/chatOpenAI_0"
-                     *             ],
-                     *             "warnings": []
-                     *           },
-                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *         }
-                     *       ],
-                     *       "limit": 50,
-                     *       "offset": 0,
-                     *       "ok": true,
-                     *       "plan_id": "3a010007-0000-4000-8000-000000000000",
-                     *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *     }
-                     */
                     "application/json": components["schemas"]["ArtifactPage"];
                 };
             };
@@ -16471,15 +13967,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 plan_id: string;
-                /**
-                 * @description The artifact's id.
-                 * @example 3a010013-0000-4000-8000-000000000000
-                 */
+                /** @description The artifact's id. */
                 artifact_id: string;
             };
             cookie?: never;
@@ -16492,100 +13982,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *       "item": {
-                     *         "artifact_type": "plan",
-                     *         "audit_seq": null,
-                     *         "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *         "created_at": "2026-01-02T03:04:05Z",
-                     *         "flowchart_id": "3a010007-0000-4000-8000-000000000000",
-                     *         "flowchart_node_id": "plan_v2",
-                     *         "flowchart_run_id": "3a010011-0000-4000-8000-000000000000",
-                     *         "id": "3a010013-0000-4000-8000-000000000000",
-                     *         "memory_id": null,
-                     *         "payload": {
-                     *           "action_results": [
-                     *             "created: 10"
-                     *           ],
-                     *           "additive_prompt": "",
-                     *           "artifact_type": "plan",
-                     *           "errors": [],
-                     *           "failed_mode": null,
-                     *           "fallback_mode": null,
-                     *           "fallback_reason": null,
-                     *           "llm_transform_summary": null,
-                     *           "mode": "deterministic",
-                     *           "mode_fallback_used": false,
-                     *           "operation_counts": {
-                     *             "created": 10,
-                     *             "replaced": 0,
-                     *             "skipped_missing": 0,
-                     *             "updated": 0
-                     *           },
-                     *           "plan": {
-                     *             "plan_id": "3a010007-0000-4000-8000-000000000000",
-                     *             "stages": [
-                     *               {
-                     *                 "stage_id": "nodes",
-                     *                 "stage_key": "nodes",
-                     *                 "tasks": [
-                     *                   {
-                     *                     "status": "planned",
-                     *                     "task_id": "conversationChain_0",
-                     *                     "task_key": "conversationChain",
-                     *                     "title": "leads the conversation; the flow ends here"
-                     *                   },
-                     *                   {
-                     *                     "status": "planned",
-                     *                     "task_id": "chatOpenAI_0",
-                     *                     "task_key": "chatOpenAI",
-                     *                     "title": "the language model"
-                     *                   }
-                     *                 ]
-                     *               },
-                     *               {
-                     *                 "stage_id": "values",
-                     *                 "stage_key": "values",
-                     *                 "tasks": [
-                     *                   {
-                     *                     "status": "planned",
-                     *                     "task_id": "conversationChain_0.systemMessagePrompt",
-                     *                     "task_key": "systemMessagePrompt",
-                     *                     "title": "A support chatbot"
-                     *                   },
-                     *                   {
-                     *                     "status": "planned",
-                     *                     "task_id": "chatOpenAI_0.modelName",
-                     *                     "task_key": "modelName",
-                     *                     "title": "gpt-4o"
-                     *                   }
-                     *                 ]
-                     *               }
-                     *             ],
-                     *             "title": "Support chatbot with GPT-4o and memory"
-                     *           },
-                     *           "routing_state": {
-                     *             "iteration": 0,
-                     *             "node": "plan_v2",
-                     *             "phase": "plan",
-                     *             "route_key": null
-                     *           },
-                     *           "store_mode": "replace",
-                     *           "touched": [
-                     *             "nodes",
-                     *             "nodes/conversationChain_0"
-                     *           ],
-                     *           "warnings": []
-                     *         },
-                     *         "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *       },
-                     *       "ok": true,
-                     *       "plan_id": "3a010007-0000-4000-8000-000000000000",
-                     *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *     }
-                     */
                     "application/json": components["schemas"]["ArtifactDetail"];
                 };
             };
@@ -16615,12 +14011,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "message": "Build a support chatbot with GPT-4o and memory",
-                 *       "origin": "create"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ProcessConversation"];
             };
         };
@@ -16631,13 +14021,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "data": "{\"session_id\":\"3a010027-0000-4000-8000-000000000000\",\"is_final\":false,\"response_type\":\"STATUS_CHANGE\",\"status_change\":{\"previous_stage\":null,\"current_stage\":\"clarification\",\"stage_state\":{\"phase\":null,\"iteration\":0,\"outcome\":null,\"chatflow_id\":null,\"history\":[{\"user\":\"Build a support chatbot with GPT-4o and memory\",\"agent\":\"\"}]},\"node_name\":null}}",
-                     *       "event": "STATUS_CHANGE",
-                     *       "id": ""
-                     *     }
-                     */
                     "text/event-stream": {
                         data: string;
                         event: string;
@@ -16686,22 +14069,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "database": {
-                     *         "latency_ms": 4,
-                     *         "pending_migrations": [],
-                     *         "state": "ok"
-                     *       },
-                     *       "queue": {
-                     *         "name": "runs",
-                     *         "oldest_secs": 0,
-                     *         "queued": 0,
-                     *         "workers": 1
-                     *       },
-                     *       "status": "ok"
-                     *     }
-                     */
                     "application/json": components["schemas"]["ReadyView"];
                 };
             };
@@ -16744,122 +14111,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "next_cursor": null,
-                     *       "sessions": [
-                     *         {
-                     *           "answer": null,
-                     *           "chatflow_id": "3a010001-0000-4000-8000-000000000000",
-                     *           "chatflow_url": "http://127.0.0.1:3000/canvas/3a010001-0000-4000-8000-000000000000",
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "degraded": [],
-                     *           "error": null,
-                     *           "instance": "default",
-                     *           "interrupt": null,
-                     *           "iteration": 0,
-                     *           "last_event_seq": 3,
-                     *           "operation_mode": "apply",
-                     *           "outcome": "rolled_back",
-                     *           "phase": "apply",
-                     *           "requirement": "Change 'Front desk'",
-                     *           "runtime_mode": "capability_first",
-                     *           "session_id": "3a010002-0000-4000-8000-000000000000",
-                     *           "session_name": "Change 'Front desk'",
-                     *           "started_by": "AGENT_API_KEY",
-                     *           "status": "completed",
-                     *           "thread_id": "3a010002-0000-4000-8000-000000000000",
-                     *           "totals": {
-                     *             "cached_tokens": 0,
-                     *             "flowise_calls": 4,
-                     *             "get_node_calls_total": 0,
-                     *             "input_tokens": 0,
-                     *             "knowledge_repairs": 0,
-                     *             "model_calls": 0,
-                     *             "node_durations_ms": {},
-                     *             "output_tokens": 0,
-                     *             "phase_durations_ms": {},
-                     *             "phases_timed": 0,
-                     *             "repairs": 0,
-                     *             "tool_calls": {},
-                     *             "unpriced_calls": 0,
-                     *             "usd": 0
-                     *           },
-                     *           "updated_at": "2026-01-02T03:04:05Z"
-                     *         },
-                     *         {
-                     *           "answer": null,
-                     *           "chatflow_id": null,
-                     *           "chatflow_url": null,
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "degraded": [],
-                     *           "error": null,
-                     *           "instance": "default",
-                     *           "interrupt": {
-                     *             "id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *             "message": "Please look at the plan. Nothing has been written yet.",
-                     *             "options": [
-                     *               {
-                     *                 "description": "Build it and test it.",
-                     *                 "label": "Approve",
-                     *                 "value": "approve"
-                     *               },
-                     *               {
-                     *                 "description": "Say what should be different.",
-                     *                 "label": "Ask for changes",
-                     *                 "value": "request_changes"
-                     *               }
-                     *             ],
-                     *             "reason": "plan_ready",
-                     *             "type": "plan_approval",
-                     *             "version": 2
-                     *           },
-                     *           "iteration": 0,
-                     *           "last_event_seq": 17,
-                     *           "operation_mode": "create",
-                     *           "outcome": null,
-                     *           "phase": "plan",
-                     *           "requirement": "Build a support chatbot with GPT-4o and memory",
-                     *           "runtime_mode": "capability_first",
-                     *           "session_id": "3a010027-0000-4000-8000-000000000000",
-                     *           "session_name": "Support chatbot with GPT-4o and memory",
-                     *           "started_by": "AGENT_API_KEY",
-                     *           "status": "pending_interrupt",
-                     *           "thread_id": "3a010027-0000-4000-8000-000000000000",
-                     *           "totals": {
-                     *             "cached_tokens": 0,
-                     *             "flowise_calls": 0,
-                     *             "get_node_calls_total": 0,
-                     *             "input_tokens": 0,
-                     *             "knowledge_repairs": 0,
-                     *             "model_calls": 0,
-                     *             "node_durations_ms": {
-                     *               "classify_intent": 6,
-                     *               "hydrate_context": 1,
-                     *               "plan_v2": 12
-                     *             },
-                     *             "output_tokens": 0,
-                     *             "phase_durations_ms": {
-                     *               "intent": 7,
-                     *               "plan": 12
-                     *             },
-                     *             "phases_timed": 2,
-                     *             "repairs": 0,
-                     *             "tool_calls": {},
-                     *             "unpriced_calls": 0,
-                     *             "usd": 0
-                     *           },
-                     *           "updated_at": "2026-01-02T03:04:05Z"
-                     *         }
-                     *       ],
-                     *       "totals": {
-                     *         "input_tokens": 0,
-                     *         "output_tokens": 0,
-                     *         "sessions": 5,
-                     *         "usd": 0
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["SessionPage"];
                 };
             };
@@ -16892,13 +14143,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "attachments": [],
-                 *       "requirement": "Build a support chatbot with GPT-4o and memory",
-                 *       "webhook_url": "http://127.0.0.1:3000/hook"
-                 *     }
-                 */
                 "application/json": components["schemas"]["StartSession"];
             };
         };
@@ -16911,399 +14155,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "answer": null,
-                     *       "chatflow_id": null,
-                     *       "chatflow_url": null,
-                     *       "created_at": "2026-01-02T03:04:05Z",
-                     *       "degraded": [],
-                     *       "error": null,
-                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
-                     *       "instance": "default",
-                     *       "interrupt": {
-                     *         "data": {
-                     *           "added": null,
-                     *           "approaches": [],
-                     *           "assumed": [],
-                     *           "capability": {
-                     *             "code": [],
-                     *             "credentials": [
-                     *               {
-                     *                 "node_id": "*",
-                     *                 "type": "openAIApi"
-                     *               }
-                     *             ],
-                     *             "effects": [],
-                     *             "hosts": [],
-                     *             "nodes": {
-                     *               "bufferMemory_0": {
-                     *                 "action": "add",
-                     *                 "node_name": "bufferMemory",
-                     *                 "params": "all"
-                     *               },
-                     *               "chatOpenAI_0": {
-                     *                 "action": "add",
-                     *                 "node_name": "chatOpenAI",
-                     *                 "params": "all"
-                     *               },
-                     *               "conversationChain_0": {
-                     *                 "action": "add",
-                     *                 "node_name": "conversationChain",
-                     *                 "params": "all"
-                     *               }
-                     *             },
-                     *             "tools": []
-                     *           },
-                     *           "contract": {
-                     *             "answer": null,
-                     *             "approaches": [],
-                     *             "capability": {
-                     *               "code": [],
-                     *               "credentials": [
-                     *                 {
-                     *                   "node_id": "*",
-                     *                   "type": "openAIApi"
-                     *                 }
-                     *               ],
-                     *               "effects": [],
-                     *               "hosts": [],
-                     *               "nodes": {
-                     *                 "bufferMemory_0": {
-                     *                   "action": "add",
-                     *                   "node_name": "bufferMemory",
-                     *                   "params": "all"
-                     *                 },
-                     *                 "chatOpenAI_0": {
-                     *                   "action": "add",
-                     *                   "node_name": "chatOpenAI",
-                     *                   "params": "all"
-                     *                 },
-                     *                 "conversationChain_0": {
-                     *                   "action": "add",
-                     *                   "node_name": "conversationChain",
-                     *                   "params": "all"
-                     *                 }
-                     *               },
-                     *               "tools": []
-                     *             },
-                     *             "connections": [],
-                     *             "credential_requirements": [
-                     *               "openAIApi"
-                     *             ],
-                     *             "criteria": [
-                     *               {
-                     *                 "id": "c1",
-                     *                 "not_tested": null,
-                     *                 "part": null,
-                     *                 "tests": [
-                     *                   "t1",
-                     *                   "t2"
-                     *                 ],
-                     *                 "text": "Every test question gets an answer that is not empty and not an error."
-                     *               },
-                     *               {
-                     *                 "id": "c2",
-                     *                 "not_tested": null,
-                     *                 "part": null,
-                     *                 "tests": [
-                     *                   "t1",
-                     *                   "t2"
-                     *                 ],
-                     *                 "text": "The answers follow: A support chatbot"
-                     *               }
-                     *             ],
-                     *             "data_fields": [],
-                     *             "declined": null,
-                     *             "disconnections": [],
-                     *             "document_stores": [],
-                     *             "domain_targets": [
-                     *               "flowise"
-                     *             ],
-                     *             "findings": [],
-                     *             "flow_kind": "CHATFLOW",
-                     *             "flow_name": "Support chatbot with GPT-4o and memory",
-                     *             "goal": "Build a support chatbot with GPT-4o and memory",
-                     *             "kept": [],
-                     *             "mappings": [],
-                     *             "new_name": null,
-                     *             "nodes": [
-                     *               {
-                     *                 "existing": false,
-                     *                 "label": "",
-                     *                 "node_id": "conversationChain_0",
-                     *                 "node_name": "conversationChain",
-                     *                 "purpose": "leads the conversation; the flow ends here"
-                     *               },
-                     *               {
-                     *                 "existing": false,
-                     *                 "label": "",
-                     *                 "node_id": "chatOpenAI_0",
-                     *                 "node_name": "chatOpenAI",
-                     *                 "purpose": "the language model"
-                     *               }
-                     *             ],
-                     *             "operation": "create",
-                     *             "parts": [
-                     *               {
-                     *                 "id": "p1",
-                     *                 "nodes": [
-                     *                   "chatOpenAI_0",
-                     *                   "bufferMemory_0"
-                     *                 ],
-                     *                 "quote": "Build a support chatbot with GPT-4o and memory",
-                     *                 "reason": "",
-                     *                 "source": "requirement",
-                     *                 "state": "covered",
-                     *                 "values": [
-                     *                   "conversationChain_0.systemMessagePrompt",
-                     *                   "chatOpenAI_0.modelName"
-                     *                 ]
-                     *               }
-                     *             ],
-                     *             "pii_fields": [],
-                     *             "pii_tools": [],
-                     *             "placeholders": [],
-                     *             "removals": [],
-                     *             "steps": [
-                     *               "Add and connect Conversation Chain, OpenAI, Buffer Memory.",
-                     *               "Use the stored credential of type openAIApi."
-                     *             ],
-                     *             "success_criteria": [
-                     *               "Every test question gets an answer that is not empty and not an error.",
-                     *               "The answers follow: A support chatbot"
-                     *             ],
-                     *             "test_questions": [
-                     *               "You were made for this: A support chatbot Show it with one example.",
-                     *               "My name is Ada and my order has the number 4711."
-                     *             ],
-                     *             "tests": [
-                     *               {
-                     *                 "expect": {
-                     *                   "branch": [],
-                     *                   "contains": [],
-                     *                   "excludes": [],
-                     *                   "fields": [],
-                     *                   "language": null,
-                     *                   "sources": [],
-                     *                   "tools": []
-                     *                 },
-                     *                 "human": null,
-                     *                 "human_feedback": "",
-                     *                 "id": "t1",
-                     *                 "input": "chat",
-                     *                 "payload": null,
-                     *                 "turns": [
-                     *                   "You were made for this: A support chatbot Show it with one example."
-                     *                 ]
-                     *               },
-                     *               {
-                     *                 "expect": {
-                     *                   "branch": [],
-                     *                   "contains": [],
-                     *                   "excludes": [],
-                     *                   "fields": [],
-                     *                   "language": null,
-                     *                   "sources": [],
-                     *                   "tools": []
-                     *                 },
-                     *                 "human": null,
-                     *                 "human_feedback": "",
-                     *                 "id": "t2",
-                     *                 "input": "chat",
-                     *                 "payload": null,
-                     *                 "turns": [
-                     *                   "My name is Ada and my order has the number 4711.",
-                     *                   "What is my name, and which number has my order?"
-                     *                 ]
-                     *               }
-                     *             ],
-                     *             "values": [
-                     *               {
-                     *                 "mode": "set",
-                     *                 "node_id": "conversationChain_0",
-                     *                 "param": "systemMessagePrompt",
-                     *                 "part": null,
-                     *                 "value": "A support chatbot"
-                     *               },
-                     *               {
-                     *                 "mode": "set",
-                     *                 "node_id": "chatOpenAI_0",
-                     *                 "param": "modelName",
-                     *                 "part": null,
-                     *                 "value": "gpt-4o"
-                     *               }
-                     *             ],
-                     *             "version": 2
-                     *           },
-                     *           "details": {
-                     *             "allows": [
-                     *               "A credential of the type `openAIApi` is used."
-                     *             ],
-                     *             "kept": [],
-                     *             "removed": [],
-                     *             "values": [
-                     *               {
-                     *                 "loses_text": false,
-                     *                 "new": "A support chatbot",
-                     *                 "node": "conversationChain",
-                     *                 "node_id": "conversationChain_0",
-                     *                 "old": null,
-                     *                 "param": "systemMessagePrompt"
-                     *               },
-                     *               {
-                     *                 "loses_text": false,
-                     *                 "new": "gpt-4o",
-                     *                 "node": "chatOpenAI",
-                     *                 "node_id": "chatOpenAI_0",
-                     *                 "old": null,
-                     *                 "param": "modelName"
-                     *               }
-                     *             ]
-                     *           },
-                     *           "language": "en",
-                     *           "missing_credentials": [],
-                     *           "not_done": [],
-                     *           "notes": [],
-                     *           "pattern": {
-                     *             "ops_in_base": 0,
-                     *             "pattern_id": null,
-                     *             "pattern_used": false
-                     *           },
-                     *           "plan": "# Support chatbot with GPT-4o and memory\n\nBuild a support chatbot with GPT-4o and memory\n\n## Nodes\n- **conversationChain** (`conversationChain_0`): leads the conversation; the flow ends here\n- **chatOpenAI** (`chatOpenAI_0`): the language model\n- **bufferMemory** (`bufferMemory_0`): remembers the...",
-                     *           "target": null,
-                     *           "write_mode": null
-                     *         },
-                     *         "id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *         "message": "Please look at the plan. Nothing has been written yet.",
-                     *         "options": [
-                     *           {
-                     *             "description": "Build it and test it.",
-                     *             "label": "Approve",
-                     *             "value": "approve"
-                     *           },
-                     *           {
-                     *             "description": "Say what should be different.",
-                     *             "label": "Ask for changes",
-                     *             "value": "request_changes"
-                     *           }
-                     *         ],
-                     *         "reason": "plan_ready",
-                     *         "response_schema": {
-                     *           "$defs": {
-                     *             "JsonValue": {},
-                     *             "PlanEdits": {
-                     *               "additionalProperties": false,
-                     *               "description": "What the person changes of a plan by hand: fields of its nodes and of the flow, and nodes that are not wanted.",
-                     *               "properties": {
-                     *                 "removals": {
-                     *                   "items": {
-                     *                     "maxLength": 100,
-                     *                     "minLength": 1,
-                     *                     "type": "string"
-                     *                   },
-                     *                   "maxItems": 50,
-                     *                   "title": "Removals",
-                     *                   "type": "array"
-                     *                 },
-                     *                 "values": {
-                     *                   "items": {
-                     *                     "$ref": "#/$defs/EditedValue"
-                     *                   },
-                     *                   "maxItems": 100,
-                     *                   "title": "Values",
-                     *                   "type": "array"
-                     *                 }
-                     *               },
-                     *               "title": "PlanEdits",
-                     *               "type": "object"
-                     *             }
-                     *           },
-                     *           "discriminator": {
-                     *             "mapping": {
-                     *               "approve": "#/$defs/ApprovePlan",
-                     *               "cancel": "#/$defs/CancelSession",
-                     *               "request_changes": "#/$defs/RequestChanges"
-                     *             },
-                     *             "propertyName": "action"
-                     *           },
-                     *           "oneOf": [
-                     *             {
-                     *               "$ref": "#/$defs/ApprovePlan"
-                     *             },
-                     *             {
-                     *               "$ref": "#/$defs/RequestChanges"
-                     *             }
-                     *           ]
-                     *         },
-                     *         "type": "plan_approval",
-                     *         "version": 2
-                     *       },
-                     *       "iteration": 0,
-                     *       "last_event_seq": 14,
-                     *       "operation_mode": "create",
-                     *       "outcome": null,
-                     *       "phase": "plan",
-                     *       "phase_metrics": [
-                     *         {
-                     *           "cache_hits": 0,
-                     *           "duration_ms": 2390,
-                     *           "end_ts": 1795426527.5323212,
-                     *           "input_tokens": 0,
-                     *           "output_tokens": 0,
-                     *           "phase": "classify",
-                     *           "repair_events": 0,
-                     *           "skills": null,
-                     *           "start_ts": 1795426525.142204,
-                     *           "tool_call_count": 0
-                     *         },
-                     *         {
-                     *           "cache_hits": 0,
-                     *           "duration_ms": 155,
-                     *           "end_ts": 1795426527.8644366,
-                     *           "input_tokens": 0,
-                     *           "output_tokens": 0,
-                     *           "phase": "plan",
-                     *           "repair_events": 0,
-                     *           "skills": null,
-                     *           "start_ts": 1795426527.7093923,
-                     *           "tool_call_count": 0
-                     *         }
-                     *       ],
-                     *       "plan": null,
-                     *       "requirement": "Build a support chatbot with GPT-4o and memory",
-                     *       "result": null,
-                     *       "runtime_mode": "capability_first",
-                     *       "session_id": "3a010007-0000-4000-8000-000000000000",
-                     *       "session_name": "Support chatbot with GPT-4o and memory",
-                     *       "status": "pending_interrupt",
-                     *       "thread_id": "3a010007-0000-4000-8000-000000000000",
-                     *       "totals": {
-                     *         "cached_tokens": 0,
-                     *         "flowise_calls": 3,
-                     *         "get_node_calls_total": 0,
-                     *         "input_tokens": 0,
-                     *         "knowledge_repairs": 0,
-                     *         "model_calls": 0,
-                     *         "node_durations_ms": {
-                     *           "classify_intent": 2393,
-                     *           "hydrate_context": 168,
-                     *           "plan_v2": 159
-                     *         },
-                     *         "output_tokens": 0,
-                     *         "phase_durations_ms": {
-                     *           "intent": 2561,
-                     *           "plan": 159
-                     *         },
-                     *         "phases_timed": 2,
-                     *         "repairs": 0,
-                     *         "tool_calls": {},
-                     *         "unpriced_calls": 0,
-                     *         "usd": 0
-                     *       },
-                     *       "updated_at": "2026-01-02T03:04:05Z"
-                     *     }
-                     */
                     "application/json": components["schemas"]["StartedView"];
                 };
             };
@@ -17358,14 +14209,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "free": true,
-                     *       "seconds": null,
-                     *       "sessions": 0,
-                     *       "usd": null
-                     *     }
-                     */
                     "application/json": components["schemas"]["ExpectedCost"];
                 };
             };
@@ -17393,11 +14236,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "requirement": "Build a support chatbot with GPT-4o and memory"
-                 *     }
-                 */
                 "application/json": components["schemas"]["StartSession"];
             };
         };
@@ -17408,13 +14246,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "data": "{\"seq\":1,\"ts\":\"2026-01-02T03:04:05Z\",\"session_id\":\"3a010004-0000-4000-8000-000000000000\",\"run_id\":\"3a010033-0000-4000-8000-000000000000\",\"node\":\"classify_intent\",\"phase\":\"intent\",\"status\":\"running\",\"duration_ms\":null,\"summary\":\"\",\"request_id\":\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\",\"type\":\"node_start\",\"data\":{}}",
-                     *       "event": "node_start",
-                     *       "id": "1"
-                     *     }
-                     */
                     "text/event-stream": {
                         data: string;
                         event: string;
@@ -17449,10 +14280,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
@@ -17467,399 +14295,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "answer": null,
-                     *       "chatflow_id": null,
-                     *       "chatflow_url": null,
-                     *       "created_at": "2026-01-02T03:04:05Z",
-                     *       "degraded": [],
-                     *       "error": null,
-                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
-                     *       "instance": "default",
-                     *       "interrupt": {
-                     *         "data": {
-                     *           "added": null,
-                     *           "approaches": [],
-                     *           "assumed": [],
-                     *           "capability": {
-                     *             "code": [],
-                     *             "credentials": [
-                     *               {
-                     *                 "node_id": "*",
-                     *                 "type": "openAIApi"
-                     *               }
-                     *             ],
-                     *             "effects": [],
-                     *             "hosts": [],
-                     *             "nodes": {
-                     *               "bufferMemory_0": {
-                     *                 "action": "add",
-                     *                 "node_name": "bufferMemory",
-                     *                 "params": "all"
-                     *               },
-                     *               "chatOpenAI_0": {
-                     *                 "action": "add",
-                     *                 "node_name": "chatOpenAI",
-                     *                 "params": "all"
-                     *               },
-                     *               "conversationChain_0": {
-                     *                 "action": "add",
-                     *                 "node_name": "conversationChain",
-                     *                 "params": "all"
-                     *               }
-                     *             },
-                     *             "tools": []
-                     *           },
-                     *           "contract": {
-                     *             "answer": null,
-                     *             "approaches": [],
-                     *             "capability": {
-                     *               "code": [],
-                     *               "credentials": [
-                     *                 {
-                     *                   "node_id": "*",
-                     *                   "type": "openAIApi"
-                     *                 }
-                     *               ],
-                     *               "effects": [],
-                     *               "hosts": [],
-                     *               "nodes": {
-                     *                 "bufferMemory_0": {
-                     *                   "action": "add",
-                     *                   "node_name": "bufferMemory",
-                     *                   "params": "all"
-                     *                 },
-                     *                 "chatOpenAI_0": {
-                     *                   "action": "add",
-                     *                   "node_name": "chatOpenAI",
-                     *                   "params": "all"
-                     *                 },
-                     *                 "conversationChain_0": {
-                     *                   "action": "add",
-                     *                   "node_name": "conversationChain",
-                     *                   "params": "all"
-                     *                 }
-                     *               },
-                     *               "tools": []
-                     *             },
-                     *             "connections": [],
-                     *             "credential_requirements": [
-                     *               "openAIApi"
-                     *             ],
-                     *             "criteria": [
-                     *               {
-                     *                 "id": "c1",
-                     *                 "not_tested": null,
-                     *                 "part": null,
-                     *                 "tests": [
-                     *                   "t1",
-                     *                   "t2"
-                     *                 ],
-                     *                 "text": "Every test question gets an answer that is not empty and not an error."
-                     *               },
-                     *               {
-                     *                 "id": "c2",
-                     *                 "not_tested": null,
-                     *                 "part": null,
-                     *                 "tests": [
-                     *                   "t1",
-                     *                   "t2"
-                     *                 ],
-                     *                 "text": "The answers follow: A support chatbot"
-                     *               }
-                     *             ],
-                     *             "data_fields": [],
-                     *             "declined": null,
-                     *             "disconnections": [],
-                     *             "document_stores": [],
-                     *             "domain_targets": [
-                     *               "flowise"
-                     *             ],
-                     *             "findings": [],
-                     *             "flow_kind": "CHATFLOW",
-                     *             "flow_name": "Support chatbot with GPT-4o and memory",
-                     *             "goal": "Build a support chatbot with GPT-4o and memory",
-                     *             "kept": [],
-                     *             "mappings": [],
-                     *             "new_name": null,
-                     *             "nodes": [
-                     *               {
-                     *                 "existing": false,
-                     *                 "label": "",
-                     *                 "node_id": "conversationChain_0",
-                     *                 "node_name": "conversationChain",
-                     *                 "purpose": "leads the conversation; the flow ends here"
-                     *               },
-                     *               {
-                     *                 "existing": false,
-                     *                 "label": "",
-                     *                 "node_id": "chatOpenAI_0",
-                     *                 "node_name": "chatOpenAI",
-                     *                 "purpose": "the language model"
-                     *               }
-                     *             ],
-                     *             "operation": "create",
-                     *             "parts": [
-                     *               {
-                     *                 "id": "p1",
-                     *                 "nodes": [
-                     *                   "chatOpenAI_0",
-                     *                   "bufferMemory_0"
-                     *                 ],
-                     *                 "quote": "Build a support chatbot with GPT-4o and memory",
-                     *                 "reason": "",
-                     *                 "source": "requirement",
-                     *                 "state": "covered",
-                     *                 "values": [
-                     *                   "conversationChain_0.systemMessagePrompt",
-                     *                   "chatOpenAI_0.modelName"
-                     *                 ]
-                     *               }
-                     *             ],
-                     *             "pii_fields": [],
-                     *             "pii_tools": [],
-                     *             "placeholders": [],
-                     *             "removals": [],
-                     *             "steps": [
-                     *               "Add and connect Conversation Chain, OpenAI, Buffer Memory.",
-                     *               "Use the stored credential of type openAIApi."
-                     *             ],
-                     *             "success_criteria": [
-                     *               "Every test question gets an answer that is not empty and not an error.",
-                     *               "The answers follow: A support chatbot"
-                     *             ],
-                     *             "test_questions": [
-                     *               "You were made for this: A support chatbot Show it with one example.",
-                     *               "My name is Ada and my order has the number 4711."
-                     *             ],
-                     *             "tests": [
-                     *               {
-                     *                 "expect": {
-                     *                   "branch": [],
-                     *                   "contains": [],
-                     *                   "excludes": [],
-                     *                   "fields": [],
-                     *                   "language": null,
-                     *                   "sources": [],
-                     *                   "tools": []
-                     *                 },
-                     *                 "human": null,
-                     *                 "human_feedback": "",
-                     *                 "id": "t1",
-                     *                 "input": "chat",
-                     *                 "payload": null,
-                     *                 "turns": [
-                     *                   "You were made for this: A support chatbot Show it with one example."
-                     *                 ]
-                     *               },
-                     *               {
-                     *                 "expect": {
-                     *                   "branch": [],
-                     *                   "contains": [],
-                     *                   "excludes": [],
-                     *                   "fields": [],
-                     *                   "language": null,
-                     *                   "sources": [],
-                     *                   "tools": []
-                     *                 },
-                     *                 "human": null,
-                     *                 "human_feedback": "",
-                     *                 "id": "t2",
-                     *                 "input": "chat",
-                     *                 "payload": null,
-                     *                 "turns": [
-                     *                   "My name is Ada and my order has the number 4711.",
-                     *                   "What is my name, and which number has my order?"
-                     *                 ]
-                     *               }
-                     *             ],
-                     *             "values": [
-                     *               {
-                     *                 "mode": "set",
-                     *                 "node_id": "conversationChain_0",
-                     *                 "param": "systemMessagePrompt",
-                     *                 "part": null,
-                     *                 "value": "A support chatbot"
-                     *               },
-                     *               {
-                     *                 "mode": "set",
-                     *                 "node_id": "chatOpenAI_0",
-                     *                 "param": "modelName",
-                     *                 "part": null,
-                     *                 "value": "gpt-4o"
-                     *               }
-                     *             ],
-                     *             "version": 2
-                     *           },
-                     *           "details": {
-                     *             "allows": [
-                     *               "A credential of the type `openAIApi` is used."
-                     *             ],
-                     *             "kept": [],
-                     *             "removed": [],
-                     *             "values": [
-                     *               {
-                     *                 "loses_text": false,
-                     *                 "new": "A support chatbot",
-                     *                 "node": "conversationChain",
-                     *                 "node_id": "conversationChain_0",
-                     *                 "old": null,
-                     *                 "param": "systemMessagePrompt"
-                     *               },
-                     *               {
-                     *                 "loses_text": false,
-                     *                 "new": "gpt-4o",
-                     *                 "node": "chatOpenAI",
-                     *                 "node_id": "chatOpenAI_0",
-                     *                 "old": null,
-                     *                 "param": "modelName"
-                     *               }
-                     *             ]
-                     *           },
-                     *           "language": "en",
-                     *           "missing_credentials": [],
-                     *           "not_done": [],
-                     *           "notes": [],
-                     *           "pattern": {
-                     *             "ops_in_base": 0,
-                     *             "pattern_id": null,
-                     *             "pattern_used": false
-                     *           },
-                     *           "plan": "# Support chatbot with GPT-4o and memory\n\nBuild a support chatbot with GPT-4o and memory\n\n## Nodes\n- **conversationChain** (`conversationChain_0`): leads the conversation; the flow ends here\n- **chatOpenAI** (`chatOpenAI_0`): the language model\n- **bufferMemory** (`bufferMemory_0`): remembers the...",
-                     *           "target": null,
-                     *           "write_mode": null
-                     *         },
-                     *         "id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *         "message": "Please look at the plan. Nothing has been written yet.",
-                     *         "options": [
-                     *           {
-                     *             "description": "Build it and test it.",
-                     *             "label": "Approve",
-                     *             "value": "approve"
-                     *           },
-                     *           {
-                     *             "description": "Say what should be different.",
-                     *             "label": "Ask for changes",
-                     *             "value": "request_changes"
-                     *           }
-                     *         ],
-                     *         "reason": "plan_ready",
-                     *         "response_schema": {
-                     *           "$defs": {
-                     *             "JsonValue": {},
-                     *             "PlanEdits": {
-                     *               "additionalProperties": false,
-                     *               "description": "What the person changes of a plan by hand: fields of its nodes and of the flow, and nodes that are not wanted.",
-                     *               "properties": {
-                     *                 "removals": {
-                     *                   "items": {
-                     *                     "maxLength": 100,
-                     *                     "minLength": 1,
-                     *                     "type": "string"
-                     *                   },
-                     *                   "maxItems": 50,
-                     *                   "title": "Removals",
-                     *                   "type": "array"
-                     *                 },
-                     *                 "values": {
-                     *                   "items": {
-                     *                     "$ref": "#/$defs/EditedValue"
-                     *                   },
-                     *                   "maxItems": 100,
-                     *                   "title": "Values",
-                     *                   "type": "array"
-                     *                 }
-                     *               },
-                     *               "title": "PlanEdits",
-                     *               "type": "object"
-                     *             }
-                     *           },
-                     *           "discriminator": {
-                     *             "mapping": {
-                     *               "approve": "#/$defs/ApprovePlan",
-                     *               "cancel": "#/$defs/CancelSession",
-                     *               "request_changes": "#/$defs/RequestChanges"
-                     *             },
-                     *             "propertyName": "action"
-                     *           },
-                     *           "oneOf": [
-                     *             {
-                     *               "$ref": "#/$defs/ApprovePlan"
-                     *             },
-                     *             {
-                     *               "$ref": "#/$defs/RequestChanges"
-                     *             }
-                     *           ]
-                     *         },
-                     *         "type": "plan_approval",
-                     *         "version": 2
-                     *       },
-                     *       "iteration": 0,
-                     *       "last_event_seq": 14,
-                     *       "operation_mode": "create",
-                     *       "outcome": null,
-                     *       "phase": "plan",
-                     *       "phase_metrics": [
-                     *         {
-                     *           "cache_hits": 0,
-                     *           "duration_ms": 2390,
-                     *           "end_ts": 1795426527.5323212,
-                     *           "input_tokens": 0,
-                     *           "output_tokens": 0,
-                     *           "phase": "classify",
-                     *           "repair_events": 0,
-                     *           "skills": null,
-                     *           "start_ts": 1795426525.142204,
-                     *           "tool_call_count": 0
-                     *         },
-                     *         {
-                     *           "cache_hits": 0,
-                     *           "duration_ms": 155,
-                     *           "end_ts": 1795426527.8644366,
-                     *           "input_tokens": 0,
-                     *           "output_tokens": 0,
-                     *           "phase": "plan",
-                     *           "repair_events": 0,
-                     *           "skills": null,
-                     *           "start_ts": 1795426527.7093923,
-                     *           "tool_call_count": 0
-                     *         }
-                     *       ],
-                     *       "plan": null,
-                     *       "requirement": "Build a support chatbot with GPT-4o and memory",
-                     *       "result": null,
-                     *       "runtime_mode": "capability_first",
-                     *       "session_id": "3a010007-0000-4000-8000-000000000000",
-                     *       "session_name": "Support chatbot with GPT-4o and memory",
-                     *       "status": "pending_interrupt",
-                     *       "thread_id": "3a010007-0000-4000-8000-000000000000",
-                     *       "totals": {
-                     *         "cached_tokens": 0,
-                     *         "flowise_calls": 3,
-                     *         "get_node_calls_total": 0,
-                     *         "input_tokens": 0,
-                     *         "knowledge_repairs": 0,
-                     *         "model_calls": 0,
-                     *         "node_durations_ms": {
-                     *           "classify_intent": 2393,
-                     *           "hydrate_context": 168,
-                     *           "plan_v2": 159
-                     *         },
-                     *         "output_tokens": 0,
-                     *         "phase_durations_ms": {
-                     *           "intent": 2561,
-                     *           "plan": 159
-                     *         },
-                     *         "phases_timed": 2,
-                     *         "repairs": 0,
-                     *         "tool_calls": {},
-                     *         "unpriced_calls": 0,
-                     *         "usd": 0
-                     *       },
-                     *       "updated_at": "2026-01-02T03:04:05Z"
-                     *     }
-                     */
                     "application/json": components["schemas"]["SessionView"];
                 };
             };
@@ -17888,10 +14323,7 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010004-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
@@ -17935,10 +14367,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
@@ -17951,99 +14380,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *       "count": 25,
-                     *       "flowchart_id": "3a010007-0000-4000-8000-000000000000",
-                     *       "items": [
-                     *         {
-                     *           "artifact_type": "milestone",
-                     *           "audit_seq": null,
-                     *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "flowchart_id": "3a010007-0000-4000-8000-000000000000",
-                     *           "flowchart_node_id": "apply_patch",
-                     *           "flowchart_run_id": "3a010021-0000-4000-8000-000000000000",
-                     *           "id": "3a010020-0000-4000-8000-000000000000",
-                     *           "memory_id": null,
-                     *           "payload": {
-                     *             "action": "mark_complete",
-                     *             "action_results": [
-                     *               "apply: completed"
-                     *             ],
-                     *             "additive_prompt": "",
-                     *             "artifact_type": "milestone",
-                     *             "before_milestone": {
-                     *               "detail": "",
-                     *               "iteration": 0,
-                     *               "milestone_key": "apply",
-                     *               "status": "in_progress"
-                     *             },
-                     *             "checkpoint_hit": true,
-                     *             "milestone": {
-                     *               "detail": "the session ends as accepted",
-                     *               "iteration": 0,
-                     *               "milestone_key": "apply",
-                     *               "status": "completed"
-                     *             },
-                     *             "routing_state": {
-                     *               "iteration": 0,
-                     *               "node": "apply_patch",
-                     *               "phase": "apply",
-                     *               "route_key": "end"
-                     *             }
-                     *           },
-                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *         },
-                     *         {
-                     *           "artifact_type": "decision",
-                     *           "audit_seq": null,
-                     *           "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "flowchart_id": "3a010007-0000-4000-8000-000000000000",
-                     *           "flowchart_node_id": "apply_patch",
-                     *           "flowchart_run_id": "3a010021-0000-4000-8000-000000000000",
-                     *           "id": "3a010026-0000-4000-8000-000000000000",
-                     *           "memory_id": null,
-                     *           "payload": {
-                     *             "artifact_type": "decision",
-                     *             "evaluations": [
-                     *               {
-                     *                 "condition_text": "the flow on the server has changed",
-                     *                 "connector_id": "apply_patch->preflight_validate_patch",
-                     *                 "matched": false,
-                     *                 "reason": "its condition does not hold"
-                     *               },
-                     *               {
-                     *                 "condition_text": "its document stores are there now",
-                     *                 "connector_id": "apply_patch->compile_flow_data",
-                     *                 "matched": false,
-                     *                 "reason": "its condition does not hold"
-                     *               }
-                     *             ],
-                     *             "matched_connector_ids": [
-                     *               "apply_patch->END"
-                     *             ],
-                     *             "no_match": true,
-                     *             "resolved_route_key": "end",
-                     *             "resolved_route_path": "apply_patch->END",
-                     *             "routing_state": {
-                     *               "iteration": 0,
-                     *               "node": "apply_patch",
-                     *               "phase": "apply",
-                     *               "route_key": "end"
-                     *             }
-                     *           },
-                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *         }
-                     *       ],
-                     *       "limit": 50,
-                     *       "offset": 0,
-                     *       "ok": true,
-                     *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *     }
-                     */
                     "application/json": components["schemas"]["ArtifactPage"];
                 };
             };
@@ -18066,15 +14402,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
-                /**
-                 * @description The artifact's id.
-                 * @example 3a010013-0000-4000-8000-000000000000
-                 */
+                /** @description The artifact's id. */
                 artifact_id: string;
             };
             cookie?: never;
@@ -18087,100 +14417,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *       "flowchart_id": "3a010007-0000-4000-8000-000000000000",
-                     *       "item": {
-                     *         "artifact_type": "plan",
-                     *         "audit_seq": null,
-                     *         "correlation_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *         "created_at": "2026-01-02T03:04:05Z",
-                     *         "flowchart_id": "3a010007-0000-4000-8000-000000000000",
-                     *         "flowchart_node_id": "plan_v2",
-                     *         "flowchart_run_id": "3a010011-0000-4000-8000-000000000000",
-                     *         "id": "3a010013-0000-4000-8000-000000000000",
-                     *         "memory_id": null,
-                     *         "payload": {
-                     *           "action_results": [
-                     *             "created: 10"
-                     *           ],
-                     *           "additive_prompt": "",
-                     *           "artifact_type": "plan",
-                     *           "errors": [],
-                     *           "failed_mode": null,
-                     *           "fallback_mode": null,
-                     *           "fallback_reason": null,
-                     *           "llm_transform_summary": null,
-                     *           "mode": "deterministic",
-                     *           "mode_fallback_used": false,
-                     *           "operation_counts": {
-                     *             "created": 10,
-                     *             "replaced": 0,
-                     *             "skipped_missing": 0,
-                     *             "updated": 0
-                     *           },
-                     *           "plan": {
-                     *             "plan_id": "3a010007-0000-4000-8000-000000000000",
-                     *             "stages": [
-                     *               {
-                     *                 "stage_id": "nodes",
-                     *                 "stage_key": "nodes",
-                     *                 "tasks": [
-                     *                   {
-                     *                     "status": "planned",
-                     *                     "task_id": "conversationChain_0",
-                     *                     "task_key": "conversationChain",
-                     *                     "title": "leads the conversation; the flow ends here"
-                     *                   },
-                     *                   {
-                     *                     "status": "planned",
-                     *                     "task_id": "chatOpenAI_0",
-                     *                     "task_key": "chatOpenAI",
-                     *                     "title": "the language model"
-                     *                   }
-                     *                 ]
-                     *               },
-                     *               {
-                     *                 "stage_id": "values",
-                     *                 "stage_key": "values",
-                     *                 "tasks": [
-                     *                   {
-                     *                     "status": "planned",
-                     *                     "task_id": "conversationChain_0.systemMessagePrompt",
-                     *                     "task_key": "systemMessagePrompt",
-                     *                     "title": "A support chatbot"
-                     *                   },
-                     *                   {
-                     *                     "status": "planned",
-                     *                     "task_id": "chatOpenAI_0.modelName",
-                     *                     "task_key": "modelName",
-                     *                     "title": "gpt-4o"
-                     *                   }
-                     *                 ]
-                     *               }
-                     *             ],
-                     *             "title": "Support chatbot with GPT-4o and memory"
-                     *           },
-                     *           "routing_state": {
-                     *             "iteration": 0,
-                     *             "node": "plan_v2",
-                     *             "phase": "plan",
-                     *             "route_key": null
-                     *           },
-                     *           "store_mode": "replace",
-                     *           "touched": [
-                     *             "nodes",
-                     *             "nodes/conversationChain_0"
-                     *           ],
-                     *           "warnings": []
-                     *         },
-                     *         "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *       },
-                     *       "ok": true,
-                     *       "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *     }
-                     */
                     "application/json": components["schemas"]["ArtifactDetail"];
                 };
             };
@@ -18208,10 +14444,7 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010004-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
@@ -18226,82 +14459,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "answer": null,
-                     *       "chatflow_id": null,
-                     *       "chatflow_url": null,
-                     *       "created_at": "2026-01-02T03:04:05Z",
-                     *       "degraded": [],
-                     *       "error": null,
-                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
-                     *       "instance": "default",
-                     *       "interrupt": null,
-                     *       "iteration": 0,
-                     *       "last_event_seq": 18,
-                     *       "operation_mode": "create",
-                     *       "outcome": "cancelled",
-                     *       "phase": "plan",
-                     *       "phase_metrics": [
-                     *         {
-                     *           "cache_hits": 0,
-                     *           "duration_ms": 14,
-                     *           "end_ts": 1795426528.8890615,
-                     *           "input_tokens": 0,
-                     *           "output_tokens": 0,
-                     *           "phase": "classify",
-                     *           "repair_events": 0,
-                     *           "skills": null,
-                     *           "start_ts": 1795426528.8746102,
-                     *           "tool_call_count": 0
-                     *         },
-                     *         {
-                     *           "cache_hits": 0,
-                     *           "duration_ms": 19,
-                     *           "end_ts": 1795426528.9140449,
-                     *           "input_tokens": 0,
-                     *           "output_tokens": 0,
-                     *           "phase": "plan",
-                     *           "repair_events": 0,
-                     *           "skills": null,
-                     *           "start_ts": 1795426528.894871,
-                     *           "tool_call_count": 0
-                     *         }
-                     *       ],
-                     *       "plan": null,
-                     *       "requirement": "Build a support chatbot with GPT-4o and memory",
-                     *       "result": null,
-                     *       "runtime_mode": "capability_first",
-                     *       "session_id": "3a010004-0000-4000-8000-000000000000",
-                     *       "session_name": "Support chatbot with GPT-4o and memory",
-                     *       "status": "cancelled",
-                     *       "thread_id": "3a010004-0000-4000-8000-000000000000",
-                     *       "totals": {
-                     *         "cached_tokens": 0,
-                     *         "flowise_calls": 0,
-                     *         "get_node_calls_total": 0,
-                     *         "input_tokens": 0,
-                     *         "knowledge_repairs": 0,
-                     *         "model_calls": 0,
-                     *         "node_durations_ms": {
-                     *           "classify_intent": 17,
-                     *           "hydrate_context": 1,
-                     *           "plan_v2": 21
-                     *         },
-                     *         "output_tokens": 0,
-                     *         "phase_durations_ms": {
-                     *           "intent": 18,
-                     *           "plan": 21
-                     *         },
-                     *         "phases_timed": 2,
-                     *         "repairs": 0,
-                     *         "tool_calls": {},
-                     *         "unpriced_calls": 0,
-                     *         "usd": 0
-                     *       },
-                     *       "updated_at": "2026-01-02T03:04:05Z"
-                     *     }
-                     */
                     "application/json": components["schemas"]["SessionView"];
                 };
             };
@@ -18328,10 +14485,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
@@ -18344,173 +14498,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "after": {
-                     *         "cut": false,
-                     *         "edges": [
-                     *           {
-                     *             "id": "e0",
-                     *             "input": "model",
-                     *             "label": "",
-                     *             "output": "",
-                     *             "source": "chatOpenAI_0",
-                     *             "source_handle": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
-                     *             "target": "conversationChain_0",
-                     *             "target_handle": "conversationChain_0-input-model-BaseChatModel"
-                     *           },
-                     *           {
-                     *             "id": "e1",
-                     *             "input": "memory",
-                     *             "label": "",
-                     *             "output": "",
-                     *             "source": "bufferMemory_0",
-                     *             "source_handle": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
-                     *             "target": "conversationChain_0",
-                     *             "target_handle": "conversationChain_0-input-memory-BaseMemory"
-                     *           }
-                     *         ],
-                     *         "kind": "CHATFLOW",
-                     *         "nodes": [
-                     *           {
-                     *             "category": "Chat Models",
-                     *             "color": "",
-                     *             "credential": "bound",
-                     *             "height": 648,
-                     *             "id": "chatOpenAI_0",
-                     *             "inputs": [
-                     *               {
-                     *                 "id": "chatOpenAI_0-input-cache-BaseCache",
-                     *                 "label": "Cache",
-                     *                 "name": "cache"
-                     *               }
-                     *             ],
-                     *             "kind": "node",
-                     *             "label": "OpenAI",
-                     *             "name": "chatOpenAI",
-                     *             "note": "",
-                     *             "outputs": [
-                     *               {
-                     *                 "id": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
-                     *                 "label": "ChatOpenAI",
-                     *                 "name": "chatOpenAI"
-                     *               }
-                     *             ],
-                     *             "params": [
-                     *               {
-                     *                 "label": "Model Name",
-                     *                 "name": "modelName",
-                     *                 "value": "gpt-4o"
-                     *               },
-                     *               {
-                     *                 "label": "Temperature",
-                     *                 "name": "temperature",
-                     *                 "value": "0.9"
-                     *               }
-                     *             ],
-                     *             "parent": "",
-                     *             "version": "8.3",
-                     *             "width": 300,
-                     *             "x": -400,
-                     *             "y": 0
-                     *           },
-                     *           {
-                     *             "category": "Memory",
-                     *             "color": "",
-                     *             "credential": "",
-                     *             "height": 210,
-                     *             "id": "bufferMemory_0",
-                     *             "inputs": [],
-                     *             "kind": "node",
-                     *             "label": "Buffer Memory",
-                     *             "name": "bufferMemory",
-                     *             "note": "",
-                     *             "outputs": [
-                     *               {
-                     *                 "id": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
-                     *                 "label": "BufferMemory",
-                     *                 "name": "bufferMemory"
-                     *               }
-                     *             ],
-                     *             "params": [
-                     *               {
-                     *                 "label": "Memory Key",
-                     *                 "name": "memoryKey",
-                     *                 "value": "chat_history"
-                     *               }
-                     *             ],
-                     *             "parent": "",
-                     *             "version": "2",
-                     *             "width": 300,
-                     *             "x": -400,
-                     *             "y": 688
-                     *           }
-                     *         ]
-                     *       },
-                     *       "after_label": "the new flow",
-                     *       "before": null,
-                     *       "before_label": "nothing",
-                     *       "chatflow_id": "3a010015-0000-4000-8000-000000000000",
-                     *       "diff": {
-                     *         "added": [
-                     *           {
-                     *             "id": "chatOpenAI_0",
-                     *             "label": "OpenAI",
-                     *             "name": "chatOpenAI"
-                     *           },
-                     *           {
-                     *             "id": "bufferMemory_0",
-                     *             "label": "Buffer Memory",
-                     *             "name": "bufferMemory"
-                     *           }
-                     *         ],
-                     *         "changed": [],
-                     *         "connected": [
-                     *           {
-                     *             "input": "model",
-                     *             "output": "",
-                     *             "source": "chatOpenAI_0",
-                     *             "target": "conversationChain_0"
-                     *           },
-                     *           {
-                     *             "input": "memory",
-                     *             "output": "",
-                     *             "source": "bufferMemory_0",
-                     *             "target": "conversationChain_0"
-                     *           }
-                     *         ],
-                     *         "disconnected": [],
-                     *         "moved": [],
-                     *         "removed": [],
-                     *         "summary": "3 nodes added; 2 connections made",
-                     *         "text": "+ chatOpenAI_0 (chatOpenAI) 'OpenAI'\n+ bufferMemory_0 (bufferMemory) 'Buffer Memory'\n+ conversationChain_0 (conversationChain) 'Conversation Chain'\n+ chatOpenAI_0 -> conversationChain_0.model\n+ bufferMemory_0 -> conversationChain_0.memory"
-                     *       },
-                     *       "draft_id": null,
-                     *       "meanwhile": null,
-                     *       "ops": [
-                     *         {
-                     *           "description": null,
-                     *           "label": null,
-                     *           "node_id": "conversationChain_0",
-                     *           "node_name": "conversationChain",
-                     *           "op_type": "AddNode",
-                     *           "params": {
-                     *             "systemMessagePrompt": "A support chatbot"
-                     *           }
-                     *         },
-                     *         {
-                     *           "description": null,
-                     *           "label": null,
-                     *           "node_id": "chatOpenAI_0",
-                     *           "node_name": "chatOpenAI",
-                     *           "op_type": "AddNode",
-                     *           "params": {
-                     *             "modelName": "gpt-4o"
-                     *           }
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["SessionChange"] | null;
                 };
             };
@@ -18537,10 +14524,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
@@ -18553,77 +14537,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "events": [
-                     *         {
-                     *           "data": {
-                     *             "candidates": [
-                     *               {
-                     *                 "fits": false,
-                     *                 "to": "preflight_validate_patch",
-                     *                 "why": "the budget is used up"
-                     *               },
-                     *               {
-                     *                 "fits": false,
-                     *                 "to": "end",
-                     *                 "why": "the person cancelled"
-                     *               }
-                     *             ],
-                     *             "chatflow_id": null,
-                     *             "codes": [],
-                     *             "taken": "plan_v2",
-                     *             "where": null,
-                     *             "why": "a new flow is wanted"
-                     *           },
-                     *           "duration_ms": null,
-                     *           "node": "hydrate_context",
-                     *           "phase": "intent",
-                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "run_id": "3a010011-0000-4000-8000-000000000000",
-                     *           "seq": 4,
-                     *           "session_id": "3a010007-0000-4000-8000-000000000000",
-                     *           "status": null,
-                     *           "summary": "hydrate_context → plan_v2: a new flow is wanted",
-                     *           "ts": "2026-01-02T03:04:05Z",
-                     *           "type": "decision"
-                     *         },
-                     *         {
-                     *           "data": {
-                     *             "candidates": [
-                     *               {
-                     *                 "fits": false,
-                     *                 "to": "preflight_validate_patch",
-                     *                 "why": "the budget is used up"
-                     *               },
-                     *               {
-                     *                 "fits": false,
-                     *                 "to": "end",
-                     *                 "why": "the question is answered"
-                     *               }
-                     *             ],
-                     *             "chatflow_id": null,
-                     *             "codes": [],
-                     *             "taken": "hitl_plan_v2",
-                     *             "where": null,
-                     *             "why": "the plan needs approval"
-                     *           },
-                     *           "duration_ms": null,
-                     *           "node": "plan_v2",
-                     *           "phase": "plan",
-                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "run_id": "3a010011-0000-4000-8000-000000000000",
-                     *           "seq": 10,
-                     *           "session_id": "3a010007-0000-4000-8000-000000000000",
-                     *           "status": null,
-                     *           "summary": "plan_v2 → hitl_plan_v2: the plan needs approval",
-                     *           "ts": "2026-01-02T03:04:05Z",
-                     *           "type": "decision"
-                     *         }
-                     *       ],
-                     *       "next_after_seq": null
-                     *     }
-                     */
                     "application/json": components["schemas"]["EventPage"];
                 };
             };
@@ -18646,10 +14559,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
@@ -18662,45 +14572,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "deliveries": [
-                     *         {
-                     *           "attempts": 1,
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "delivered_at": null,
-                     *           "error": null,
-                     *           "id": "3a010017-0000-4000-8000-000000000000",
-                     *           "interrupt_id": null,
-                     *           "next_attempt_at": null,
-                     *           "response_status": null,
-                     *           "session_id": "3a010007-0000-4000-8000-000000000000",
-                     *           "status": "pending",
-                     *           "type": "session.completed",
-                     *           "updated_at": "2026-01-02T03:04:05Z"
-                     *         },
-                     *         {
-                     *           "attempts": 1,
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "delivered_at": "2026-01-02T03:04:05Z",
-                     *           "error": null,
-                     *           "id": "3a010018-0000-4000-8000-000000000000",
-                     *           "interrupt_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "next_attempt_at": null,
-                     *           "response_status": 200,
-                     *           "session_id": "3a010007-0000-4000-8000-000000000000",
-                     *           "status": "delivered",
-                     *           "type": "session.waiting",
-                     *           "updated_at": "2026-01-02T03:04:05Z"
-                     *         }
-                     *       ],
-                     *       "endpoint": {
-                     *         "disabled_at": null,
-                     *         "origin": "http://127.0.0.1:3000",
-                     *         "own_secret": false
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["DeliveryList"];
                 };
             };
@@ -18726,15 +14597,9 @@ export interface operations {
                 "idempotency-key"?: string | null;
             };
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
-                /**
-                 * @description The `webhook-id` of the delivery.
-                 * @example 3a010017-0000-4000-8000-000000000000
-                 */
+                /** @description The `webhook-id` of the delivery. */
                 delivery_id: string;
             };
             cookie?: never;
@@ -18747,22 +14612,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "attempts": 0,
-                     *       "created_at": "2026-01-02T03:04:05Z",
-                     *       "delivered_at": null,
-                     *       "error": null,
-                     *       "id": "3a010017-0000-4000-8000-000000000000",
-                     *       "interrupt_id": null,
-                     *       "next_attempt_at": "2026-01-02T03:04:05Z",
-                     *       "response_status": null,
-                     *       "session_id": "3a010007-0000-4000-8000-000000000000",
-                     *       "status": "pending",
-                     *       "type": "session.completed",
-                     *       "updated_at": "2026-01-02T03:04:05Z"
-                     *     }
-                     */
                     "application/json": components["schemas"]["DeliveryView"];
                 };
             };
@@ -18787,10 +14636,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
@@ -18803,204 +14649,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "answer": null,
-                     *       "approaches": [],
-                     *       "base_sha256": null,
-                     *       "capability": {
-                     *         "code": [],
-                     *         "credentials": [
-                     *           {
-                     *             "node_id": "*",
-                     *             "type": "openAIApi"
-                     *           }
-                     *         ],
-                     *         "effects": [],
-                     *         "hosts": [],
-                     *         "nodes": {
-                     *           "bufferMemory_0": {
-                     *             "action": "add",
-                     *             "node_name": "bufferMemory",
-                     *             "params": "all"
-                     *           },
-                     *           "chatOpenAI_0": {
-                     *             "action": "add",
-                     *             "node_name": "chatOpenAI",
-                     *             "params": "all"
-                     *           },
-                     *           "conversationChain_0": {
-                     *             "action": "add",
-                     *             "node_name": "conversationChain",
-                     *             "params": "all"
-                     *           }
-                     *         },
-                     *         "tools": []
-                     *       },
-                     *       "connections": [],
-                     *       "credential_requirements": [
-                     *         "openAIApi"
-                     *       ],
-                     *       "criteria": [
-                     *         {
-                     *           "id": "c1",
-                     *           "not_tested": null,
-                     *           "part": null,
-                     *           "tests": [
-                     *             "t1",
-                     *             "t2"
-                     *           ],
-                     *           "text": "Every test question gets an answer that is not empty and not an error."
-                     *         },
-                     *         {
-                     *           "id": "c2",
-                     *           "not_tested": null,
-                     *           "part": null,
-                     *           "tests": [
-                     *             "t1",
-                     *             "t2"
-                     *           ],
-                     *           "text": "The answers follow: A support chatbot"
-                     *         }
-                     *       ],
-                     *       "data_fields": [],
-                     *       "declined": null,
-                     *       "disconnections": [],
-                     *       "document_stores": [],
-                     *       "domain_targets": [
-                     *         "flowise"
-                     *       ],
-                     *       "findings": [],
-                     *       "flow_kind": "CHATFLOW",
-                     *       "flow_name": "Support chatbot with GPT-4o and memory",
-                     *       "form": {
-                     *         "fields": [],
-                     *         "kind": "chat",
-                     *         "memory": "all",
-                     *         "model": "gpt-4o",
-                     *         "name": "Support chatbot with GPT-4o and memory",
-                     *         "prompt": "A support chatbot",
-                     *         "refused_words": [],
-                     *         "sources": [],
-                     *         "steps": [],
-                     *         "temperature": null,
-                     *         "tools": []
-                     *       },
-                     *       "goal": "Build a support chatbot with GPT-4o and memory",
-                     *       "kept": [],
-                     *       "mappings": [],
-                     *       "new_name": null,
-                     *       "nodes": [
-                     *         {
-                     *           "existing": false,
-                     *           "label": "",
-                     *           "node_id": "conversationChain_0",
-                     *           "node_name": "conversationChain",
-                     *           "purpose": "leads the conversation; the flow ends here"
-                     *         },
-                     *         {
-                     *           "existing": false,
-                     *           "label": "",
-                     *           "node_id": "chatOpenAI_0",
-                     *           "node_name": "chatOpenAI",
-                     *           "purpose": "the language model"
-                     *         }
-                     *       ],
-                     *       "operation": "create",
-                     *       "parts": [
-                     *         {
-                     *           "id": "p1",
-                     *           "nodes": [
-                     *             "chatOpenAI_0",
-                     *             "bufferMemory_0"
-                     *           ],
-                     *           "quote": "Build a support chatbot with GPT-4o and memory",
-                     *           "reason": "",
-                     *           "source": "requirement",
-                     *           "state": "covered",
-                     *           "values": [
-                     *             "conversationChain_0.systemMessagePrompt",
-                     *             "chatOpenAI_0.modelName"
-                     *           ]
-                     *         }
-                     *       ],
-                     *       "pii_fields": [],
-                     *       "pii_tools": [],
-                     *       "placeholders": [],
-                     *       "questions": [],
-                     *       "removals": [],
-                     *       "steps": [
-                     *         "Add and connect Conversation Chain, OpenAI, Buffer Memory.",
-                     *         "Use the stored credential of type openAIApi."
-                     *       ],
-                     *       "success_criteria": [
-                     *         "Every test question gets an answer that is not empty and not an error.",
-                     *         "The answers follow: A support chatbot"
-                     *       ],
-                     *       "test_questions": [
-                     *         "You were made for this: A support chatbot Show it with one example.",
-                     *         "My name is Ada and my order has the number 4711."
-                     *       ],
-                     *       "tests": [
-                     *         {
-                     *           "expect": {
-                     *             "branch": [],
-                     *             "contains": [],
-                     *             "excludes": [],
-                     *             "fields": [],
-                     *             "language": null,
-                     *             "sources": [],
-                     *             "tools": []
-                     *           },
-                     *           "human": null,
-                     *           "human_feedback": "",
-                     *           "id": "t1",
-                     *           "input": "chat",
-                     *           "payload": null,
-                     *           "turns": [
-                     *             "You were made for this: A support chatbot Show it with one example."
-                     *           ]
-                     *         },
-                     *         {
-                     *           "expect": {
-                     *             "branch": [],
-                     *             "contains": [],
-                     *             "excludes": [],
-                     *             "fields": [],
-                     *             "language": null,
-                     *             "sources": [],
-                     *             "tools": []
-                     *           },
-                     *           "human": null,
-                     *           "human_feedback": "",
-                     *           "id": "t2",
-                     *           "input": "chat",
-                     *           "payload": null,
-                     *           "turns": [
-                     *             "My name is Ada and my order has the number 4711.",
-                     *             "What is my name, and which number has my order?"
-                     *           ]
-                     *         }
-                     *       ],
-                     *       "values": [
-                     *         {
-                     *           "mode": "set",
-                     *           "node_id": "conversationChain_0",
-                     *           "param": "systemMessagePrompt",
-                     *           "part": null,
-                     *           "value": "A support chatbot"
-                     *         },
-                     *         {
-                     *           "mode": "set",
-                     *           "node_id": "chatOpenAI_0",
-                     *           "param": "modelName",
-                     *           "part": null,
-                     *           "value": "gpt-4o"
-                     *         }
-                     *       ],
-                     *       "version": 2
-                     *     }
-                     */
                     "application/json": components["schemas"]["DesignView"];
                 };
             };
@@ -19028,10 +14676,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
@@ -19044,23 +14689,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "change": {
-                     *         "added": [],
-                     *         "changed": [],
-                     *         "connected": [],
-                     *         "disconnected": [],
-                     *         "moved": [],
-                     *         "removed": [],
-                     *         "summary": "no difference",
-                     *         "text": "no difference"
-                     *       },
-                     *       "from_label": "v1.0",
-                     *       "text": "no difference",
-                     *       "to_label": "v1.0"
-                     *     }
-                     */
                     "application/json": components["schemas"]["VersionDiff"];
                 };
             };
@@ -19089,10 +14717,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
@@ -19105,41 +14730,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "events": [
-                     *         {
-                     *           "data": {},
-                     *           "duration_ms": null,
-                     *           "node": "classify_intent",
-                     *           "phase": "intent",
-                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "run_id": "3a010011-0000-4000-8000-000000000000",
-                     *           "seq": 1,
-                     *           "session_id": "3a010007-0000-4000-8000-000000000000",
-                     *           "status": "running",
-                     *           "summary": "",
-                     *           "ts": "2026-01-02T03:04:05Z",
-                     *           "type": "node_start"
-                     *         },
-                     *         {
-                     *           "data": {},
-                     *           "duration_ms": 2393,
-                     *           "node": "classify_intent",
-                     *           "phase": "intent",
-                     *           "request_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "run_id": "3a010011-0000-4000-8000-000000000000",
-                     *           "seq": 2,
-                     *           "session_id": "3a010007-0000-4000-8000-000000000000",
-                     *           "status": "ok",
-                     *           "summary": "",
-                     *           "ts": "2026-01-02T03:04:05Z",
-                     *           "type": "node_end"
-                     *         }
-                     *       ],
-                     *       "next_after_seq": null
-                     *     }
-                     */
                     "application/json": components["schemas"]["EventPage"];
                 };
             };
@@ -19165,21 +14755,13 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "session_name": "Support bot"
-                 *     }
-                 */
                 "application/json": components["schemas"]["RenameSession"];
             };
         };
@@ -19192,399 +14774,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "answer": null,
-                     *       "chatflow_id": null,
-                     *       "chatflow_url": null,
-                     *       "created_at": "2026-01-02T03:04:05Z",
-                     *       "degraded": [],
-                     *       "error": null,
-                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
-                     *       "instance": "default",
-                     *       "interrupt": {
-                     *         "data": {
-                     *           "added": null,
-                     *           "approaches": [],
-                     *           "assumed": [],
-                     *           "capability": {
-                     *             "code": [],
-                     *             "credentials": [
-                     *               {
-                     *                 "node_id": "*",
-                     *                 "type": "openAIApi"
-                     *               }
-                     *             ],
-                     *             "effects": [],
-                     *             "hosts": [],
-                     *             "nodes": {
-                     *               "bufferMemory_0": {
-                     *                 "action": "add",
-                     *                 "node_name": "bufferMemory",
-                     *                 "params": "all"
-                     *               },
-                     *               "chatOpenAI_0": {
-                     *                 "action": "add",
-                     *                 "node_name": "chatOpenAI",
-                     *                 "params": "all"
-                     *               },
-                     *               "conversationChain_0": {
-                     *                 "action": "add",
-                     *                 "node_name": "conversationChain",
-                     *                 "params": "all"
-                     *               }
-                     *             },
-                     *             "tools": []
-                     *           },
-                     *           "contract": {
-                     *             "answer": null,
-                     *             "approaches": [],
-                     *             "capability": {
-                     *               "code": [],
-                     *               "credentials": [
-                     *                 {
-                     *                   "node_id": "*",
-                     *                   "type": "openAIApi"
-                     *                 }
-                     *               ],
-                     *               "effects": [],
-                     *               "hosts": [],
-                     *               "nodes": {
-                     *                 "bufferMemory_0": {
-                     *                   "action": "add",
-                     *                   "node_name": "bufferMemory",
-                     *                   "params": "all"
-                     *                 },
-                     *                 "chatOpenAI_0": {
-                     *                   "action": "add",
-                     *                   "node_name": "chatOpenAI",
-                     *                   "params": "all"
-                     *                 },
-                     *                 "conversationChain_0": {
-                     *                   "action": "add",
-                     *                   "node_name": "conversationChain",
-                     *                   "params": "all"
-                     *                 }
-                     *               },
-                     *               "tools": []
-                     *             },
-                     *             "connections": [],
-                     *             "credential_requirements": [
-                     *               "openAIApi"
-                     *             ],
-                     *             "criteria": [
-                     *               {
-                     *                 "id": "c1",
-                     *                 "not_tested": null,
-                     *                 "part": null,
-                     *                 "tests": [
-                     *                   "t1",
-                     *                   "t2"
-                     *                 ],
-                     *                 "text": "Every test question gets an answer that is not empty and not an error."
-                     *               },
-                     *               {
-                     *                 "id": "c2",
-                     *                 "not_tested": null,
-                     *                 "part": null,
-                     *                 "tests": [
-                     *                   "t1",
-                     *                   "t2"
-                     *                 ],
-                     *                 "text": "The answers follow: A support chatbot"
-                     *               }
-                     *             ],
-                     *             "data_fields": [],
-                     *             "declined": null,
-                     *             "disconnections": [],
-                     *             "document_stores": [],
-                     *             "domain_targets": [
-                     *               "flowise"
-                     *             ],
-                     *             "findings": [],
-                     *             "flow_kind": "CHATFLOW",
-                     *             "flow_name": "Support chatbot with GPT-4o and memory",
-                     *             "goal": "Build a support chatbot with GPT-4o and memory",
-                     *             "kept": [],
-                     *             "mappings": [],
-                     *             "new_name": null,
-                     *             "nodes": [
-                     *               {
-                     *                 "existing": false,
-                     *                 "label": "",
-                     *                 "node_id": "conversationChain_0",
-                     *                 "node_name": "conversationChain",
-                     *                 "purpose": "leads the conversation; the flow ends here"
-                     *               },
-                     *               {
-                     *                 "existing": false,
-                     *                 "label": "",
-                     *                 "node_id": "chatOpenAI_0",
-                     *                 "node_name": "chatOpenAI",
-                     *                 "purpose": "the language model"
-                     *               }
-                     *             ],
-                     *             "operation": "create",
-                     *             "parts": [
-                     *               {
-                     *                 "id": "p1",
-                     *                 "nodes": [
-                     *                   "chatOpenAI_0",
-                     *                   "bufferMemory_0"
-                     *                 ],
-                     *                 "quote": "Build a support chatbot with GPT-4o and memory",
-                     *                 "reason": "",
-                     *                 "source": "requirement",
-                     *                 "state": "covered",
-                     *                 "values": [
-                     *                   "conversationChain_0.systemMessagePrompt",
-                     *                   "chatOpenAI_0.modelName"
-                     *                 ]
-                     *               }
-                     *             ],
-                     *             "pii_fields": [],
-                     *             "pii_tools": [],
-                     *             "placeholders": [],
-                     *             "removals": [],
-                     *             "steps": [
-                     *               "Add and connect Conversation Chain, OpenAI, Buffer Memory.",
-                     *               "Use the stored credential of type openAIApi."
-                     *             ],
-                     *             "success_criteria": [
-                     *               "Every test question gets an answer that is not empty and not an error.",
-                     *               "The answers follow: A support chatbot"
-                     *             ],
-                     *             "test_questions": [
-                     *               "You were made for this: A support chatbot Show it with one example.",
-                     *               "My name is Ada and my order has the number 4711."
-                     *             ],
-                     *             "tests": [
-                     *               {
-                     *                 "expect": {
-                     *                   "branch": [],
-                     *                   "contains": [],
-                     *                   "excludes": [],
-                     *                   "fields": [],
-                     *                   "language": null,
-                     *                   "sources": [],
-                     *                   "tools": []
-                     *                 },
-                     *                 "human": null,
-                     *                 "human_feedback": "",
-                     *                 "id": "t1",
-                     *                 "input": "chat",
-                     *                 "payload": null,
-                     *                 "turns": [
-                     *                   "You were made for this: A support chatbot Show it with one example."
-                     *                 ]
-                     *               },
-                     *               {
-                     *                 "expect": {
-                     *                   "branch": [],
-                     *                   "contains": [],
-                     *                   "excludes": [],
-                     *                   "fields": [],
-                     *                   "language": null,
-                     *                   "sources": [],
-                     *                   "tools": []
-                     *                 },
-                     *                 "human": null,
-                     *                 "human_feedback": "",
-                     *                 "id": "t2",
-                     *                 "input": "chat",
-                     *                 "payload": null,
-                     *                 "turns": [
-                     *                   "My name is Ada and my order has the number 4711.",
-                     *                   "What is my name, and which number has my order?"
-                     *                 ]
-                     *               }
-                     *             ],
-                     *             "values": [
-                     *               {
-                     *                 "mode": "set",
-                     *                 "node_id": "conversationChain_0",
-                     *                 "param": "systemMessagePrompt",
-                     *                 "part": null,
-                     *                 "value": "A support chatbot"
-                     *               },
-                     *               {
-                     *                 "mode": "set",
-                     *                 "node_id": "chatOpenAI_0",
-                     *                 "param": "modelName",
-                     *                 "part": null,
-                     *                 "value": "gpt-4o"
-                     *               }
-                     *             ],
-                     *             "version": 2
-                     *           },
-                     *           "details": {
-                     *             "allows": [
-                     *               "A credential of the type `openAIApi` is used."
-                     *             ],
-                     *             "kept": [],
-                     *             "removed": [],
-                     *             "values": [
-                     *               {
-                     *                 "loses_text": false,
-                     *                 "new": "A support chatbot",
-                     *                 "node": "conversationChain",
-                     *                 "node_id": "conversationChain_0",
-                     *                 "old": null,
-                     *                 "param": "systemMessagePrompt"
-                     *               },
-                     *               {
-                     *                 "loses_text": false,
-                     *                 "new": "gpt-4o",
-                     *                 "node": "chatOpenAI",
-                     *                 "node_id": "chatOpenAI_0",
-                     *                 "old": null,
-                     *                 "param": "modelName"
-                     *               }
-                     *             ]
-                     *           },
-                     *           "language": "en",
-                     *           "missing_credentials": [],
-                     *           "not_done": [],
-                     *           "notes": [],
-                     *           "pattern": {
-                     *             "ops_in_base": 0,
-                     *             "pattern_id": null,
-                     *             "pattern_used": false
-                     *           },
-                     *           "plan": "# Support chatbot with GPT-4o and memory\n\nBuild a support chatbot with GPT-4o and memory\n\n## Nodes\n- **conversationChain** (`conversationChain_0`): leads the conversation; the flow ends here\n- **chatOpenAI** (`chatOpenAI_0`): the language model\n- **bufferMemory** (`bufferMemory_0`): remembers the...",
-                     *           "target": null,
-                     *           "write_mode": null
-                     *         },
-                     *         "id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *         "message": "Please look at the plan. Nothing has been written yet.",
-                     *         "options": [
-                     *           {
-                     *             "description": "Build it and test it.",
-                     *             "label": "Approve",
-                     *             "value": "approve"
-                     *           },
-                     *           {
-                     *             "description": "Say what should be different.",
-                     *             "label": "Ask for changes",
-                     *             "value": "request_changes"
-                     *           }
-                     *         ],
-                     *         "reason": "plan_ready",
-                     *         "response_schema": {
-                     *           "$defs": {
-                     *             "JsonValue": {},
-                     *             "PlanEdits": {
-                     *               "additionalProperties": false,
-                     *               "description": "What the person changes of a plan by hand: fields of its nodes and of the flow, and nodes that are not wanted.",
-                     *               "properties": {
-                     *                 "removals": {
-                     *                   "items": {
-                     *                     "maxLength": 100,
-                     *                     "minLength": 1,
-                     *                     "type": "string"
-                     *                   },
-                     *                   "maxItems": 50,
-                     *                   "title": "Removals",
-                     *                   "type": "array"
-                     *                 },
-                     *                 "values": {
-                     *                   "items": {
-                     *                     "$ref": "#/$defs/EditedValue"
-                     *                   },
-                     *                   "maxItems": 100,
-                     *                   "title": "Values",
-                     *                   "type": "array"
-                     *                 }
-                     *               },
-                     *               "title": "PlanEdits",
-                     *               "type": "object"
-                     *             }
-                     *           },
-                     *           "discriminator": {
-                     *             "mapping": {
-                     *               "approve": "#/$defs/ApprovePlan",
-                     *               "cancel": "#/$defs/CancelSession",
-                     *               "request_changes": "#/$defs/RequestChanges"
-                     *             },
-                     *             "propertyName": "action"
-                     *           },
-                     *           "oneOf": [
-                     *             {
-                     *               "$ref": "#/$defs/ApprovePlan"
-                     *             },
-                     *             {
-                     *               "$ref": "#/$defs/RequestChanges"
-                     *             }
-                     *           ]
-                     *         },
-                     *         "type": "plan_approval",
-                     *         "version": 2
-                     *       },
-                     *       "iteration": 0,
-                     *       "last_event_seq": 14,
-                     *       "operation_mode": "create",
-                     *       "outcome": null,
-                     *       "phase": "plan",
-                     *       "phase_metrics": [
-                     *         {
-                     *           "cache_hits": 0,
-                     *           "duration_ms": 2390,
-                     *           "end_ts": 1795426527.5323212,
-                     *           "input_tokens": 0,
-                     *           "output_tokens": 0,
-                     *           "phase": "classify",
-                     *           "repair_events": 0,
-                     *           "skills": null,
-                     *           "start_ts": 1795426525.142204,
-                     *           "tool_call_count": 0
-                     *         },
-                     *         {
-                     *           "cache_hits": 0,
-                     *           "duration_ms": 155,
-                     *           "end_ts": 1795426527.8644366,
-                     *           "input_tokens": 0,
-                     *           "output_tokens": 0,
-                     *           "phase": "plan",
-                     *           "repair_events": 0,
-                     *           "skills": null,
-                     *           "start_ts": 1795426527.7093923,
-                     *           "tool_call_count": 0
-                     *         }
-                     *       ],
-                     *       "plan": null,
-                     *       "requirement": "Build a support chatbot with GPT-4o and memory",
-                     *       "result": null,
-                     *       "runtime_mode": "capability_first",
-                     *       "session_id": "3a010007-0000-4000-8000-000000000000",
-                     *       "session_name": "Support bot",
-                     *       "status": "pending_interrupt",
-                     *       "thread_id": "3a010007-0000-4000-8000-000000000000",
-                     *       "totals": {
-                     *         "cached_tokens": 0,
-                     *         "flowise_calls": 3,
-                     *         "get_node_calls_total": 0,
-                     *         "input_tokens": 0,
-                     *         "knowledge_repairs": 0,
-                     *         "model_calls": 0,
-                     *         "node_durations_ms": {
-                     *           "classify_intent": 2393,
-                     *           "hydrate_context": 168,
-                     *           "plan_v2": 159
-                     *         },
-                     *         "output_tokens": 0,
-                     *         "phase_durations_ms": {
-                     *           "intent": 2561,
-                     *           "plan": 159
-                     *         },
-                     *         "phases_timed": 2,
-                     *         "repairs": 0,
-                     *         "tool_calls": {},
-                     *         "unpriced_calls": 0,
-                     *         "usd": 0
-                     *       },
-                     *       "updated_at": "2026-01-02T03:04:05Z"
-                     *     }
-                     */
                     "application/json": components["schemas"]["SessionView"];
                 };
             };
@@ -19613,10 +14802,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
@@ -19629,149 +14815,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "cut": false,
-                     *       "edges": [
-                     *         {
-                     *           "edge": {
-                     *             "id": "e0",
-                     *             "input": "model",
-                     *             "label": "",
-                     *             "output": "",
-                     *             "source": "chatOpenAI_0",
-                     *             "source_handle": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
-                     *             "target": "conversationChain_0",
-                     *             "target_handle": "conversationChain_0-input-model-BaseChatModel"
-                     *           },
-                     *           "expected": true,
-                     *           "state": "new"
-                     *         },
-                     *         {
-                     *           "edge": {
-                     *             "id": "e1",
-                     *             "input": "memory",
-                     *             "label": "",
-                     *             "output": "",
-                     *             "source": "bufferMemory_0",
-                     *             "source_handle": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
-                     *             "target": "conversationChain_0",
-                     *             "target_handle": "conversationChain_0-input-memory-BaseMemory"
-                     *           },
-                     *           "expected": true,
-                     *           "state": "new"
-                     *         }
-                     *       ],
-                     *       "flow_name": "Support chatbot with GPT-4o and memory",
-                     *       "kind": "CHATFLOW",
-                     *       "nodes": [
-                     *         {
-                     *           "model": "gpt-4o",
-                     *           "node": {
-                     *             "category": "Chat Models",
-                     *             "color": "",
-                     *             "credential": "missing",
-                     *             "height": 648,
-                     *             "id": "chatOpenAI_0",
-                     *             "inputs": [
-                     *               {
-                     *                 "id": "chatOpenAI_0-input-cache-BaseCache",
-                     *                 "label": "Cache",
-                     *                 "name": "cache"
-                     *               }
-                     *             ],
-                     *             "kind": "node",
-                     *             "label": "OpenAI",
-                     *             "name": "chatOpenAI",
-                     *             "note": "",
-                     *             "outputs": [
-                     *               {
-                     *                 "id": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
-                     *                 "label": "ChatOpenAI",
-                     *                 "name": "chatOpenAI"
-                     *               }
-                     *             ],
-                     *             "params": [],
-                     *             "parent": "",
-                     *             "version": "8.3",
-                     *             "width": 300,
-                     *             "x": -400,
-                     *             "y": 0
-                     *           },
-                     *           "parts": [
-                     *             "p1"
-                     *           ],
-                     *           "placed": false,
-                     *           "prompt": "",
-                     *           "purpose": "the language model",
-                     *           "state": "new",
-                     *           "values": [
-                     *             {
-                     *               "after": "gpt-4o",
-                     *               "before": "",
-                     *               "name": "modelName"
-                     *             }
-                     *           ]
-                     *         },
-                     *         {
-                     *           "model": "",
-                     *           "node": {
-                     *             "category": "Memory",
-                     *             "color": "",
-                     *             "credential": "",
-                     *             "height": 210,
-                     *             "id": "bufferMemory_0",
-                     *             "inputs": [],
-                     *             "kind": "node",
-                     *             "label": "Buffer Memory",
-                     *             "name": "bufferMemory",
-                     *             "note": "",
-                     *             "outputs": [
-                     *               {
-                     *                 "id": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
-                     *                 "label": "BufferMemory",
-                     *                 "name": "bufferMemory"
-                     *               }
-                     *             ],
-                     *             "params": [],
-                     *             "parent": "",
-                     *             "version": "2",
-                     *             "width": 300,
-                     *             "x": -400,
-                     *             "y": 688
-                     *           },
-                     *           "parts": [
-                     *             "p1"
-                     *           ],
-                     *           "placed": false,
-                     *           "prompt": "",
-                     *           "purpose": "remembers the conversation",
-                     *           "state": "new",
-                     *           "values": []
-                     *         }
-                     *       ],
-                     *       "parts": [
-                     *         {
-                     *           "id": "p1",
-                     *           "nodes": [
-                     *             "chatOpenAI_0",
-                     *             "bufferMemory_0"
-                     *           ],
-                     *           "quote": "Build a support chatbot with GPT-4o and memory",
-                     *           "reason": "",
-                     *           "source": "requirement",
-                     *           "state": "covered",
-                     *           "values": [
-                     *             "conversationChain_0.systemMessagePrompt",
-                     *             "chatOpenAI_0.modelName"
-                     *           ]
-                     *         }
-                     *       ],
-                     *       "source": "plan",
-                     *       "summary": "3 nodes added; 2 connections made",
-                     *       "unconnected": []
-                     *     }
-                     */
                     "application/json": components["schemas"]["Preview"];
                 };
             };
@@ -19804,24 +14847,13 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "answer": {
-                 *         "action": "approve"
-                 *       },
-                 *       "interrupt_id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ResumeSession"];
             };
         };
@@ -19834,552 +14866,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "answer": null,
-                     *       "chatflow_id": "3a010015-0000-4000-8000-000000000000",
-                     *       "chatflow_url": "http://127.0.0.1:3000/canvas/3a010015-0000-4000-8000-000000000000",
-                     *       "created_at": "2026-01-02T03:04:05Z",
-                     *       "degraded": [],
-                     *       "error": null,
-                     *       "etag": "\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\"",
-                     *       "instance": "default",
-                     *       "interrupt": {
-                     *         "data": {
-                     *           "baseline": [],
-                     *           "change": {
-                     *             "added": [
-                     *               {
-                     *                 "id": "chatOpenAI_0",
-                     *                 "label": "OpenAI",
-                     *                 "name": "chatOpenAI"
-                     *               },
-                     *               {
-                     *                 "id": "bufferMemory_0",
-                     *                 "label": "Buffer Memory",
-                     *                 "name": "bufferMemory"
-                     *               }
-                     *             ],
-                     *             "changed": [],
-                     *             "connected": [
-                     *               {
-                     *                 "input": "model",
-                     *                 "output": "",
-                     *                 "source": "chatOpenAI_0",
-                     *                 "target": "conversationChain_0"
-                     *               },
-                     *               {
-                     *                 "input": "memory",
-                     *                 "output": "",
-                     *                 "source": "bufferMemory_0",
-                     *                 "target": "conversationChain_0"
-                     *               }
-                     *             ],
-                     *             "disconnected": [],
-                     *             "moved": [],
-                     *             "removed": [],
-                     *             "summary": "3 nodes added; 2 connections made",
-                     *             "text": "+ chatOpenAI_0 (chatOpenAI) 'OpenAI'\n+ bufferMemory_0 (bufferMemory) 'Buffer Memory'\n+ conversationChain_0 (conversationChain) 'Conversation Chain'\n+ chatOpenAI_0 -> conversationChain_0.model\n+ bufferMemory_0 -> conversationChain_0.memory"
-                     *           },
-                     *           "chatflow": {
-                     *             "id": "3a010015-0000-4000-8000-000000000000",
-                     *             "name": "Support chatbot with GPT-4o and memory",
-                     *             "url": "http://127.0.0.1:3000/canvas/3a010015-0000-4000-8000-000000000000"
-                     *           },
-                     *           "degraded": [],
-                     *           "draft": null,
-                     *           "iterations": [],
-                     *           "notes": [],
-                     *           "placeholders": [],
-                     *           "regressions": [],
-                     *           "tests": [
-                     *             {
-                     *               "answer": "This is the model stand-in. You said: \"You were made for this: A support chatbot Show it with one example.\"",
-                     *               "category": null,
-                     *               "duration_ms": 277,
-                     *               "error": "",
-                     *               "human": null,
-                     *               "passed": true,
-                     *               "question": "You were made for this: A support chatbot Show it with one example.",
-                     *               "test": "t1",
-                     *               "trace_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *               "trial": 1,
-                     *               "used_tools": [],
-                     *               "version": 2
-                     *             },
-                     *             {
-                     *               "answer": "This is the model stand-in. You said: \"What is my name, and which number has my order?\"",
-                     *               "category": null,
-                     *               "duration_ms": 434,
-                     *               "error": "",
-                     *               "human": null,
-                     *               "passed": true,
-                     *               "question": "My name is Ada and my order has the number 4711.\nWhat is my name, and which number has my order?",
-                     *               "test": "t2",
-                     *               "trace_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *               "trial": 1,
-                     *               "used_tools": [],
-                     *               "version": 2
-                     *             }
-                     *           ],
-                     *           "usage": {
-                     *             "cached_tokens": 0,
-                     *             "input_tokens": 0,
-                     *             "model_calls": 0,
-                     *             "output_tokens": 0,
-                     *             "unpriced_calls": 0,
-                     *             "usd": 0
-                     *           },
-                     *           "verdict": {
-                     *             "category": null,
-                     *             "criteria": [
-                     *               {
-                     *                 "evidence": [],
-                     *                 "id": "c1",
-                     *                 "judged_by": "code",
-                     *                 "reason": "The content of the answers was not judged, since no model judges here.",
-                     *                 "state": "not_shown",
-                     *                 "text": "Every test question gets an answer that is not empty and not an error."
-                     *               },
-                     *               {
-                     *                 "evidence": [],
-                     *                 "id": "c2",
-                     *                 "judged_by": "code",
-                     *                 "reason": "The content of the answers was not judged, since no model judges here.",
-                     *                 "state": "not_shown",
-                     *                 "text": "The answers follow: A support chatbot"
-                     *               }
-                     *             ],
-                     *             "done": true,
-                     *             "failed_trials": [],
-                     *             "fix": "",
-                     *             "headline": "runs",
-                     *             "notes": [
-                     *               "answered (107 characters)",
-                     *               "answered (87 characters)"
-                     *             ],
-                     *             "parts": [
-                     *               {
-                     *                 "id": "p1",
-                     *                 "quote": "Build a support chatbot with GPT-4o and memory",
-                     *                 "reason": "Some of it is said to the model in the prompt; no test shows what the model makes of it.",
-                     *                 "state": "not_shown"
-                     *               }
-                     *             ],
-                     *             "pass_k": {
-                     *               "k": 1,
-                     *               "passed": 2,
-                     *               "questions": 2
-                     *             },
-                     *             "reason": "Judged without a model: the answers are there and report no error; what they say was not judged.",
-                     *             "version": 2
-                     *           },
-                     *           "warnings": [],
-                     *           "write_mode": null
-                     *         },
-                     *         "id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *         "message": "The chatflow runs: 2 of 2 test questions passed. Not shown: Every test question gets an answer that is not empty and not an error (The content of the answers was not judged, since no model judges here); The answers follow: A support chatbot (The content of the answers was not judged, since no mod...",
-                     *         "options": [
-                     *           {
-                     *             "description": "Deploy the chatflow.",
-                     *             "label": "Accept",
-                     *             "value": "accept"
-                     *           },
-                     *           {
-                     *             "description": "Say what should be different.",
-                     *             "label": "Change it",
-                     *             "value": "iterate"
-                     *           }
-                     *         ],
-                     *         "reason": "tests_passed",
-                     *         "response_schema": {
-                     *           "$defs": {
-                     *             "AcceptResult": {
-                     *               "additionalProperties": false,
-                     *               "description": "Take the flow; `deploy` as Flowise's own switch, `iteration` one of `data.iterations` instead of the newest.",
-                     *               "properties": {
-                     *                 "action": {
-                     *                   "const": "accept",
-                     *                   "title": "Action",
-                     *                   "type": "string"
-                     *                 },
-                     *                 "deploy": {
-                     *                   "default": true,
-                     *                   "title": "Deploy",
-                     *                   "type": "boolean"
-                     *                 }
-                     *               },
-                     *               "required": [
-                     *                 "action"
-                     *               ],
-                     *               "title": "AcceptResult",
-                     *               "type": "object"
-                     *             },
-                     *             "JsonValue": {}
-                     *           },
-                     *           "discriminator": {
-                     *             "mapping": {
-                     *               "accept": "#/$defs/AcceptResult",
-                     *               "iterate": "#/$defs/IterateResult",
-                     *               "rollback": "#/$defs/RollbackResult"
-                     *             },
-                     *             "propertyName": "action"
-                     *           },
-                     *           "oneOf": [
-                     *             {
-                     *               "$ref": "#/$defs/AcceptResult"
-                     *             },
-                     *             {
-                     *               "$ref": "#/$defs/IterateResult"
-                     *             }
-                     *           ]
-                     *         },
-                     *         "type": "result_review",
-                     *         "version": 2
-                     *       },
-                     *       "iteration": 0,
-                     *       "last_event_seq": 62,
-                     *       "operation_mode": "create",
-                     *       "outcome": null,
-                     *       "phase": "review",
-                     *       "phase_metrics": [
-                     *         {
-                     *           "cache_hits": 0,
-                     *           "duration_ms": 2390,
-                     *           "end_ts": 1795426527.5323212,
-                     *           "input_tokens": 0,
-                     *           "output_tokens": 0,
-                     *           "phase": "classify",
-                     *           "repair_events": 0,
-                     *           "skills": null,
-                     *           "start_ts": 1795426525.142204,
-                     *           "tool_call_count": 0
-                     *         },
-                     *         {
-                     *           "cache_hits": 0,
-                     *           "duration_ms": 155,
-                     *           "end_ts": 1795426527.8644366,
-                     *           "input_tokens": 0,
-                     *           "output_tokens": 0,
-                     *           "phase": "plan",
-                     *           "repair_events": 0,
-                     *           "skills": null,
-                     *           "start_ts": 1795426527.7093923,
-                     *           "tool_call_count": 0
-                     *         }
-                     *       ],
-                     *       "plan": {
-                     *         "approach": null,
-                     *         "contract": {
-                     *           "answer": null,
-                     *           "approaches": [],
-                     *           "capability": {
-                     *             "code": [],
-                     *             "credentials": [
-                     *               {
-                     *                 "node_id": "*",
-                     *                 "type": "openAIApi"
-                     *               }
-                     *             ],
-                     *             "effects": [],
-                     *             "hosts": [],
-                     *             "nodes": {
-                     *               "bufferMemory_0": {
-                     *                 "action": "add",
-                     *                 "node_name": "bufferMemory",
-                     *                 "params": "all"
-                     *               },
-                     *               "chatOpenAI_0": {
-                     *                 "action": "add",
-                     *                 "node_name": "chatOpenAI",
-                     *                 "params": "all"
-                     *               },
-                     *               "conversationChain_0": {
-                     *                 "action": "add",
-                     *                 "node_name": "conversationChain",
-                     *                 "params": "all"
-                     *               }
-                     *             },
-                     *             "tools": []
-                     *           },
-                     *           "connections": [],
-                     *           "credential_requirements": [
-                     *             "openAIApi"
-                     *           ],
-                     *           "criteria": [
-                     *             {
-                     *               "id": "c1",
-                     *               "not_tested": null,
-                     *               "part": null,
-                     *               "tests": [
-                     *                 "t1",
-                     *                 "t2"
-                     *               ],
-                     *               "text": "Every test question gets an answer that is not empty and not an error."
-                     *             },
-                     *             {
-                     *               "id": "c2",
-                     *               "not_tested": null,
-                     *               "part": null,
-                     *               "tests": [
-                     *                 "t1",
-                     *                 "t2"
-                     *               ],
-                     *               "text": "The answers follow: A support chatbot"
-                     *             }
-                     *           ],
-                     *           "data_fields": [],
-                     *           "declined": null,
-                     *           "disconnections": [],
-                     *           "document_stores": [],
-                     *           "domain_targets": [
-                     *             "flowise"
-                     *           ],
-                     *           "findings": [],
-                     *           "flow_kind": "CHATFLOW",
-                     *           "flow_name": "Support chatbot with GPT-4o and memory",
-                     *           "goal": "Build a support chatbot with GPT-4o and memory",
-                     *           "kept": [],
-                     *           "mappings": [],
-                     *           "new_name": null,
-                     *           "nodes": [
-                     *             {
-                     *               "existing": false,
-                     *               "label": "",
-                     *               "node_id": "conversationChain_0",
-                     *               "node_name": "conversationChain",
-                     *               "purpose": "leads the conversation; the flow ends here"
-                     *             },
-                     *             {
-                     *               "existing": false,
-                     *               "label": "",
-                     *               "node_id": "chatOpenAI_0",
-                     *               "node_name": "chatOpenAI",
-                     *               "purpose": "the language model"
-                     *             }
-                     *           ],
-                     *           "operation": "create",
-                     *           "parts": [
-                     *             {
-                     *               "id": "p1",
-                     *               "nodes": [
-                     *                 "chatOpenAI_0",
-                     *                 "bufferMemory_0"
-                     *               ],
-                     *               "quote": "Build a support chatbot with GPT-4o and memory",
-                     *               "reason": "",
-                     *               "source": "requirement",
-                     *               "state": "covered",
-                     *               "values": [
-                     *                 "conversationChain_0.systemMessagePrompt",
-                     *                 "chatOpenAI_0.modelName"
-                     *               ]
-                     *             }
-                     *           ],
-                     *           "pii_fields": [],
-                     *           "pii_tools": [],
-                     *           "placeholders": [],
-                     *           "removals": [],
-                     *           "steps": [
-                     *             "Add and connect Conversation Chain, OpenAI, Buffer Memory.",
-                     *             "Use the stored credential of type openAIApi."
-                     *           ],
-                     *           "success_criteria": [
-                     *             "Every test question gets an answer that is not empty and not an error.",
-                     *             "The answers follow: A support chatbot"
-                     *           ],
-                     *           "test_questions": [
-                     *             "You were made for this: A support chatbot Show it with one example.",
-                     *             "My name is Ada and my order has the number 4711."
-                     *           ],
-                     *           "tests": [
-                     *             {
-                     *               "expect": {
-                     *                 "branch": [],
-                     *                 "contains": [],
-                     *                 "excludes": [],
-                     *                 "fields": [],
-                     *                 "language": null,
-                     *                 "sources": [],
-                     *                 "tools": []
-                     *               },
-                     *               "human": null,
-                     *               "human_feedback": "",
-                     *               "id": "t1",
-                     *               "input": "chat",
-                     *               "payload": null,
-                     *               "turns": [
-                     *                 "You were made for this: A support chatbot Show it with one example."
-                     *               ]
-                     *             },
-                     *             {
-                     *               "expect": {
-                     *                 "branch": [],
-                     *                 "contains": [],
-                     *                 "excludes": [],
-                     *                 "fields": [],
-                     *                 "language": null,
-                     *                 "sources": [],
-                     *                 "tools": []
-                     *               },
-                     *               "human": null,
-                     *               "human_feedback": "",
-                     *               "id": "t2",
-                     *               "input": "chat",
-                     *               "payload": null,
-                     *               "turns": [
-                     *                 "My name is Ada and my order has the number 4711.",
-                     *                 "What is my name, and which number has my order?"
-                     *               ]
-                     *             }
-                     *           ],
-                     *           "values": [
-                     *             {
-                     *               "mode": "set",
-                     *               "node_id": "conversationChain_0",
-                     *               "param": "systemMessagePrompt",
-                     *               "part": null,
-                     *               "value": "A support chatbot"
-                     *             },
-                     *             {
-                     *               "mode": "set",
-                     *               "node_id": "chatOpenAI_0",
-                     *               "param": "modelName",
-                     *               "part": null,
-                     *               "value": "gpt-4o"
-                     *             }
-                     *           ],
-                     *           "version": 2
-                     *         },
-                     *         "text": "# Support chatbot with GPT-4o and memory\n\nBuild a support chatbot with GPT-4o and memory\n\n## Nodes\n- **conversationChain** (`conversationChain_0`): leads the conversation; the flow ends here\n- **chatOpenAI** (`chatOpenAI_0`): the language model\n- **bufferMemory** (`bufferMemory_0`): remembers the..."
-                     *       },
-                     *       "requirement": "Build a support chatbot with GPT-4o and memory",
-                     *       "result": {
-                     *         "change": "+ chatOpenAI_0 (chatOpenAI) 'OpenAI'\n+ bufferMemory_0 (bufferMemory) 'Buffer Memory'\n+ conversationChain_0 (conversationChain) 'Conversation Chain'\n+ chatOpenAI_0 -> conversationChain_0.model\n+ bufferMemory_0 -> conversationChain_0.memory",
-                     *         "conflicts": [],
-                     *         "placeholders": [],
-                     *         "regressions": [],
-                     *         "summary": "The chatflow runs: 2 of 2 test questions passed. Not shown: Every test question gets an answer that is not empty and not an error (The content of the answers was not judged, since no model judges here); The answers follow: A support chatbot (The content of the answers was not judged, since no mod...",
-                     *         "tests": [
-                     *           {
-                     *             "answer": "This is the model stand-in. You said: \"You were made for this: A support chatbot Show it with one example.\"",
-                     *             "category": null,
-                     *             "duration_ms": 277,
-                     *             "error": "",
-                     *             "human": null,
-                     *             "passed": true,
-                     *             "question": "You were made for this: A support chatbot Show it with one example.",
-                     *             "test": "t1",
-                     *             "trace_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *             "trial": 1,
-                     *             "used_tools": [],
-                     *             "version": 2
-                     *           },
-                     *           {
-                     *             "answer": "This is the model stand-in. You said: \"What is my name, and which number has my order?\"",
-                     *             "category": null,
-                     *             "duration_ms": 434,
-                     *             "error": "",
-                     *             "human": null,
-                     *             "passed": true,
-                     *             "question": "My name is Ada and my order has the number 4711.\nWhat is my name, and which number has my order?",
-                     *             "test": "t2",
-                     *             "trace_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *             "trial": 1,
-                     *             "used_tools": [],
-                     *             "version": 2
-                     *           }
-                     *         ],
-                     *         "verdict": {
-                     *           "category": null,
-                     *           "criteria": [
-                     *             {
-                     *               "evidence": [],
-                     *               "id": "c1",
-                     *               "judged_by": "code",
-                     *               "reason": "The content of the answers was not judged, since no model judges here.",
-                     *               "state": "not_shown",
-                     *               "text": "Every test question gets an answer that is not empty and not an error."
-                     *             },
-                     *             {
-                     *               "evidence": [],
-                     *               "id": "c2",
-                     *               "judged_by": "code",
-                     *               "reason": "The content of the answers was not judged, since no model judges here.",
-                     *               "state": "not_shown",
-                     *               "text": "The answers follow: A support chatbot"
-                     *             }
-                     *           ],
-                     *           "done": true,
-                     *           "failed_trials": [],
-                     *           "fix": "",
-                     *           "headline": "runs",
-                     *           "notes": [
-                     *             "answered (107 characters)",
-                     *             "answered (87 characters)"
-                     *           ],
-                     *           "parts": [
-                     *             {
-                     *               "id": "p1",
-                     *               "quote": "Build a support chatbot with GPT-4o and memory",
-                     *               "reason": "Some of it is said to the model in the prompt; no test shows what the model makes of it.",
-                     *               "state": "not_shown"
-                     *             }
-                     *           ],
-                     *           "pass_k": {
-                     *             "k": 1,
-                     *             "passed": 2,
-                     *             "questions": 2
-                     *           },
-                     *           "reason": "Judged without a model: the answers are there and report no error; what they say was not judged.",
-                     *           "version": 2
-                     *         },
-                     *         "warnings": []
-                     *       },
-                     *       "runtime_mode": "capability_first",
-                     *       "session_id": "3a010007-0000-4000-8000-000000000000",
-                     *       "session_name": "Support bot",
-                     *       "status": "pending_interrupt",
-                     *       "thread_id": "3a010007-0000-4000-8000-000000000000",
-                     *       "totals": {
-                     *         "cached_tokens": 0,
-                     *         "flowise_calls": 8,
-                     *         "get_node_calls_total": 0,
-                     *         "input_tokens": 0,
-                     *         "knowledge_repairs": 0,
-                     *         "model_calls": 0,
-                     *         "node_durations_ms": {
-                     *           "apply_patch": 92,
-                     *           "classify_intent": 2393,
-                     *           "compile_flow_data": 6,
-                     *           "compile_patch_ir": 5,
-                     *           "define_patch_scope": 1,
-                     *           "evaluate": 10,
-                     *           "hitl_plan_v2": 2,
-                     *           "hydrate_context": 168,
-                     *           "plan_v2": 159,
-                     *           "preflight_validate_patch": 0,
-                     *           "test_v2": 438,
-                     *           "validate": 2
-                     *         },
-                     *         "output_tokens": 0,
-                     *         "phase_durations_ms": {
-                     *           "apply": 92,
-                     *           "check": 2,
-                     *           "intent": 2561,
-                     *           "patch": 12,
-                     *           "plan": 161,
-                     *           "test": 448
-                     *         },
-                     *         "phases_timed": 6,
-                     *         "repairs": 0,
-                     *         "tool_calls": {},
-                     *         "unpriced_calls": 0,
-                     *         "usd": 0
-                     *       },
-                     *       "updated_at": "2026-01-02T03:04:05Z"
-                     *     }
-                     */
                     "application/json": components["schemas"]["SessionView"];
                 };
             };
@@ -20429,10 +14915,7 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010004-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
@@ -20490,10 +14973,7 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010002-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
@@ -20506,15 +14986,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "already_there": false,
-                     *       "chatflow_id": "3a010001-0000-4000-8000-000000000000",
-                     *       "label": "v1.0",
-                     *       "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *       "updated_date": "2026-01-02T03:04:05Z"
-                     *     }
-                     */
                     "application/json": components["schemas"]["RolledBack"];
                 };
             };
@@ -20551,10 +15022,7 @@ export interface operations {
                 "last-event-id"?: number;
             };
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
@@ -20567,13 +15035,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "data": "{\"seq\":1,\"ts\":\"2026-01-02T03:04:05Z\",\"session_id\":\"3a010007-0000-4000-8000-000000000000\",\"run_id\":\"3a010011-0000-4000-8000-000000000000\",\"node\":\"classify_intent\",\"phase\":\"intent\",\"status\":\"running\",\"duration_ms\":null,\"summary\":\"\",\"request_id\":\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\",\"type\":\"node_start\",\"data\":{}}",
-                     *       "event": "node_start",
-                     *       "id": "1"
-                     *     }
-                     */
                     "text/event-stream": {
                         data: string;
                         event: string;
@@ -20605,21 +15066,13 @@ export interface operations {
                 "if-match"?: string | null;
             };
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010009-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "response": "yes"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ResumeSession"];
             };
         };
@@ -20630,13 +15083,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "data": "{\"seq\":18,\"ts\":\"2026-01-02T03:04:05Z\",\"session_id\":\"3a010009-0000-4000-8000-000000000000\",\"run_id\":\"3a010031-0000-4000-8000-000000000000\",\"node\":\"hitl_plan_v2\",\"phase\":\"plan\",\"status\":\"running\",\"duration_ms\":null,\"summary\":\"\",\"request_id\":\"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\",\"type\":\"node_start\",\"data\":{}}",
-                     *       "event": "node_start",
-                     *       "id": "18"
-                     *     }
-                     */
                     "text/event-stream": {
                         data: string;
                         event: string;
@@ -20674,10 +15120,7 @@ export interface operations {
                 accept?: string;
             };
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
@@ -20690,12 +15133,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "summary": "# Support bot\n\n- Session: `3a010007-0000-4000-8000-000000000000` on `default`\n- Status: completed (accepted)\n- Operation: create, iteration 0\n- Chatflow: `3a010015-0000-4000-8000-000000000000`, http://127.0.0.1:3000/canvas/3a010015-0000-4000-8000-000000000000\n- Started 2026-11-23 09:35 UTC, last...",
-                     *       "thread_id": "3a010007-0000-4000-8000-000000000000"
-                     *     }
-                     */
                     "application/json": components["schemas"]["SessionSummary"];
                     "text/html": string;
                 };
@@ -20719,15 +15156,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
-                /**
-                 * @description `trace_sha256` of a test.
-                 * @example 0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a
-                 */
+                /** @description `trace_sha256` of a test. */
                 sha256: string;
             };
             cookie?: never;
@@ -20740,23 +15171,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "cut": false,
-                     *       "sources": [],
-                     *       "state": {},
-                     *       "steps": [],
-                     *       "tokens": {},
-                     *       "turns": [
-                     *         {
-                     *           "answer": "This is the model stand-in. You said: \"You were made for this: A support chatbot Show it with one example.\"",
-                     *           "said": "You were made for this: A support chatbot Show it with one example."
-                     *         }
-                     *       ],
-                     *       "used_tools": [],
-                     *       "version": 2
-                     *     }
-                     */
                     "application/json": components["schemas"]["Trace"];
                 };
             };
@@ -20779,10 +15193,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
@@ -20795,36 +15206,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "turns": [
-                     *         {
-                     *           "action": null,
-                     *           "answered": [],
-                     *           "at": "2026-01-02T03:04:05Z",
-                     *           "by": "AGENT_API_KEY",
-                     *           "interrupt": null,
-                     *           "kind": "requirement",
-                     *           "who": "person",
-                     *           "words": "Build a support chatbot with GPT-4o and memory"
-                     *         },
-                     *         {
-                     *           "action": null,
-                     *           "answered": [],
-                     *           "at": "2026-01-02T03:04:05Z",
-                     *           "by": null,
-                     *           "interrupt": {
-                     *             "id": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *             "reason": "plan_ready",
-                     *             "type": "plan_approval"
-                     *           },
-                     *           "kind": "question",
-                     *           "who": "session",
-                     *           "words": "Please look at the plan. Nothing has been written yet."
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["TurnList"];
                 };
             };
@@ -20847,10 +15228,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
             };
             cookie?: never;
@@ -20863,24 +15241,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "versions": [
-                     *         {
-                     *           "chatflow_id": "3a010015-0000-4000-8000-000000000000",
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "current": true,
-                     *           "instance": "default",
-                     *           "iteration": 0,
-                     *           "label": "v1.0",
-                     *           "name": "Support chatbot with GPT-4o and memory",
-                     *           "reason": "create",
-                     *           "session_id": "3a010007-0000-4000-8000-000000000000",
-                     *           "sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["VersionList"];
                 };
             };
@@ -20903,12 +15263,8 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The session's id (`thread_id`).
-                 * @example 3a010007-0000-4000-8000-000000000000
-                 */
+                /** @description The session's id (`thread_id`). */
                 session_id: string;
-                /** @example v1.0 */
                 label: string;
             };
             cookie?: never;
@@ -20921,109 +15277,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "cut": false,
-                     *       "edges": [
-                     *         {
-                     *           "id": "e0",
-                     *           "input": "model",
-                     *           "label": "",
-                     *           "output": "",
-                     *           "source": "chatOpenAI_0",
-                     *           "source_handle": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
-                     *           "target": "conversationChain_0",
-                     *           "target_handle": "conversationChain_0-input-model-BaseChatModel"
-                     *         },
-                     *         {
-                     *           "id": "e1",
-                     *           "input": "memory",
-                     *           "label": "",
-                     *           "output": "",
-                     *           "source": "bufferMemory_0",
-                     *           "source_handle": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
-                     *           "target": "conversationChain_0",
-                     *           "target_handle": "conversationChain_0-input-memory-BaseMemory"
-                     *         }
-                     *       ],
-                     *       "kind": "CHATFLOW",
-                     *       "nodes": [
-                     *         {
-                     *           "category": "Chat Models",
-                     *           "color": "",
-                     *           "credential": "bound",
-                     *           "height": 648,
-                     *           "id": "chatOpenAI_0",
-                     *           "inputs": [
-                     *             {
-                     *               "id": "chatOpenAI_0-input-cache-BaseCache",
-                     *               "label": "Cache",
-                     *               "name": "cache"
-                     *             }
-                     *           ],
-                     *           "kind": "node",
-                     *           "label": "OpenAI",
-                     *           "name": "chatOpenAI",
-                     *           "note": "",
-                     *           "outputs": [
-                     *             {
-                     *               "id": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
-                     *               "label": "ChatOpenAI",
-                     *               "name": "chatOpenAI"
-                     *             }
-                     *           ],
-                     *           "params": [
-                     *             {
-                     *               "label": "Model Name",
-                     *               "name": "modelName",
-                     *               "value": "gpt-4o"
-                     *             },
-                     *             {
-                     *               "label": "Temperature",
-                     *               "name": "temperature",
-                     *               "value": "0.9"
-                     *             }
-                     *           ],
-                     *           "parent": "",
-                     *           "version": "8.3",
-                     *           "width": 300,
-                     *           "x": -400,
-                     *           "y": 0
-                     *         },
-                     *         {
-                     *           "category": "Memory",
-                     *           "color": "",
-                     *           "credential": "",
-                     *           "height": 210,
-                     *           "id": "bufferMemory_0",
-                     *           "inputs": [],
-                     *           "kind": "node",
-                     *           "label": "Buffer Memory",
-                     *           "name": "bufferMemory",
-                     *           "note": "",
-                     *           "outputs": [
-                     *             {
-                     *               "id": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
-                     *               "label": "BufferMemory",
-                     *               "name": "bufferMemory"
-                     *             }
-                     *           ],
-                     *           "params": [
-                     *             {
-                     *               "label": "Memory Key",
-                     *               "name": "memoryKey",
-                     *               "value": "chat_history"
-                     *             }
-                     *           ],
-                     *           "parent": "",
-                     *           "version": "2",
-                     *           "width": 300,
-                     *           "x": -400,
-                     *           "y": 688
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["CanvasView"];
                 };
             };
@@ -21056,64 +15309,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "auth": true,
-                     *       "engine": "deterministic",
-                     *       "fallback_enabled": true,
-                     *       "instances": [
-                     *         {
-                     *           "default": true,
-                     *           "id": "default"
-                     *         }
-                     *       ],
-                     *       "limits": {
-                     *         "max_iterations": 3,
-                     *         "max_patch_ops_per_iter": 60,
-                     *         "max_schema_repairs_per_iter": 10,
-                     *         "max_total_retries_per_iter": 3,
-                     *         "max_workflow_nodes": 50,
-                     *         "run_attempts": 5,
-                     *         "session_tokens": 300000,
-                     *         "session_usd": 5,
-                     *         "skip_clarification": false,
-                     *         "tokens_ceiling": null,
-                     *         "usd_ceiling": null
-                     *       },
-                     *       "phases": {
-                     *         "classify": {
-                     *           "mode": "deterministic",
-                     *           "model": "rules"
-                     *         },
-                     *         "judge": {
-                     *           "mode": "deterministic",
-                     *           "model": "rules"
-                     *         },
-                     *         "patch": {
-                     *           "mode": "deterministic",
-                     *           "model": "rules"
-                     *         },
-                     *         "plan": {
-                     *           "mode": "deterministic",
-                     *           "model": "rules"
-                     *         }
-                     *       },
-                     *       "public_base_url": null,
-                     *       "rate_limit_sessions_per_min": 0,
-                     *       "retention_days": {
-                     *         "artifacts": 90,
-                     *         "events": 90,
-                     *         "sessions": 0,
-                     *         "threads": 7
-                     *       },
-                     *       "retry_count": 1,
-                     *       "schema_drift_policy": "warn",
-                     *       "tracing": false,
-                     *       "version": "0.1.0",
-                     *       "webhooks_signed": true,
-                     *       "worker_concurrency": 10
-                     *     }
-                     */
                     "application/json": components["schemas"]["PublicSettings"];
                 };
             };
@@ -21144,56 +15339,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "ends_at": "2026-01-02T03:04:05Z",
-                     *       "plan": "",
-                     *       "preview": null,
-                     *       "sessions": [
-                     *         {
-                     *           "answer": null,
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "interrupt": null,
-                     *           "operation_mode": "apply",
-                     *           "outcome": "rolled_back",
-                     *           "session_name": "Change 'Front desk'",
-                     *           "status": "completed",
-                     *           "thread_id": "3a010002-0000-4000-8000-000000000000",
-                     *           "turns": [
-                     *             {
-                     *               "action": null,
-                     *               "answered": [],
-                     *               "at": "2026-01-02T03:04:05Z",
-                     *               "by": null,
-                     *               "interrupt": null,
-                     *               "kind": "requirement",
-                     *               "who": "person",
-                     *               "words": "Change 'Front desk'"
-                     *             }
-                     *           ],
-                     *           "updated_at": "2026-01-02T03:04:05Z"
-                     *         }
-                     *       ],
-                     *       "subject": "flow",
-                     *       "title": "Front desk",
-                     *       "versions": [
-                     *         {
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "current": true,
-                     *           "name": "v3",
-                     *           "restores": "v1",
-                     *           "title": "Back to v1"
-                     *         },
-                     *         {
-                     *           "created_at": "2026-01-02T03:04:05Z",
-                     *           "current": false,
-                     *           "name": "v2",
-                     *           "restores": null,
-                     *           "title": "Change 'Front desk'"
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["SharedView"];
                 };
             };
@@ -21218,10 +15363,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description Such as `v4`.
-                 * @example v3
-                 */
+                /** @description Such as `v4`. */
                 version: string;
             };
             cookie?: never;
@@ -21234,109 +15376,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "cut": false,
-                     *       "edges": [
-                     *         {
-                     *           "id": "e0",
-                     *           "input": "model",
-                     *           "label": "",
-                     *           "output": "",
-                     *           "source": "chatOpenAI_0",
-                     *           "source_handle": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
-                     *           "target": "conversationChain_0",
-                     *           "target_handle": "conversationChain_0-input-model-BaseChatModel"
-                     *         },
-                     *         {
-                     *           "id": "e1",
-                     *           "input": "memory",
-                     *           "label": "",
-                     *           "output": "",
-                     *           "source": "bufferMemory_0",
-                     *           "source_handle": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
-                     *           "target": "conversationChain_0",
-                     *           "target_handle": "conversationChain_0-input-memory-BaseMemory"
-                     *         }
-                     *       ],
-                     *       "kind": "CHATFLOW",
-                     *       "nodes": [
-                     *         {
-                     *           "category": "Chat Models",
-                     *           "color": "",
-                     *           "credential": "bound",
-                     *           "height": 574,
-                     *           "id": "chatOpenAI_0",
-                     *           "inputs": [
-                     *             {
-                     *               "id": "chatOpenAI_0-input-cache-BaseCache",
-                     *               "label": "Cache",
-                     *               "name": "cache"
-                     *             }
-                     *           ],
-                     *           "kind": "node",
-                     *           "label": "ChatOpenAI",
-                     *           "name": "chatOpenAI",
-                     *           "note": "",
-                     *           "outputs": [
-                     *             {
-                     *               "id": "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel|BaseLanguageModel|Runnable",
-                     *               "label": "ChatOpenAI",
-                     *               "name": "chatOpenAI"
-                     *             }
-                     *           ],
-                     *           "params": [
-                     *             {
-                     *               "label": "Model Name",
-                     *               "name": "modelName",
-                     *               "value": "gpt-3.5-turbo-16k"
-                     *             },
-                     *             {
-                     *               "label": "Temperature",
-                     *               "name": "temperature",
-                     *               "value": "0.9"
-                     *             }
-                     *           ],
-                     *           "parent": "",
-                     *           "version": "6.0",
-                     *           "width": 300,
-                     *           "x": 579.0877964395976,
-                     *           "y": -138.68792413227874
-                     *         },
-                     *         {
-                     *           "category": "Memory",
-                     *           "color": "",
-                     *           "credential": "",
-                     *           "height": 376,
-                     *           "id": "bufferMemory_0",
-                     *           "inputs": [],
-                     *           "kind": "node",
-                     *           "label": "Buffer Memory",
-                     *           "name": "bufferMemory",
-                     *           "note": "",
-                     *           "outputs": [
-                     *             {
-                     *               "id": "bufferMemory_0-output-bufferMemory-BufferMemory|BaseChatMemory|BaseMemory",
-                     *               "label": "BufferMemory",
-                     *               "name": "bufferMemory"
-                     *             }
-                     *           ],
-                     *           "params": [
-                     *             {
-                     *               "label": "Memory Key",
-                     *               "name": "memoryKey",
-                     *               "value": "chat_history"
-                     *             }
-                     *           ],
-                     *           "parent": "",
-                     *           "version": "2",
-                     *           "width": 300,
-                     *           "x": 220.30240896145915,
-                     *           "y": 351.61324070296877
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["CanvasView"];
                 };
             };
@@ -21376,24 +15415,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "shares": [
-                     *         {
-                     *           "active": true,
-                     *           "ends_at": "2026-01-02T03:04:05Z",
-                     *           "id": "3a010006-0000-4000-8000-000000000000",
-                     *           "made_at": "2026-01-02T03:04:05Z",
-                     *           "made_by": "AGENT_API_KEY",
-                     *           "opened_on": "2026-11-23",
-                     *           "revoked_at": null,
-                     *           "subject": "flow",
-                     *           "subject_id": "3a010001-0000-4000-8000-000000000000",
-                     *           "title": "Front desk"
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["ShareList"];
                 };
             };
@@ -21421,12 +15442,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "id": "3a010001-0000-4000-8000-000000000000",
-                 *       "subject": "flow"
-                 *     }
-                 */
                 "application/json": components["schemas"]["NewShare"];
             };
         };
@@ -21437,21 +15452,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "active": true,
-                     *       "ends_at": "2026-01-02T03:04:05Z",
-                     *       "id": "3a010006-0000-4000-8000-000000000000",
-                     *       "link": "/#/shared/fds_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
-                     *       "made_at": "2026-01-02T03:04:05Z",
-                     *       "made_by": "AGENT_API_KEY",
-                     *       "opened_on": null,
-                     *       "revoked_at": null,
-                     *       "subject": "flow",
-                     *       "subject_id": "3a010001-0000-4000-8000-000000000000",
-                     *       "title": "Front desk"
-                     *     }
-                     */
                     "application/json": components["schemas"]["MadeShare"];
                 };
             };
@@ -21480,10 +15480,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The link's id.
-                 * @example 3a010006-0000-4000-8000-000000000000
-                 */
+                /** @description The link's id. */
                 share_id: string;
             };
             cookie?: never;
@@ -21516,10 +15513,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The test's id.
-                 * @example 3a010012-0000-4000-8000-000000000000
-                 */
+                /** @description The test's id. */
                 test_id: string;
             };
             cookie?: never;
@@ -21532,34 +15526,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "chatflow_id": "3a010001-0000-4000-8000-000000000000",
-                     *       "created_at": "2026-01-02T03:04:05Z",
-                     *       "error": null,
-                     *       "id": "3a010012-0000-4000-8000-000000000000",
-                     *       "instance": "default",
-                     *       "passed": true,
-                     *       "status": "done",
-                     *       "trials": [
-                     *         {
-                     *           "answer": "This is the model stand-in. You said: \"Hello\"",
-                     *           "category": null,
-                     *           "duration_ms": 170,
-                     *           "error": "",
-                     *           "human": null,
-                     *           "passed": true,
-                     *           "question": "Hello",
-                     *           "test": "t1",
-                     *           "trace_sha256": "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a",
-                     *           "trial": 1,
-                     *           "used_tools": [],
-                     *           "version": 2
-                     *         }
-                     *       ],
-                     *       "updated_at": "2026-01-02T03:04:05Z"
-                     *     }
-                     */
                     "application/json": components["schemas"]["FlowTestView"];
                 };
             };
@@ -21582,15 +15548,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The test's id.
-                 * @example 3a010012-0000-4000-8000-000000000000
-                 */
+                /** @description The test's id. */
                 test_id: string;
-                /**
-                 * @description `trace_sha256` of a trial.
-                 * @example 0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a
-                 */
+                /** @description `trace_sha256` of a trial. */
                 sha256: string;
             };
             cookie?: never;
