@@ -37,6 +37,7 @@ def prompt(text: str) -> str:
          "Un agente con calculadora y fecha que ayuda a planificar bodas"),
         ("Answer questions from our safety handbook (about 14 PDFs). Be brief.",
          "Answer questions from our safety handbook (about 14 PDFs). Be brief."),
+        ("A bot for our vet clinic. No small talk. No memory.", "A bot for our vet clinic. No small talk."),
     ],
 )  # fmt: skip
 def test_the_greeting_goes_and_the_words_stay(wish: str, told: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, pattern, wordset
-from flowise_dev_agent.reasoning.rules.language.text import Span, capital, quoted_spans, squeeze
+from flowise_dev_agent.reasoning.rules.language.text import Span, capital, is_negated, quoted_spans, squeeze
 
 _TOKEN = re.compile(rf"{pattern('text', 'abbreviated').pattern}|" r"[^\W_]+(?:(?:['’+#%.-]|_)+[^\W_]+)*|\S|\n")
 _ENDS, _FULL_WIDTH, _BREAKS = frozenset(".!?;\n"), frozenset("。！？"), frozenset(",:—–、，")
@@ -112,7 +112,9 @@ def _sentence(text: str, sentence: Sequence[Unit]) -> str:
     if kept[-1:] != [*sentence[-1:]]:
         said = _without(said, wordset("connectors") | wordset("prepositions"), front=False)
         said += whole[-1:] if whole[-1:] in ".!?" and said and said.rstrip('"”»“')[-1:] not in ".!?" else ""
-    return said if _says_something(said) else ""
+    # A ban is never empty: "No small talk."
+    banned = not any(unit.structure for unit in sentence) and is_negated(said, *[said.rfind(" ") + 1] * 2)
+    return said if banned or _says_something(said) else ""
 
 
 def _is_loose(said: str) -> bool:

@@ -29,10 +29,7 @@ _BECOMES = re.compile(r"(?i)\d\D{0,12}?(?:\sto|auf|à|para|naar|\sna|zu|→|->|=
 _INSTEAD = re.compile(f"{pattern('about', 'rather').pattern}|{words('instead_of').pattern}", re.IGNORECASE)
 _JOINT = re.compile(rf"[,;]?\s(?:{'|'.join(sorted(wordset('ands')))})\s|[,;]\s")
 _AT_END = re.compile(rf"(?:{_JOINT.pattern})$")
-_JOINT_AT_END, _CLAUSE_JOINT = (
-    re.compile(rf"(?:{_JOINT.pattern})$|$"),
-    re.compile(rf"{_JOINT.pattern}|[.!?\n]\s*(?!\d)|。"),
-)
+_CLAUSE_JOINT = re.compile(rf"{_JOINT.pattern}|[.!?\n]\s*(?!\d)|。")
 _NUMBER, _NAME = re.compile(r"\d+(?:[.,]\d+)?"), re.compile(r"(?<=[\w,] )[A-ZÀ-Ý][\wà-ÿ]+")
 _COUNTED, _NAMES = re.compile(lexicon.NUMBER, re.IGNORECASE), re.compile(r"[A-ZÀ-Ý][\w'’-]+(?:\s[A-ZÀ-Ý][\w'’-]+)*")
 _WORD, _FUNCTION_WORDS = pattern("values", "word"), lexicon.FUNCTIONS
