@@ -14,8 +14,7 @@ from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, con
 from flowise_dev_agent.reasoning.rules.language.text import Span, quoted, signals, squeeze, to_number
 from flowise_dev_agent.sanitize import shortened
 
-_NUMBERS = re.compile(r"\d+(?:[.,:-]\d+)*(?!\d|st\b|nd\b|rd\b|th\b|[ºª])")
-_PRODUCT = pattern("facts", "product")
+_NUMBERS, _PRODUCT = re.compile(r"\d+(?:[.,:-]\d+)*(?!\d|st\b|nd\b|rd\b|th\b|[ºª])"), pattern("facts", "product")
 #: What a model in the settings would not make possible either.
 _IMPOSSIBLE = {"train", "offline", "guarantee", "pay", "phone", "device"}
 _MOST, _LONGEST_REASON = 40, 120
@@ -160,25 +159,28 @@ def _answers(value: PlannedValue, span: Span, said: str) -> bool:
 
 def for_request(plan: PlanContract, request: PlanRequest) -> PlanContract:
     """The plan with an answer to each part of the request, from what was read of the text in smaller stretches."""
-    if not request.parts:
-        return plan
     former = {part.quote: part for part in request.previous.parts} if request.previous else {}
-    return plan.model_copy(update={"parts": [_answered(part, plan, former) for part in request.parts]})
+    parts = enumerate((one for part in request.parts for one in _answered(part, plan, former)), start=1)
+    numbered = [part.model_copy(update={"id": f"p{number}"}) for number, part in parts]
+    return plan.model_copy(update={"parts": numbered[:_MOST] or plan.parts})
 
 
-def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part]) -> Part:
+def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part]) -> list[Part]:
     if plan.declined or plan.answer is not None:
         state, reason = ("not_possible", plan.declined) if plan.declined else ("covered", "")
-        return part.model_copy(update={"state": state, "reason": reason})
+        return [part.model_copy(update={"state": state, "reason": reason})]
     quote = squeeze(part.quote)
     mine = [own for own in plan.parts if own.quote in quote or quote in own.quote]
     if not mine and part.quote in former:
-        return former[part.quote].model_copy(update={"id": part.id, "source": part.source})
+        return [former[part.quote].model_copy(update={"source": part.source})]
     # A remark beside something that is done leaves nothing open.
-    done = [own for own in mine if own.state == "covered"]
+    done = any(own.state == "covered" for own in mine)
     lost = next((own for own in mine if own.state != "covered" and not (done and own.state == "assumed")), None)
-    quotes = " ".join(f"«{own.quote}»" for own in mine if lost and own.state == lost.state)
-    said = f"{quotes}: {lost.reason}" if lost and len(mine) > 1 else lost.reason if lost else ""
+    told = [own for own in mine if own.state != "covered" or own.nodes or own.values]
+    if lost and all(own.quote in quote for own in told):
+        # What is done and what is not are told apart.
+        return [own.model_copy(update={"source": part.source}) for own in told]
     places = {"nodes": list(dict.fromkeys(node for own in mine for node in own.nodes)),
               "values": list(dict.fromkeys(value for own in mine for value in own.values))}  # fmt: skip
-    return part.model_copy(update={**places, "state": lost.state if lost else "covered", "reason": said})
+    places |= {"state": lost.state, "reason": lost.reason} if lost else {"state": "covered", "reason": ""}
+    return [part.model_copy(update=places)]

@@ -1,0 +1,60 @@
+"""What a person reads about each part of a change: what is done and what is not are told apart."""
+
+import pytest
+
+from flowise_dev_agent.contracts.plan import Part
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
+from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PlanRequest
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+
+BASE = [
+    AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o", "temperature": 0.7}),
+    AddNode(node_name="bufferMemory", node_id="bufferMemory_0"),
+    AddNode(
+        node_name="conversationChain",
+        node_id="conversationChain_0",
+        params={"systemMessagePrompt": "You write quotes for a roofer in Hull. Sign as Pete."},
+    ),
+    Connect(source_node_id="chatOpenAI_0", target_node_id="conversationChain_0", target_anchor="model"),
+    Connect(source_node_id="bufferMemory_0", target_node_id="conversationChain_0", target_anchor="memory"),
+]
+
+
+async def parts_of(wish: str, catalogue: NodeStore) -> list[Part]:
+    base = compile_ops(GraphIR.empty(), BASE, catalogue.schemas).graph
+    rules = DeterministicReasoner()
+    intent = (await rules.classify(ClassifyRequest(requirement=wish, forced="update"))).value
+    request = PlanRequest(
+        requirement=wish,
+        intent=intent,
+        nodes=catalogue,
+        credential_types={"openAIApi": 1},
+        existing={node.id: node.name for node in base.nodes},
+        base=base,
+        parts=(Part(id="p1", quote=wish),),
+    )
+    return (await rules.plan(request)).value.parts
+
+
+@pytest.mark.parametrize(
+    ("wish", "beside"),
+    [
+        ("Temperature 0.2 and gpt-4o-mini instead, its costing us a fortune", "its costing us a fortune"),
+        ("pull temperature down to 0.2. the texts wander about lately", "the texts wander about lately"),
+    ],
+)
+async def test_a_value_that_is_set_is_done_whatever_is_said_beside_it(
+    wish: str, beside: str, catalogue: NodeStore
+) -> None:
+    parts = await parts_of(wish, catalogue)
+    (done,) = [part for part in parts if "0.2" in part.quote]
+    assert (done.state, "chatOpenAI_0.temperature" in done.values) == ("covered", True)
+    assert [part.quote for part in parts if part.state != "covered"] == [beside]
+    assert [part.id for part in parts] == [f"p{number}" for number in range(1, len(parts) + 1)]
+
+
+async def test_a_part_that_is_done_as_a_whole_is_one_part(catalogue: NodeStore) -> None:
+    wish = "Set the temperature to 0.2"
+    (part,) = await parts_of(wish, catalogue)
+    assert (part.quote, part.state) == (wish, "covered")
