@@ -178,7 +178,7 @@ async def test_a_file_that_a_session_adds_to_a_store_goes_with_its_rollback_and_
     "requirement",
     [
         "Build a bot with GPT-4o that describes the photos that people send",
-        "Build an agentflow with one LLM step with GPT-4o that describes the photos that people send",
+        "Build an agentflow with one LLM step with GPT-4o that answers questions about photos",
     ],
     ids=["chatflow", "agentflow"],
 )

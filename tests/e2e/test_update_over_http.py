@@ -78,7 +78,7 @@ async def test_p11_a_change_is_drafted_tested_promoted_and_rolled_back_after_a_r
         difference = await ok(await http.get(f"{path}/diff?from=v1.0&to=v2.0"))
         assert "temperature" in difference["text"]
         unknown = await http.post(f"{path}/rollback?version=v7.0")
-        assert unknown.status_code == 422
+        assert unknown.status_code == 404
         assert "v1.0, v2.0" in unknown.json()["hint"]
         back = await ok(await http.post(f"{path}/rollback?version=v1.0"))
         assert (back["label"], back["chatflow_id"]) == ("v1.0", row.id)

@@ -99,7 +99,8 @@ async def test_what_is_too_long_for_a_form_is_decided_on_the_page(engine: Engine
 async def test_a_form_names_the_files_that_go_with_the_answer(
     engine: EngineDouble, asks: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def get(id_: UUID) -> AttachmentView:
+    async def get(id_: UUID, *, text: bool) -> AttachmentView:
+        assert not text
         now = datetime.now(UTC)
         facts = AttachmentFacts(name="prices.csv", kind="csv", size=3)
         times = {"created_at": now, "expires_at": now}

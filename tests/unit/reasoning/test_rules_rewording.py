@@ -835,6 +835,7 @@ def test_a_ban_on_what_the_prompt_orders_in_other_words_is_one_question() -> Non
         ("Zwroty są możliwe w ciągu 14 dni. Za zwrócony towar oddajemy pieniądze w ciągu 14 dni.",
          "Zwrot to teraz 30 dni a nie 14", "tylko zwroty", ("możliwe w ciągu 14", "możliwe w ciągu 30")),
     ],
+    ids=["en", "pl"],
 )  # fmt: skip
 def test_of_two_places_with_the_same_value_one_is_asked_for(
     prompt: str, wish: str, answer: str, changed: tuple[str, str]
