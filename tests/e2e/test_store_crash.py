@@ -34,8 +34,10 @@ async def service(make_service: MakeService, faulty_flowise: FaultyProxy, stores
 
 
 @pytest.fixture
-async def sweep(database: Database, flowise: FlowiseAccess) -> AsyncIterator[Reconciler]:
-    servers = [{"id": "default", "endpoint": flowise.endpoint, "api_key": flowise.api_key.get_secret_value()}]
+async def sweep(database: Database, flowise: FlowiseAccess, faulty_flowise: FaultyProxy) -> AsyncIterator[Reconciler]:
+    # At the address that the service has: what began at another one is left alone.
+    api_key = flowise.api_key.get_secret_value()
+    servers = [{"id": "default", "endpoint": faulty_flowise.endpoint, "api_key": api_key}]
     instances = Instances(FlowiseSettings(FLOWISE_INSTANCES=json.dumps(servers)))
     yield Reconciler(Leftovers(database), instances, failed_days=7)
     await instances.aclose()
