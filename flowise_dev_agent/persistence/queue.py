@@ -11,6 +11,7 @@ from typing import Any, Final, Self
 from uuid import UUID
 
 from procrastinate import App, PsycopgConnector
+from procrastinate.connector import LISTEN_TIMEOUT, Notify
 from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Notification, Status
 from procrastinate.manager import JobManager, NotificationCallback
@@ -44,6 +45,8 @@ _ISOLATED: Final = "isolated"
 _END_SECS: Final = 0.2
 #: procrastinate's own notice of a job, on the channel of a queue.
 _WAKE: Final = "SELECT pg_notify('procrastinate_queue_v1#' || %(queue)s, %(payload)s)"
+#: In place of the channel of a notice: the consumer listens from now on.
+_LISTENS: Final = "listens"
 #: So long after it has found nothing a consumer believes that notices tell of all new jobs.
 _TRUSTED_SECS: Final = 5.0
 #: The heartbeats of several workers of the queue.
@@ -57,10 +60,23 @@ DEFER_RUN: Final = f"""
 """
 
 
+class _Connector(PsycopgConnector):
+    """Says when it begins to listen: of what was queued before that, no notice comes."""
+
+    async def _loop_notify(
+        self,
+        on_notification: Notify,
+        connection: AsyncConnection[Any],
+        timeout: float = LISTEN_TIMEOUT,  # noqa: ASYNC109 - of the base class
+    ) -> None:
+        await on_notification(channel=_LISTENS, payload=json.dumps({"type": "job_inserted", "job_id": 0}))
+        await super()._loop_notify(on_notification, connection, timeout)
+
+
 @dataclass
 class _Expected:
     """What a consumer knows of its queues: how many notices of jobs have come since it looked, when it last found
-    nothing, and whether that is so again after the job that it has just found."""
+    nothing with no notice meanwhile, and whether that is so again after the job that it has just found."""
 
     notices: int = 0
     empty_at: float = float("-inf")
@@ -91,9 +107,9 @@ class _Jobs(JobManager):
                 break
             # Other workers have got notices of the same jobs.
             expected.notices -= counted
-            expected.empty_at = now
             # The consumer forgets notices that come while it looks.
             if expected.notices == 0:
+                expected.empty_at = now
                 return None
         if counted:
             expected.notices -= 1
@@ -116,6 +132,8 @@ class _Jobs(JobManager):
             if notification["type"] == "job_inserted":
                 expected.notices += 1
                 expected.is_empty = False
+            if channel == _LISTENS:
+                expected.empty_at = float("-inf")
             await on_notification(channel=channel, notification=notification)
 
         await super().listen_for_jobs(on_notification=counted, queues=queues)
@@ -143,7 +161,7 @@ class Queue:
 
     def __init__(self, dsn: str, *, heartbeat_secs: float = 2.0) -> None:
         # A separate pool. With `autocommit` among its kwargs procrastinate's listener would die silently.
-        connector = PsycopgConnector(
+        connector = _Connector(
             conninfo=dsn,
             min_size=1,
             max_size=4,

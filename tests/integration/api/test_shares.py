@@ -11,7 +11,7 @@ import pytest
 from fastapi import FastAPI
 from pydantic import SecretStr
 
-from flowise_dev_agent.api import create_app
+from flowise_dev_agent.api import create_app, middleware
 from flowise_dev_agent.api.access import ROUTES, SHARED
 from flowise_dev_agent.caller import DEFAULT_OWNER, serving
 from flowise_dev_agent.client.asgi import StreamingASGITransport
@@ -159,7 +159,11 @@ async def test_a_session_that_waits_for_an_answer_is_shown_without_its_actions(s
     assert [one["words"] for one in session["turns"]] == ["ask:marigold?", "marigold?"]
 
 
-async def test_a_link_opens_nothing_but_what_it_shows(service: Service, database: Database) -> None:
+async def test_a_link_opens_nothing_but_what_it_shows(
+    service: Service, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each refusal is slower than the one before; tests/unit/api/test_access.py looks after that.
+    monkeypatch.setattr(middleware, "SLOWEST_SECS", 0.0)
     session = await service.session("work:marigold end:accepted")
     await wrote(database, session)
     made = await service.share("session", session)

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from procrastinate import PsycopgConnector
+from procrastinate.manager import JobManager
 
 from flowise_dev_agent.contracts.interrupts import ClarificationInterrupt
 from flowise_dev_agent.contracts.problem import Failure
@@ -21,6 +23,7 @@ from flowise_dev_agent.errors import (
     TraceNotFoundError,
 )
 from flowise_dev_agent.persistence import Blobs, Sessions
+from flowise_dev_agent.persistence.queue import RUN_QUEUE
 from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.runtime.admin.health import ProcessHealth, WorkerState
 from tests.runtime_world import FAST, PLAN, RESULT, World, running_engine, script, until
@@ -217,6 +220,32 @@ async def test_a_retry_starts_when_it_is_due_and_not_at_the_next_poll(database_d
     assert view.status == "completed"
 
 
+async def test_what_was_queued_before_a_consumer_listened_starts_when_it_listens_and_not_at_the_next_poll(
+    database_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked, queued = asyncio.Event(), asyncio.Event()
+    listen, fetch = PsycopgConnector.listen_notify, JobManager.fetch_job
+
+    async def listen_late(self: Any, on_notification: Any, channels: Any) -> None:
+        await queued.wait()
+        await listen(self, on_notification=on_notification, channels=channels)
+
+    async def fetched(self: JobManager, queues: Any, worker_id: int) -> Any:
+        job = await fetch(self, queues, worker_id)
+        if RUN_QUEUE in queues and job is None:
+            looked.set()
+        return job
+
+    monkeypatch.setattr(PsycopgConnector, "listen_notify", listen_late)
+    monkeypatch.setattr(JobManager, "fetch_job", fetched)
+    async with running_engine(database_dsn, timings=replace(FAST, poll=600)) as engine:
+        await looked.wait()
+        started = [await engine.service.start(script("end:accepted")) for _ in range(3)]
+        queued.set()
+        views = [await engine.service.wait(view.thread_id, WAIT) for view in started]
+    assert [view.status for view in views] == ["completed"] * 3
+
+
 async def test_transient_errors_end_in_a_failed_session_after_the_last_attempt(database_dsn: str) -> None:
     async with running_engine(database_dsn, attempts=2) as engine:
         view = await begin(engine, "flaky:9")
@@ -332,7 +361,7 @@ async def test_p41_waiting_ends_with_the_time_and_the_session_goes_on(engine: Ru
 
 
 async def test_whoever_watched_from_the_beginning_reads_the_session_when_it_is_idle(
-    engine: Runtime, monkeypatch: pytest.MonkeyPatch
+    database_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads: list[str] = []
     get = Sessions.get
@@ -344,10 +373,13 @@ async def test_whoever_watched_from_the_beginning_reads_the_session_when_it_is_i
 
     monkeypatch.setattr(Sessions, "get", counted)
     new_id = uuid.uuid4()
-    with engine.service.watch(new_id) as watched:
-        view = await engine.service.start(script("end:accepted"), new_id=new_id)
-        assert view.thread_id == new_id
-        assert (await engine.service.wait(new_id, WAIT, watched)).status == "completed"
+    # A poll, and the beginning of the feed's listening, have all waiters look: a notice may have been lost.
+    async with running_engine(database_dsn, timings=replace(FAST, poll=600)) as engine:
+        await until(lambda: _healthy(engine), "the feed listens")
+        with engine.service.watch(new_id) as watched:
+            view = await engine.service.start(script("end:accepted"), new_id=new_id)
+            assert view.thread_id == new_id
+            assert (await engine.service.wait(new_id, WAIT, watched)).status == "completed"
     assert reads == ["completed"]
 
 

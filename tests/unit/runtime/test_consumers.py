@@ -54,6 +54,9 @@ JOB = {
 }
 
 
+NOTICE = '{"type": "job_inserted", "job_id": 1}'
+
+
 class Clock:
     now = 100.0
 
@@ -130,9 +133,9 @@ async def found(jobs: _Jobs) -> list[int | None]:
     return ids
 
 
-async def told(connector: Connector, count: int = 1) -> None:
+async def told(connector: Connector, count: int = 1, channel: str = "runs") -> None:
     for _ in range(count):
-        await connector.on_notification(channel="runs", payload='{"type": "job_inserted", "job_id": 1}')
+        await connector.on_notification(channel=channel, payload=NOTICE)
 
 
 async def test_after_the_only_job_that_was_told_of_nobody_looks_for_another(clock: Clock) -> None:
@@ -174,6 +177,28 @@ async def test_a_consumer_that_begins_again_fetches_all_that_waits(clock: Clock)
     connector.jobs = [2, 3]
     await jobs.register_worker()
     assert await found(jobs) == [2, 3]
+
+
+async def test_a_consumer_that_begins_to_listen_fetches_all_that_waits(clock: Clock) -> None:
+    connector = Connector()
+    jobs = await a_consumer(connector)
+    connector.jobs = [1, 2, 3]
+    await told(connector, channel=queue._LISTENS)
+    assert await found(jobs) == [1, 2, 3]
+
+
+async def test_a_consumer_that_begins_to_listen_while_it_looks_fetches_all_that_waits(clock: Clock) -> None:
+    connector = Connector()
+    jobs = await a_consumer(connector)
+
+    def begins() -> None:
+        connector.during = lambda: None
+        connector.jobs = [1, 2, 3]
+        with pytest.raises(StopIteration):  # it waits for nothing
+            connector.on_notification(channel=queue._LISTENS, payload=NOTICE).send(None)
+
+    connector.during = begins
+    assert await found(jobs) == [1, 2, 3]
 
 
 async def test_a_notice_that_comes_while_somebody_looks_is_not_forgotten(clock: Clock) -> None:
