@@ -19,7 +19,7 @@ CONTACT_MASK: Final = "[contact]"
 
 _KNOWN: Final = re.compile(
     r"\bsk-[A-Za-z0-9_-]{20,}"  # OpenAI, Anthropic, OpenRouter, LangFuse
-    r"|\bfda_[A-Za-z0-9_-]{43}|\bfds_[A-Za-z0-9_-]{75}"  # keys and share links of this service
+    r"|\bfda_[A-Za-z0-9_-]{43}"  # keys of this service
     r"|\bgsk_[A-Za-z0-9]{20,}|\bhf_[A-Za-z0-9]{20,}|\bxai-[A-Za-z0-9]{20,}|\bpcsk_[A-Za-z0-9_]{20,}"
     r"|\br8_[A-Za-z0-9]{30,}|\btvly-[A-Za-z0-9-]{20,}|\blsv2_[A-Za-z0-9_]{30,}|\bntn_[A-Za-z0-9]{40,}"
     r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{35}|\bya29\.[0-9A-Za-z_-]{20,}"  # AWS, Google
@@ -42,7 +42,6 @@ _CLUES: Final = (
     *(
         "sk-",
         "fda_",
-        "fds_",
         "gsk_",
         "hf_",
         "xai-",

@@ -94,7 +94,7 @@ class Names:
             case str():
                 text = _UUID.sub(self._id, value)
                 text = _KEY.sub("fda_" + "x" * 43, _TIME.sub("2026-01-02T03:04:05Z", text))
-                text = _LINK.sub("fds_" + "x" * 43, text)
+                text = _LINK.sub("x" * 43, text)
                 return _PORT.sub("3000", _HEX.sub(lambda found: "0a" * (len(found[0]) // 2), text))
             case _:
                 return value

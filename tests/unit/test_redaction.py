@@ -34,7 +34,6 @@ KNOWN = {
     "bearer": f"Bearer {_ALNUM}",
     "basic": "Basic dXNlcjpwYXNzd29yZDE=",
     "key of this service": f"fda_{_ALNUM}abcdefghijk",
-    "share link": f"fds_{_ALNUM}{_ALNUM}abcdefghijk",
     "private key": "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----",
     "password in an address": "postgres://admin:hunter2@db.example/main",
 }

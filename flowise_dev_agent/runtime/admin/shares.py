@@ -1,18 +1,17 @@
 """Share links: made, listed, revoked, and what they show to people without a key.
 
-A link has an id and an end, signed with a key that is derived from SECRETS_KEY: what was not made here costs no query,
-and a link opens as long as the key that signed it is one of SECRETS_KEY.
+A link is a JSON Web Token with an id and an end, signed with a key that is derived from SECRETS_KEY: what was not made
+here costs no query, and a link opens as long as the key that signed it is one of SECRETS_KEY.
 """
 
-import base64
 import hmac
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Self, TypeVar
 from uuid import UUID, uuid4
 
+import jwt
 from pydantic import TypeAdapter
 
 from flowise_dev_agent.caller import Caller, Door, current_caller
@@ -40,11 +39,8 @@ from flowise_dev_agent.runtime.sessions.views import open_interrupt
 from flowise_dev_agent.settings import Settings
 
 T = TypeVar("T")
-_PREFIX: Final = "fds_"
-#: Id, end and signature: 16, 8 and 32 bytes.
-_FORM: Final = re.compile(r"fds_[A-Za-z0-9_-]{75}")
-_SIGNED_BYTES: Final = 24
-_PURPOSE: Final = b"flowise-dev-agent share links"
+_AUDIENCE: Final = "flowise-dev-agent share links"
+_LONGEST_TOKEN: Final = 500
 _MOST_LISTED: Final = 500
 _MOST_SESSIONS: Final = 50
 _MOST_VERSIONS: Final = 100
@@ -69,27 +65,31 @@ class ShareSigner:
                 "The service cannot sign links: SECRETS_KEY is not set.",
                 hint="Set SECRETS_KEY to what `openssl rand -base64 32` prints, and start the service again.",
             )
-        said = share_id.bytes + int(ends_at.timestamp()).to_bytes(8)
-        token = base64.urlsafe_b64encode(said + _signature(self.keys[0], said)).decode().rstrip("=")
+        claims = {"sub": str(share_id), "exp": ends_at, "aud": _AUDIENCE}
         # Behind the `#`: a browser sends it to nobody, so that it is in no log of a server on the way.
-        return f"{self.base_url}/#/shared/{_PREFIX}{token}"
+        return f"{self.base_url}/#/shared/{jwt.encode(claims, _derived(self.keys[0]), 'HS256')}"
 
     def read(self, token: str) -> tuple[UUID, datetime] | None:
-        """Id and end of a link that was signed with one of the keys; None for any other text."""
-        if not _FORM.fullmatch(token):
-            return None
-        found = base64.urlsafe_b64decode(token.removeprefix(_PREFIX) + "=")
-        said, signature = found[:_SIGNED_BYTES], found[_SIGNED_BYTES:]
-        if not any(hmac.compare_digest(_signature(key, said), signature) for key in self.keys):
-            return None
-        try:
-            return UUID(bytes=said[:16]), datetime.fromtimestamp(int.from_bytes(said[16:]), UTC)
-        except (ValueError, OverflowError, OSError):
-            return None
+        """Id and end of a link that was signed with one of the keys, also of one that has ended; None for any other
+        text."""
+        for key in self.keys if len(token) <= _LONGEST_TOKEN else ():
+            try:
+                claims = jwt.decode(
+                    token,
+                    _derived(key),
+                    algorithms=["HS256"],
+                    audience=_AUDIENCE,
+                    options={"verify_exp": False, "require": ["sub", "exp"]},
+                )
+            except jwt.InvalidTokenError:
+                continue
+            return UUID(claims["sub"]), datetime.fromtimestamp(claims["exp"], UTC)
+        return None
 
 
-def _signature(key: bytes, said: bytes) -> bytes:
-    return hmac.digest(hmac.digest(key, _PURPOSE, "sha256"), said, "sha256")
+def _derived(key: bytes) -> bytes:
+    """A key for nothing but links: that of SECRETS_KEY encrypts."""
+    return hmac.digest(key, _AUDIENCE.encode(), "sha256")
 
 
 class ShareService:

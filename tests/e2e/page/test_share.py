@@ -105,7 +105,7 @@ async def made_link(maker: Screen) -> str:
     await dialog.get_by_label("It opens until").select_option("30")
     await maker.press("Create the link", dialog)
     link = await dialog.get_by_label("The link").input_value()
-    assert link.startswith(f"{maker.url}/#/shared/fds_")
+    assert link.startswith(f"{maker.url}/#/shared/ey")
     await expect(dialog.get_by_role("list")).to_contain_text("not opened yet")
     assert await maker.violations() == []
     await dialog.get_by_role("button", name="Close").click()

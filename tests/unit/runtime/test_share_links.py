@@ -1,14 +1,15 @@
 """Share links are signed: what was not made here is not read, and keys rotate."""
 
-import base64
+import hmac
 from datetime import UTC, datetime
 from uuid import UUID
 
+import jwt
 import pytest
 
 from flowise_dev_agent.contracts.plan_words import without_section
 from flowise_dev_agent.errors import ShareNotSignableError
-from flowise_dev_agent.redaction import without_contacts
+from flowise_dev_agent.redaction import masked, without_contacts
 from flowise_dev_agent.runtime.admin.shares import ShareSigner
 
 OLD, NEW = bytes([1] * 32), bytes([2] * 32)
@@ -31,20 +32,41 @@ def test_a_link_is_read_by_its_key_until_that_key_is_gone() -> None:
     assert ShareSigner(()).read(token) is None
 
 
-def test_a_link_with_any_byte_changed_is_not_read() -> None:
+def test_a_link_with_any_part_changed_is_not_read() -> None:
     token = token_of(ShareSigner((OLD,)))
-    raw = base64.urlsafe_b64decode(token.removeprefix("fds_") + "=")
-    for at in range(len(raw)):
-        changed = raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :]
-        text = "fds_" + base64.urlsafe_b64encode(changed).decode().rstrip("=")
+    # The last letter holds two bits that say nothing.
+    for at in range(len(token) - 1):
+        text = token[:at] + ("A" if token[at] != "A" else "B") + token[at + 1 :]
         assert ShareSigner((OLD,)).read(text) is None, at
-    for text in ("", "fds_", token[:-1], f"{token}A", token.removeprefix("fds_"), token.replace("fds_", "fda_")):
+    for text in ("", "..", token[:-1], f"{token}AAAA", token.rpartition(".")[0] + ".", "é" * 100):
         assert ShareSigner((OLD,)).read(text) is None, text
 
 
+@pytest.mark.parametrize(
+    ("claims", "algorithm", "key"),
+    [
+        ({"aud": "another purpose"}, "HS256", None),
+        ({}, "none", ""),
+        # The key of SECRETS_KEY itself signs no links.
+        ({}, "HS256", OLD),
+    ],
+    ids=["purpose", "unsigned", "underived"],
+)
+def test_another_token_is_no_link(claims: dict[str, str], algorithm: str, key: bytes | str | None) -> None:
+    real = jwt.decode(token_of(ShareSigner((OLD,))), options={"verify_signature": False})
+    derived = hmac.digest(OLD, real["aud"].encode(), "sha256")
+    assert ShareSigner((OLD,)).read(jwt.encode(real, derived, "HS256")) == (ID, END)
+    assert ShareSigner((OLD,)).read(jwt.encode(real | claims, derived if key is None else key, algorithm)) is None
+
+
+def test_a_link_in_a_text_is_masked() -> None:
+    link = ShareSigner((OLD,), "https://agent.example").link(ID, END)
+    assert token_of(ShareSigner((OLD,))) not in masked(f"Have a look at {link} please")
+
+
 def test_a_link_lies_behind_the_number_sign_of_the_services_address() -> None:
-    assert ShareSigner((OLD,), "https://agent.example").link(ID, END).startswith("https://agent.example/#/shared/fds_")
-    assert ShareSigner((OLD,)).link(ID, END).startswith("/#/shared/fds_")
+    assert ShareSigner((OLD,), "https://agent.example").link(ID, END).startswith("https://agent.example/#/shared/ey")
+    assert ShareSigner((OLD,)).link(ID, END).startswith("/#/shared/ey")
     with pytest.raises(ShareNotSignableError, match="SECRETS_KEY"):
         ShareSigner().link(ID, END)
 
