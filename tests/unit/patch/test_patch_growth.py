@@ -1,5 +1,6 @@
 """The compiler's work grows with the size of the flow, not with its square; counted in steps of the interpreter."""
 
+import gc
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -34,11 +35,13 @@ def _steps(run: Callable[[], object]) -> int:
         return traced
 
     before = sys.gettrace()
+    gc.disable()  # a collection may run finalizers of other tests' objects here
     sys.settrace(traced)
     try:
         run()
     finally:
         sys.settrace(before)
+        gc.enable()
     return count
 
 

@@ -3,6 +3,7 @@ import { lazy, Suspense, useRef, useState } from "react";
 import { caller } from "../api/queries";
 import type { NewShare } from "../api/types";
 import { t } from "../i18n";
+import { focusIsFree } from "../ui/keepFocus";
 
 const ShareDialog = lazy(() => import("./ShareDialog").then((module) => ({ default: module.ShareDialog })));
 
@@ -30,7 +31,7 @@ export function ShareButton({ subject, id, className = "" }: Props) {
             id={id}
             onClosed={() => {
               setOpen(false);
-              opener.current?.focus();
+              if (focusIsFree()) opener.current?.focus();
             }}
           />
         </Suspense>
