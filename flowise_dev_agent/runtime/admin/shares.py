@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Self, TypeVar
 from uuid import UUID, uuid4
 
-import jwt
 from pydantic import TypeAdapter
 
 from flowise_dev_agent.caller import Caller, Door, current_caller
@@ -65,6 +64,8 @@ class ShareSigner:
                 "The service cannot sign links: SECRETS_KEY is not set.",
                 hint="Set SECRETS_KEY to what `openssl rand -base64 32` prints, and start the service again.",
             )
+        import jwt  # loads cryptography, which a service without links does not need
+
         claims = {"sub": str(share_id), "exp": ends_at, "aud": _AUDIENCE}
         # Behind the `#`: a browser sends it to nobody, so that it is in no log of a server on the way.
         return f"{self.base_url}/#/shared/{jwt.encode(claims, _derived(self.keys[0]), 'HS256')}"
@@ -72,6 +73,8 @@ class ShareSigner:
     def read(self, token: str) -> tuple[UUID, datetime] | None:
         """Id and end of a link that was signed with one of the keys, also of one that has ended; None for any other
         text."""
+        import jwt
+
         for key in self.keys if len(token) <= _LONGEST_TOKEN else ():
             try:
                 claims = jwt.decode(
