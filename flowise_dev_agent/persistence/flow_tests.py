@@ -16,24 +16,26 @@ from flowise_dev_agent.persistence.queue import Queue
 #: Finished ones that are kept per instance.
 _KEPT: Final = 100
 _COLUMNS: Final = (
-    "id, owner, instance_id, chatflow_id, flow_data, draft, request, status, attempt, trials, error, created_at,"
-    " updated_at"
+    "id, owner, instance_id, endpoint, chatflow_id, flow_data, draft, request, status, attempt, trials, error,"
+    " created_at, updated_at"
 )
 #: A late call may still make the draft, so it is looked for even when it was removed.
 _LEAVE: Final = (
-    "INSERT INTO leftovers (owner, tag, session_id, instance_id, names, texts)"
-    " SELECT owner, draft ->> 'tag', id, instance_id, ARRAY[draft ->> 'name'], ARRAY[draft ->> 'sha256']"
+    "INSERT INTO leftovers (owner, tag, session_id, instance_id, endpoint, names, texts)"
+    " SELECT owner, draft ->> 'tag', id, instance_id, endpoint, ARRAY[draft ->> 'name'], ARRAY[draft ->> 'sha256']"
     " FROM flow_tests WHERE id = %s AND draft IS NOT NULL AND status = 'running' ON CONFLICT DO NOTHING"
 )
 
 
 @dataclass(frozen=True)
 class FlowTestRow:
-    """One test as stored. Either `chatflow_id` or, until it is over, `flow_data` says what is tested."""
+    """One test as stored. Either `chatflow_id` or, until it is over, `flow_data` says what is tested. `endpoint` is the
+    address that the server had when the test was asked for; None: nobody knows."""
 
     id: UUID
     owner: str
     instance_id: str
+    endpoint: str | None
     chatflow_id: str | None
     flow_data: str | None = field(repr=False)
     draft: dict[str, str] | None
@@ -59,6 +61,7 @@ class FlowTests:
         instance_id: str,
         request: Mapping[str, Any],
         *,
+        endpoint: str,
         chatflow_id: str | None = None,
         flow_data: str | None = None,
         draft: Mapping[str, str] | None = None,
@@ -71,11 +74,12 @@ class FlowTests:
         ):
             job_id = await self._queue.defer_flow_test(connection, test_id)
             await cursor.execute(
-                "INSERT INTO flow_tests (id, instance_id, chatflow_id, flow_data, draft, request, job_id)"
-                f" VALUES (%s, %s, %s, %s, %s, %s, %s) RETURNING {_COLUMNS}",
+                "INSERT INTO flow_tests (id, instance_id, endpoint, chatflow_id, flow_data, draft, request, job_id)"
+                f" VALUES (%s, %s, %s, %s, %s, %s, %s, %s) RETURNING {_COLUMNS}",
                 (
                     test_id,
                     instance_id,
+                    endpoint,
                     chatflow_id,
                     flow_data,
                     None if draft is None else jsonb(draft),

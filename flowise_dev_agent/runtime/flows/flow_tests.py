@@ -70,13 +70,17 @@ class FlowTestService:
     async def start(self, chatflow_id: str, body: TestFlow, instance: str | None) -> FlowTestView:
         """Queue a test of a flow on a server."""
         instance_id = self._agent.resolve_instance(instance)
+        endpoint = self._agent.instances.endpoint(instance_id)
         await self._agent.instances.client(instance_id).get_chatflow(chatflow_id)
-        return _view(await self._tests.start(uuid4(), instance_id, _request(body), chatflow_id=chatflow_id))
+        return _view(
+            await self._tests.start(uuid4(), instance_id, _request(body), endpoint=endpoint, chatflow_id=chatflow_id)
+        )
 
     async def start_text(self, body: TestFlowText, instance: str | None) -> FlowTestView:
         """Queue a test of a flow that is not on the server. Raises NotAFlowError, and InvalidInputError for one that
         may not be written there."""
         instance_id = self._agent.resolve_instance(instance)
+        endpoint = self._agent.instances.endpoint(instance_id)
         kind, findings = await self._checked(body.flow_data, body.kind, instance_id)
         if forbidding := errors(findings):
             raise InvalidInputError(
@@ -96,7 +100,9 @@ class FlowTestService:
             "sha256": payload_sha256(body.flow_data),
         }
         return _view(
-            await self._tests.start(test_id, instance_id, _request(body), flow_data=body.flow_data, draft=draft)
+            await self._tests.start(
+                test_id, instance_id, _request(body), endpoint=endpoint, flow_data=body.flow_data, draft=draft
+            )
         )
 
     async def get(self, test_id: UUID) -> FlowTestView:
@@ -154,7 +160,7 @@ class FlowTester:
 
     async def _hold(self, row: FlowTestRow, job_id: int) -> None:
         try:
-            client = self._agent.instances.client(row.instance_id)
+            client = self._agent.instances.client_at(row.instance_id, row.endpoint)
             try:
                 async with asyncio.timeout(_TEST_SECS):
                     trials = await self._trials(row, client)

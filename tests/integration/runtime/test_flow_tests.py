@@ -2,15 +2,23 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
 from uuid import uuid4
 
 import pytest
+from pydantic import HttpUrl, SecretStr
 
+from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database, FlowTests, Queue
+from flowise_dev_agent.runtime.flows.flow_tests import FlowTester
+from flowise_dev_agent.runtime.runs.timings import Timings
+from flowise_dev_agent.settings import FlowiseSettings
 
 LOST = {"code": "worker_lost", "detail": "gone"}
 DRAFT = {"tag": "fda:t:draft", "name": "Test", "type": "CHATFLOW", "sha256": "ab"}
 REQUEST = {"tests": [], "trials": 1}
+HERE, THERE = "http://here.test", "http://there.test"
 
 
 @pytest.fixture
@@ -28,7 +36,7 @@ async def job_of(database: Database) -> int:
 async def test_a_test_whose_worker_was_lost_fails_and_its_draft_is_left_to_maintenance(
     tests: FlowTests, database: Database
 ) -> None:
-    row = await tests.start(uuid4(), "main", REQUEST, flow_data="{}", draft=DRAFT)
+    row = await tests.start(uuid4(), "main", REQUEST, endpoint=HERE, flow_data="{}", draft=DRAFT)
     assert await tests.claim(row.id, await job_of(database))
     assert await tests.give_up_lost(0, error=LOST) == 0
     async with database.connection() as connection:
@@ -37,10 +45,11 @@ async def test_a_test_whose_worker_was_lost_fails_and_its_draft_is_left_to_maint
     failed = await tests.get(row.id)
     assert failed
     assert (failed.status, failed.error, failed.flow_data) == ("failed", LOST, None)
-    left = await database.fetch_one("SELECT session_id, instance_id, tag, names, texts FROM leftovers")
+    left = await database.fetch_one("SELECT session_id, instance_id, endpoint, tag, names, texts FROM leftovers")
     assert left == {
         "session_id": row.id,
         "instance_id": "main",
+        "endpoint": HERE,
         "tag": "fda:t:draft",
         "names": ["Test"],
         "texts": ["ab"],
@@ -48,7 +57,7 @@ async def test_a_test_whose_worker_was_lost_fails_and_its_draft_is_left_to_maint
 
 
 async def test_only_its_own_job_holds_a_test_and_only_once(tests: FlowTests, database: Database) -> None:
-    row = await tests.start(uuid4(), "main", REQUEST, chatflow_id="c1")
+    row = await tests.start(uuid4(), "main", REQUEST, endpoint=HERE, chatflow_id="c1")
     job_id = await job_of(database)
     claims = await asyncio.gather(*(tests.claim(row.id, number) for number in (job_id, job_id, job_id + 1)))
     assert [claim is not None for claim in claims].count(True) == 1
@@ -62,3 +71,29 @@ async def test_only_its_own_job_holds_a_test_and_only_once(tests: FlowTests, dat
     assert (done.status, len(done.trials)) == ("done", 1)
     assert await tests.trace(row.id, done.trials[0]["trace_sha256"]) == "a trace"
     assert await tests.trace(uuid4(), done.trials[0]["trace_sha256"]) is None
+
+
+@pytest.mark.parametrize("same", [False, True], ids=["another server", "the same at another address"])
+async def test_a_queued_test_is_refused_on_another_server(tests: FlowTests, database: Database, same: bool) -> None:
+    instances = Instances(FlowiseSettings(FLOWISE_API_ENDPOINT=HERE, FLOWISE_API_KEY=SecretStr("key")))
+    reached: list[str] = []
+
+    async def hold_tests(client: Any, *_: object, **__: object) -> list[Any]:
+        reached.append(client.endpoint)
+        return []
+
+    async def get_chatflow(chatflow_id: str) -> Any:
+        return SimpleNamespace(id=chatflow_id, flow_data="{}")
+
+    row = await tests.start(uuid4(), "default", REQUEST, endpoint=HERE, chatflow_id="c1")
+    instances.connect(HttpUrl(THERE), SecretStr("key"), formerly=[HttpUrl(HERE)] if same else [])
+    instances.client().get_chatflow = get_chatflow  # type: ignore[method-assign]
+    agent: Any = SimpleNamespace(instances=instances, hold_tests=hold_tests)
+
+    await FlowTester(tests, agent, Timings()).run(row.id, await job_of(database))
+
+    over = await tests.get(row.id)
+    assert over
+    assert (over.status, (over.error or {}).get("code")) == (("done", None) if same else ("failed", "server_changed"))
+    assert reached == ([THERE] if same else [])
+    await instances.aclose()
