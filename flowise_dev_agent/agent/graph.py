@@ -1,5 +1,6 @@
 """The wiring of the 18 nodes; what they do is in `nodes/`, where they lead in `routing.py`."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence, Set
 from dataclasses import replace
 from functools import partial
@@ -73,7 +74,6 @@ def build_graph(
         "hitl_review_v2": review.hitl_review_v2,
     }
     builder = StateGraph(AgentState, context_schema=AgentContext)
-    builder.set_node_defaults(timeout=NODE_TIMEOUT)
     for name, node in nodes.items():
         router, destinations = routing.ROUTERS.get(name, (None, ()))
         ends = tuple(END if to == routing.END else to for to in destinations) or None
@@ -102,7 +102,9 @@ def _stored(
     async def run(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any] | Command[str]:
         if not gets_files and runtime.context.files is not None:
             runtime = runtime.override(context=replace(runtime.context, files=None))
-        update = await node(state, runtime)
+        # LangGraph's own limit takes two more tasks for each step.
+        async with asyncio.timeout(NODE_TIMEOUT):
+            update = await node(state, runtime)
         if foreign := undeclared(name, update):
             raise LookupError(f"{name} may not write {', '.join(sorted(foreign))}.")
         after = changed(state, update)

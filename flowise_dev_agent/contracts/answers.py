@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, model_validator
 from typing_extensions import TypeAliasType
 
-from flowise_dev_agent.contracts.base import Contract, JsonObject
+from flowise_dev_agent.contracts.base import Contract, JsonObject, JsonValue
 
 InterruptType = Literal[
     "clarification", "select_target", "plan_approval", "credential_check", "patch_review", "result_review"

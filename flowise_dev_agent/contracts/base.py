@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
 
+from flowise_dev_agent.patch.model.json_text import JsonObject, JsonValue
 from flowise_dev_agent.sanitize import json_size
 
-#: JSON that belongs to someone else: a JSON Schema, a tool's arguments, facts of an error.
-JsonObject: TypeAlias = dict[str, JsonValue]
 JsonMapping: TypeAlias = Mapping[str, JsonValue]
 #: How a session ends.
 Outcome: TypeAlias = Literal["accepted", "answered", "rolled_back", "declined", "cancelled"]

@@ -1,8 +1,8 @@
 """Node types of a Flowise server as clients see them."""
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
-from flowise_dev_agent.contracts.base import Contract, JsonObject
+from flowise_dev_agent.contracts.base import Contract, JsonObject, JsonValue
 from flowise_dev_agent.contracts.requests import RequestBody
 from flowise_dev_agent.patch import PatchOp
 

@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, computed_field, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, computed_field, model_validator
 from typing_extensions import TypeAliasType
 
-from flowise_dev_agent.contracts.base import Contract, JsonObject, Versioned
+from flowise_dev_agent.contracts.base import Contract, JsonObject, JsonValue, Versioned
 from flowise_dev_agent.contracts.document_stores import PlannedStore
 from flowise_dev_agent.patch import Finding, PatchOp
 

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Callable, Sequence
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
-from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.contracts.base import Contract, JsonValue
 from flowise_dev_agent.contracts.document_stores import PlannedStore
 from flowise_dev_agent.contracts.plan import Capability, Part, PlanContract
 from flowise_dev_agent.contracts.plan_words import in_language

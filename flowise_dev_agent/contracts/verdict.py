@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import ConfigDict, Field
 
-from flowise_dev_agent.contracts.base import Contract, JsonMapping, JsonObject, Versioned
+from flowise_dev_agent.contracts.base import Contract, JsonMapping, JsonObject, JsonValue, Versioned
 
 #: What a model may give as the cause of a failure. STRUCTURE, LOGIC and INCOMPLETE are flow bugs and iterate; the
 #: others ask the person.

@@ -3,12 +3,27 @@
 import hashlib
 import json
 import re
-from typing import Any
+from typing import Annotated, Any, TypeAlias, cast
 
-from pydantic_core import to_json
+from pydantic import GetCoreSchemaHandler
+from pydantic import JsonValue as PydanticJson
+from pydantic_core import CoreSchema, core_schema, to_json
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class _AsItIs:
+    """Of a type of JSON: what was read is written without finding out the type of each value again, which pydantic does
+    by a call of a function."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return cast("CoreSchema", {**handler(source), "serialization": core_schema.simple_ser_schema("any")})
+
+
+JsonValue: TypeAlias = Annotated[PydanticJson, _AsItIs()]
+#: JSON that belongs to someone else: a JSON Schema, a tool's arguments, facts of an error.
+JsonObject: TypeAlias = Annotated[dict[str, PydanticJson], _AsItIs()]
 
 
 def dump_json(value: Any) -> str:

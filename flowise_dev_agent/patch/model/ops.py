@@ -5,11 +5,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.json_text import is_uuid
+from flowise_dev_agent.patch.model.json_text import JsonObject, JsonValue, is_uuid
 from flowise_dev_agent.patch.model.suggest import closest, resolve_case
 from flowise_dev_agent.redaction import looks_secret
 
@@ -36,7 +36,7 @@ class AddNode(_Op):
         max_length=MAX_DESCRIPTION,
         description="what an agentflow step does; the type's by default",
     )
-    params: dict[str, JsonValue] = Field(default_factory=dict, description="field values by field name")
+    params: JsonObject = Field(default_factory=dict, description="field values by field name")
 
 
 class SetParam(_Op):

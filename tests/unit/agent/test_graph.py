@@ -1,10 +1,12 @@
 """The CREATE path through all its forks, on the real graph, compiler, validator and write path."""
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
+from flowise_dev_agent.agent import graph
 from flowise_dev_agent.errors import (
     FlowiseRejectedError,
     FlowiseServerError,
@@ -117,6 +119,17 @@ async def test_p30_no_flow_and_no_schema_enters_the_state(bench: Bench) -> None:
     text = json.dumps(await bench.values())
     assert "inputAnchors" not in text
     assert len(text) < 20_000
+
+
+async def test_a_node_that_does_not_end_is_stopped(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hang(*_: Any, **__: Any) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(graph, "NODE_TIMEOUT", 0.05)
+    monkeypatch.setattr(bench.reasoner, "classify", hang)
+    async with asyncio.timeout(30):
+        with pytest.raises(TimeoutError):
+            await bench.start()
 
 
 async def test_changes_asked_for_at_the_plan_reach_the_planner(bench: Bench) -> None:
