@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+import logging
 import time
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
 from uuid import UUID
@@ -41,14 +42,13 @@ FLOW_TEST_TASK: Final = "flow_test"
 _MAX_WAKE_SECS: Final = 120.0
 #: procrastinate executes one job with a lock at a time.
 _ISOLATED: Final = "isolated"
-#: By then a job whose task has returned is closed.
-_END_SECS: Final = 0.2
+#: Each try waits for a connection of the pool first.
+_WAKE_TRIES: Final = 6
+_WAKE_PAUSE_SECS: Final = 0.5
 #: procrastinate's own notice of a job, on the channel of a queue.
 _WAKE: Final = "SELECT pg_notify('procrastinate_queue_v1#' || %(queue)s, %(payload)s)"
 #: In place of the channel of a notice: the consumer listens from now on.
 _LISTENS: Final = "listens"
-#: So long after it has found nothing a consumer believes that notices tell of all new jobs.
-_TRUSTED_SECS: Final = 5.0
 #: The heartbeats of several workers of the queue.
 _HEARTBEATS: Final = "SELECT procrastinate_update_heartbeat_v1(id) FROM unnest(%(ids)s::bigint[]) AS id"
 #: What `Queue.defer_run` does, as an expression of a larger statement with the parameter `run`: the id of the new job.
@@ -58,6 +58,8 @@ DEFER_RUN: Final = f"""
         jsonb_build_object('run_id', %(run)s::text, 'owner', current_setting('app.owner')), NULL
     )::procrastinate_job_to_defer_v1]))
 """
+
+logger = logging.getLogger(__name__)
 
 
 class _Connector(PsycopgConnector):
@@ -73,19 +75,8 @@ class _Connector(PsycopgConnector):
         await super()._loop_notify(on_notification, connection, timeout)
 
 
-@dataclass
-class _Expected:
-    """What a consumer knows of its queues: how many notices of jobs have come since it looked, when it last found
-    nothing with no notice meanwhile, and whether that is so again after the job that it has just found."""
-
-    notices: int = 0
-    empty_at: float = float("-inf")
-    is_empty: bool = False
-
-
 class _Jobs(JobManager):
-    """Says of all consumers of this process in one statement that they live; each has to say so itself, too. After a
-    job a consumer looks for another one only if it may be there."""
+    """Says of all consumers of this process in one statement that they live; each has to say so itself, too."""
 
     def __init__(self, connector: PsycopgConnector, heartbeat_secs: float) -> None:
         super().__init__(connector)
@@ -93,53 +84,42 @@ class _Jobs(JobManager):
         #: When each consumer last called.
         self._called: dict[int, float] = {}
         self._told: tuple[float, frozenset[int]] = (float("-inf"), frozenset())
-        self._expected: dict[tuple[str, ...], _Expected] = {}
+        #: How many notices of jobs have come, by queues.
+        self._notices: Counter[tuple[str, ...]] = Counter()
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
-        expected = self._expected_of(queues)
-        if expected.is_empty:
-            expected.is_empty = False
-            return None
+        # procrastinate's consumer forgets a notice that comes while it looks.
         while True:
-            counted, now = expected.notices, time.monotonic()
+            before = self._notices[tuple(queues or ())]
             job = await super().fetch_job(queues, worker_id)
-            if job is not None:
-                break
-            # Other workers have got notices of the same jobs.
-            expected.notices -= counted
-            # The consumer forgets notices that come while it looks.
-            if expected.notices == 0:
-                expected.empty_at = now
-                return None
-        if counted:
-            expected.notices -= 1
-            # Notices get lost when a connection breaks: it is looked now and then all the same.
-            expected.is_empty = expected.notices == 0 and now - expected.empty_at < _TRUSTED_SECS
-        return job
-
-    async def register_worker(self) -> int:
-        # Of a consumer that begins: it does not know what was missed.
-        for expected in self._expected.values():
-            expected.is_empty, expected.empty_at = False, float("-inf")
-        return await super().register_worker()
+            if job is not None or self._notices[tuple(queues or ())] == before:
+                return job
 
     async def listen_for_jobs(
         self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
     ) -> None:
-        expected = self._expected_of(queues)
-
         async def counted(*, channel: str, notification: Notification) -> None:
             if notification["type"] == "job_inserted":
-                expected.notices += 1
-                expected.is_empty = False
-            if channel == _LISTENS:
-                expected.empty_at = float("-inf")
+                self._notices[tuple(queues or ())] += 1
             await on_notification(channel=channel, notification=notification)
 
         await super().listen_for_jobs(on_notification=counted, queues=queues)
 
-    def _expected_of(self, queues: Iterable[str] | None) -> _Expected:
-        return self._expected.setdefault(tuple(queues or ()), _Expected())
+    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
+        await super().finish_job(job, status, delete_job)
+        # The next job with this lock may start; no consumer is told of that.
+        if job.lock and job.id is not None:
+            await self.wake(job.queue, job.id)
+
+    async def wake(self, queue: str, job_id: int) -> None:
+        """Have the consumers of a queue look for jobs. Without a connection, tries until their own poll has looked."""
+        payload = json.dumps({"type": "job_inserted", "job_id": job_id})
+        for _ in range(_WAKE_TRIES):
+            with suppress(ConnectorException):
+                return await self.connector.execute_query_async(_WAKE, queue=queue, payload=payload)
+            await asyncio.sleep(_WAKE_PAUSE_SECS)
+        logger.warning("The workers could not be told of job %d: they find it when they look by themselves.", job_id)
+        return None
 
     async def update_heartbeat(self, worker_id: int) -> None:
         now = time.monotonic()
@@ -173,7 +153,8 @@ class Queue:
             name="flowise-dev-agent-queue",
         )
         self.app = App(connector=connector)
-        self.app.job_manager = _Jobs(connector, heartbeat_secs)
+        self._jobs = _Jobs(connector, heartbeat_secs)
+        self.app.job_manager = self._jobs
         self._wakers: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
@@ -232,26 +213,19 @@ class Queue:
             self._wake_later(queue, job_id, delay)
         return job_id
 
-    def ended(self, job: Job) -> None:
-        """Call it when a job is about to end: after an isolated one the next of them may start."""
-        if job.lock and job.id is not None:
-            self._wake_later(job.queue, job.id, _END_SECS)
-
     def _wake_later(self, queue: str, job_id: int, delay: float) -> None:
         waker = asyncio.create_task(self._wake(queue, job_id, delay), name=f"wake {queue}")
         self._wakers.add(waker)
         waker.add_done_callback(self._wakers.discard)
 
     async def _wake(self, queue: str, job_id: int, delay: float) -> None:
-        """Notify the workers when a delayed job is due: on their own they look only every few seconds."""
+        """Wake the workers when a delayed job is due: on their own they look only every few seconds."""
         await asyncio.sleep(delay)
-        payload = json.dumps({"type": "job_inserted", "job_id": job_id})
-        with suppress(ConnectorException):
-            await self.app.connector.execute_query_async(_WAKE, queue=queue, payload=payload)
+        await self._jobs.wake(queue, job_id)
 
     async def cancel_job(self, connection: Connection, job_id: int) -> None:
         """Take a waiting job out of the queue, or have its worker cancel it."""
-        await self.app.job_manager.cancel_job_by_id_async(job_id, abort=True, connection=connection)
+        await self._jobs.cancel_job_by_id_async(job_id, abort=True, connection=connection)
 
     async def stalled_runs(self, seconds: float) -> list[Job]:
         """Runs of workers that have not been heard of for `seconds`."""
@@ -270,12 +244,11 @@ class Queue:
         return await self._stalled(FLOW_TEST_TASK, seconds)
 
     async def _stalled(self, task: str, seconds: float) -> list[Job]:
-        return list(await self.app.job_manager.get_stalled_jobs(task_name=task, seconds_since_heartbeat=seconds))
+        return list(await self._jobs.get_stalled_jobs(task_name=task, seconds_since_heartbeat=seconds))
 
     async def finish_as_failed(self, job: Job) -> None:
         """Close a stalled job, so that nobody takes it up again."""
-        await self.app.job_manager.finish_job(job, Status.FAILED, delete_job=False)
-        self.ended(job)
+        await self._jobs.finish_job(job, Status.FAILED, delete_job=False)
 
 
 def _pool(**settings: Any) -> AsyncConnectionPool[Any]:

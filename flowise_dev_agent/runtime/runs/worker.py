@@ -111,7 +111,6 @@ class Worker:
         async def run(context: JobContext, run_id: str, owner: str | None = None) -> None:
             if context.job.id is not None:
                 await self._executor.run(UUID(run_id), context.job.id, owner)
-                self._queue.ended(context.job)
 
         @app.task(name=DELIVERY_TASK, queue=DELIVERY_QUEUE, pass_context=True)
         async def deliver(context: JobContext, delivery_id: str) -> None:

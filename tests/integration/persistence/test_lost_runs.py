@@ -11,6 +11,7 @@ import pytest
 from flowise_dev_agent.contracts.problem import Failure
 from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.persistence import Claim, Database, FencedSaver, Queue, Runs, Sessions
+from flowise_dev_agent.persistence.queue import RUN_QUEUE, RUN_TASK
 from flowise_dev_agent.persistence.runs import Lost
 from flowise_dev_agent.persistence.sessions import NewSession
 from flowise_dev_agent.runtime.runs.executor import failure
@@ -182,3 +183,35 @@ async def test_p42_after_an_outage_the_living_have_time_to_say_so() -> None:
 
 async def _always() -> bool:
     return True
+
+
+async def test_the_next_isolated_run_starts_when_the_one_before_it_is_cancelled(
+    database: Database, queue: Queue
+) -> None:
+    taken: list[str] = []
+    one_runs, both = asyncio.Event(), asyncio.Event()
+
+    @queue.app.task(name=RUN_TASK, queue=RUN_QUEUE)
+    async def run(run_id: str, owner: str) -> None:
+        taken.append(run_id)
+        one_runs.set()
+        if len(taken) == 2:
+            both.set()
+        await both.wait()
+
+    async with database.transaction() as connection:
+        first, _ = [await queue.defer_run(connection, UUID(int=number), isolated=True) for number in (1, 2)]
+    worker = asyncio.create_task(
+        queue.app.run_worker_async(
+            queues=[RUN_QUEUE], concurrency=2, install_signal_handlers=False, fetch_job_polling_interval=600
+        )
+    )
+    async with asyncio.timeout(60):
+        await one_runs.wait()
+        async with database.connection() as connection:
+            await queue.cancel_job(connection, first)
+        await both.wait()
+        worker.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await worker
+    assert taken == [str(UUID(int=1)), str(UUID(int=2))]

@@ -1,10 +1,12 @@
-"""The consumers of a process: they say together that they live, and look for jobs when there may be some."""
+"""The consumers of a process: they say together that they live, and miss no job."""
 
 from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
 from procrastinate import PsycopgConnector
+from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Job, Status
 
 from flowise_dev_agent.persistence import queue
 from flowise_dev_agent.persistence.queue import _Jobs
@@ -19,12 +21,14 @@ class Connector:
         #: Ids of jobs that wait, and how often somebody looked.
         self.jobs: list[int] = []
         self.looks = 0
+        self.ended: list[int] = []
+        self.woken: list[str] = []
+        #: So often there is no connection for a notice.
+        self.busy = 0
         self.during: Callable[[], None] = lambda: None
         self.on_notification: Any = None
 
     async def execute_query_one_async(self, query: str, **_: Any) -> dict[str, Any]:
-        if "register" in query:
-            return {"worker_id": 1}
         self.looks += 1
         found = self.jobs.pop(0) if self.jobs else None
         self.during()
@@ -33,11 +37,19 @@ class Connector:
     async def listen_notify(self, on_notification: Any, channels: Any) -> None:
         self.on_notification = on_notification
 
-    async def execute_query_async(self, query: str, *, ids: list[int]) -> None:
-        assert "heartbeat" in query
-        if self.away:
-            raise OSError
-        self.told.append(ids)
+    async def execute_query_async(self, query: str, **values: Any) -> None:
+        if "finish" in query:
+            self.ended.append(values["job_id"])
+        elif "notify" in query:
+            if self.busy:
+                self.busy -= 1
+                raise ConnectorException
+            self.woken.append(values["queue"])
+        else:
+            assert "heartbeat" in query
+            if self.away:
+                raise OSError
+            self.told.append(values["ids"])
 
 
 JOB = {
@@ -113,102 +125,50 @@ async def test_a_heartbeat_that_was_not_stored_is_sent_again(clock: Clock) -> No
 
 
 async def a_consumer(connector: Connector) -> _Jobs:
-    """It has looked once and found nothing."""
+    """It listens, and has looked once and found nothing."""
     jobs = jobs_of(connector)
 
     async def wake(**_: Any) -> None: ...
 
-    await jobs.register_worker()
     await jobs.listen_for_jobs(on_notification=wake, queues=["runs"])
     assert await jobs.fetch_job(["runs"], 1) is None
     connector.looks = 0
     return jobs
 
 
-async def found(jobs: _Jobs) -> list[int | None]:
-    """What a consumer does when it was woken: it fetches until there is nothing."""
-    ids: list[int | None] = []
-    while (job := await jobs.fetch_job(["runs"], 1)) is not None:
-        ids.append(job.id)
-    return ids
-
-
-async def told(connector: Connector, count: int = 1, channel: str = "runs") -> None:
-    for _ in range(count):
-        await connector.on_notification(channel=channel, payload=NOTICE)
-
-
-async def test_after_the_only_job_that_was_told_of_nobody_looks_for_another(clock: Clock) -> None:
-    connector = Connector()
-    jobs = await a_consumer(connector)
-    for number in (1, 2):
-        connector.jobs = [number]
-        await told(connector)
-        assert await found(jobs) == [number]
-    assert connector.looks == 2
-    connector.jobs = [3, 4, 5]
-    await told(connector, 3)
-    assert await found(jobs) == [3, 4, 5]
-    assert connector.looks == 5
-
-
-async def test_a_job_whose_notice_got_lost_is_found_with_a_later_one(clock: Clock) -> None:
-    connector = Connector()
-    jobs = await a_consumer(connector)
-    clock.now += 6
-    connector.jobs = [1, 2]
-    await told(connector)
-    assert await found(jobs) == [1, 2]
-
-
-async def test_without_a_notice_all_waiting_jobs_are_fetched(clock: Clock) -> None:
-    connector = Connector()
-    jobs = await a_consumer(connector)
-    connector.jobs = [1, 2]
-    assert await found(jobs) == [1, 2]
-
-
-async def test_a_consumer_that_begins_again_fetches_all_that_waits(clock: Clock) -> None:
-    connector = Connector()
-    jobs = await a_consumer(connector)
-    connector.jobs = [1]
-    await told(connector)
-    assert await jobs.fetch_job(["runs"], 1) is not None
-    connector.jobs = [2, 3]
-    await jobs.register_worker()
-    assert await found(jobs) == [2, 3]
-
-
-async def test_a_consumer_that_begins_to_listen_fetches_all_that_waits(clock: Clock) -> None:
-    connector = Connector()
-    jobs = await a_consumer(connector)
-    connector.jobs = [1, 2, 3]
-    await told(connector, channel=queue._LISTENS)
-    assert await found(jobs) == [1, 2, 3]
-
-
-async def test_a_consumer_that_begins_to_listen_while_it_looks_fetches_all_that_waits(clock: Clock) -> None:
-    connector = Connector()
-    jobs = await a_consumer(connector)
-
-    def begins() -> None:
-        connector.during = lambda: None
-        connector.jobs = [1, 2, 3]
-        with pytest.raises(StopIteration):  # it waits for nothing
-            connector.on_notification(channel=queue._LISTENS, payload=NOTICE).send(None)
-
-    connector.during = begins
-    assert await found(jobs) == [1, 2, 3]
-
-
-async def test_a_notice_that_comes_while_somebody_looks_is_not_forgotten(clock: Clock) -> None:
+async def test_a_notice_that_comes_while_somebody_looks_is_not_forgotten() -> None:
     connector = Connector()
     jobs = await a_consumer(connector)
 
     def inserted() -> None:
         connector.during = lambda: None
         connector.jobs = [1]
-        jobs._expected_of(["runs"]).notices += 1
+        with pytest.raises(StopIteration):  # it waits for nothing
+            connector.on_notification(channel="runs", payload=NOTICE).send(None)
 
     connector.during = inserted
-    assert await found(jobs) == [1]
+    job = await jobs.fetch_job(["runs"], 1)
+    assert job is not None
+    assert job.id == 1
+    assert connector.looks == 2
+    assert await jobs.fetch_job(["runs"], 1) is None
+    assert connector.looks == 3
+
+
+@pytest.mark.parametrize(("lock", "woken"), [("isolated", ["runs"]), (None, [])])
+async def test_only_the_end_of_a_job_with_a_lock_wakes_the_workers(lock: str | None, woken: list[str]) -> None:
+    connector = Connector()
+    await jobs_of(connector).finish_job(Job.from_row({"id": 1, **JOB, "lock": lock}), Status.ABORTED, delete_job=False)
+    assert connector.ended == [1]
+    assert connector.woken == woken
+
+
+async def test_workers_are_woken_when_a_busy_pool_has_a_connection_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue, "_WAKE_PAUSE_SECS", 0)
+    connector = Connector()
+    connector.busy = 2
+    await jobs_of(connector).wake("runs", 1)
+    assert connector.woken == ["runs"]
+    connector.busy = 100
+    await jobs_of(connector).wake("runs", 1)
+    assert connector.busy == 100 - queue._WAKE_TRIES
