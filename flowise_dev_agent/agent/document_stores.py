@@ -50,7 +50,7 @@ _NAME_CHARS: Final = 100
 _PROBE_CHARS: Final = 200
 _NAMES_SHOWN: Final = 20
 #: How a person says that files go into a store that exists.
-_ADDS: Final = re.compile(
+ADDS: Final = re.compile(
     r"(?<!\w)(?:(?:add|append|extend|put|insert|upload|lege?|nimm|mets|mettre)(?!\w)|hinzu|füg|ergänz|erweiter|"
     r"aufnehm|ajout|complét|enrichi|añad|agreg|incorpor|amplí)",
     re.IGNORECASE,
@@ -83,8 +83,8 @@ def with_stores(
     )
     if not concerns(plan):
         return plan
-    documents = [one for one in attachments if one.kind in FILE_LOADERS and not (one.tests or one.examples)]
-    named = _named_in(said, stores) if not documents or _ADDS.search(said) else None
+    documents = documents_of(attachments)
+    named = named_in(said, stores) if not documents or ADDS.search(said) else None
     model = next((one for one in stores if one.can_be_copied), None)
     if by_rules and (named.searchable if named else model is not None):
         plan = _searched(plan, schemas)
@@ -103,7 +103,7 @@ def with_stores(
             known = named
         if known is not None:
             if documents and (more or by_rules):
-                made = _grown(known, documents)
+                made = grown(known, documents)
             values[place] = PlannedValue(node_id=node.node_id, param=STORE_FIELD, value=known.id)
         elif documents:
             made = made or _planned(new_store(chosen) or name, documents)
@@ -129,6 +129,31 @@ def with_stores(
             "document_stores": [made] if made else [],
             "findings": [*plan.findings, *lacking],
         }
+    )
+
+
+def documents_of(attachments: Sequence[AttachmentFacts]) -> list[AttachmentFacts]:
+    """The files that a store takes: neither pictures nor tables of questions or examples."""
+    return [one for one in attachments if one.kind in FILE_LOADERS and not (one.tests or one.examples)]
+
+
+def named_in(said: str, stores: Sequence[DocumentStoreView]) -> DocumentStoreView | None:
+    """The one store whose name is in the text; the longest of several, which may begin alike."""
+    found = [one for one in stores if re.search(rf"(?<!\w){re.escape(one.name)}(?!\w)", said, re.IGNORECASE)]
+    return max(found, key=lambda one: len(one.name), default=None)
+
+
+def grown(store: DocumentStoreView, documents: Iterable[AttachmentFacts]) -> PlannedStore:
+    """A store that exists with more files, embedded as it is."""
+    return PlannedStore(
+        name=store.name,
+        id=store.id,
+        files=[one.name for one in documents],
+        embeddings=store.embeddings,
+        vector_store=store.vector_store,
+        like=store.id if store.searchable else None,
+        like_name=store.name if store.searchable else "",
+        can_remove=store.can_remove,
     )
 
 
@@ -227,26 +252,6 @@ def plan_with_ids(plan: PlanContract, ids: Mapping[str, str]) -> PlanContract:
 
 def _planned(name: str, documents: Iterable[AttachmentFacts]) -> PlannedStore:
     return PlannedStore(name=new_store(store_mark(name)) or "Documents", files=[one.name for one in documents])
-
-
-def _grown(store: DocumentStoreView, documents: Iterable[AttachmentFacts]) -> PlannedStore:
-    """A store that exists with more files, embedded as it is."""
-    return PlannedStore(
-        name=store.name,
-        id=store.id,
-        files=[one.name for one in documents],
-        embeddings=store.embeddings,
-        vector_store=store.vector_store,
-        like=store.id if store.searchable else None,
-        like_name=store.name if store.searchable else "",
-        can_remove=store.can_remove,
-    )
-
-
-def _named_in(said: str, stores: Sequence[DocumentStoreView]) -> DocumentStoreView | None:
-    """The one store whose name is in the text; the longest of several, which may begin alike."""
-    found = [one for one in stores if re.search(rf"(?<!\w){re.escape(one.name)}(?!\w)", said, re.IGNORECASE)]
-    return max(found, key=lambda one: len(one.name), default=None)
 
 
 def _which(stores: Sequence[DocumentStoreView]) -> str:

@@ -305,6 +305,12 @@ class PlanContract(_Plan, Versioned):
         return bool(self.new_name) and not (self.nodes or self.removals or self.values or self.connections)
 
     @property
+    def only_fills(self) -> bool:
+        """Whether a document store that the flow answers from gets files, and the flow stays as it is."""
+        changes = self.removals or self.values or self.connections or self.new_name
+        return any(one.id for one in self.document_stores) and not (changes or self.new_nodes)
+
+    @property
     def new_nodes(self) -> set[str]:
         """The ids of the nodes that it adds."""
         return {node.node_id for node in self.nodes if not node.existing}

@@ -87,7 +87,8 @@ async def compile_patch_ir(
     findings = [finding for finding in state.check.findings if finding.origin == "new"]
     if scope is None:
         raise LookupError("The scope of the patch is not defined.")
-    if (plan.operation == "copy" and not plan.nodes and not plan.removals) or plan.only_renames:
+    stays = plan.only_renames or plan.only_fills
+    if (plan.operation == "copy" and not plan.nodes and not plan.removals) or stays:
         return {
             "patch": PatchState(ops=[], nothing_to_change=None, own=False),
             "check": CheckState(findings=[], flow_sha=None, validated_sha=None),
@@ -223,11 +224,13 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
     if drift.finding:
         check = CheckState(flow_sha=None, findings=[drift.finding], unknown_types=[])
         return {"check": check, "catalogue": drift.catalogue}
-    if not ops and (state.intent.operation == "copy" or state.plan.current.only_renames):
-        # A copy as it is, and a flow with another name: the very bytes of the original.
-        change = Difference(
-            text=f"renamed to '{name}'" if (name := state.plan.current.new_name) else "an unchanged copy"
-        )
+    plan = state.plan.current
+    if not ops and (state.intent.operation == "copy" or plan.only_renames or plan.only_fills):
+        # A copy as it is, a flow with another name, and one whose document store grows: the very bytes of the original.
+        text = f"renamed to '{plan.new_name}'" if plan.new_name else "an unchanged copy"
+        if plan.only_fills:
+            text = f"the flow stays as it is; more files in {', '.join(one.name for one in plan.document_stores)}"
+        change = Difference(text=text)
         check = CheckState(flow_sha=state.write.current_sha, change=change, unknown_types=[])
         return {"check": check, "catalogue": drift.catalogue}
     graph = await base_graph(state, context)

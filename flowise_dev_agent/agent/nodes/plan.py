@@ -11,7 +11,7 @@ from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
 from flowise_dev_agent.agent.data_contracts import with_mappings
-from flowise_dev_agent.agent.document_stores import NO_VECTOR_STORE, agreed_stores, concerns, with_stores
+from flowise_dev_agent.agent.document_stores import NO_VECTOR_STORE, agreed_stores, concerns, documents_of, with_stores
 from flowise_dev_agent.agent.domain import DOMAIN_FAILED, DiscoverRequest, Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.examples import with_examples
@@ -43,6 +43,7 @@ from flowise_dev_agent.agent.state import (
     Update,
     WriteState,
 )
+from flowise_dev_agent.agent.store_additions import stores_of, with_additions
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.contracts.event_data import ArtifactData
 from flowise_dev_agent.contracts.interrupts import PatternUse, PlanApprovalData, PlanApprovalInterrupt
@@ -81,11 +82,14 @@ async def plan_v2(
     said = [state.full_requirement, *state.later_words, feedback or ""]
 
     async def with_document_stores(plan: PlanContract, *, by_rules: bool) -> PlanContract:
-        stores = await domains.primary.document_stores(context) if concerns(plan) else []
-        return with_stores(plan, attachments, stores, " ".join(said), by_rules=by_rules, schemas=nodes.schemas)
+        asked = concerns(plan) or (documents_of(attachments) and stores_of(graph))
+        stores = await domains.primary.document_stores(context) if asked else []
+        words, wish = " ".join(said), feedback or requirement
+        plan = with_stores(plan, attachments, stores, words, by_rules=by_rules, schemas=nodes.schemas)
+        return with_additions(plan, graph, attachments, stores, words, wish=wish, by_rules=by_rules)
 
     async def review(plan: PlanContract) -> list[Finding]:
-        whole = await with_document_stores(with_ready_tools(plan, ready, graph, nodes.schemas), by_rules=False)
+        whole = with_ready_tools(await with_document_stores(plan, by_rules=False), ready, graph, nodes.schemas)
         whole = with_images(whole, graph, nodes.schemas, attachments, " ".join(said))
         lacking = [one for one in whole.findings if one.code in (NO_VECTOR_STORE, IMAGES_UNSEEN)]
         return [*lacking, *await domains.primary.review_plan(context, whole, graph)]
@@ -134,9 +138,10 @@ async def plan_v2(
     plan, pattern_update = await pattern_reuse.apply_pattern(
         state, match, proposed, context, emit, by_rules=result.mode == "deterministic"
     )
+    if plan.answer is None:
+        plan = await with_document_stores(plan, by_rules=result.mode == "deterministic")
     if not plan.declined and plan.answer is None:
         plan = with_mappings(with_ready_tools(plan, ready, graph, nodes.schemas), ready)
-        plan = await with_document_stores(plan, by_rules=result.mode == "deterministic")
         plan = with_attached(plan, nodes.schemas, attachments)
         plan = with_examples(plan, graph, nodes.schemas, attachments)
         plan = with_images(plan, graph, nodes.schemas, attachments, " ".join(said))
@@ -294,7 +299,9 @@ def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
             message = f"{message} {verdict.reason} {verdict.fix}".strip()
     else:
         reason, message = "plan_ready", "Please look at the plan. Nothing has been written yet."
-        if state.write.mode == "staged" and target:
+        if plan.only_fills:
+            message += " Flows that use the document store answer from the new files as soon as those are added."
+        elif state.write.mode == "staged" and target:
             message += f" The change is tried on a draft; '{target.name}' stays as it is until you accept."
     return PlanApprovalInterrupt(
         reason=reason,

@@ -1,0 +1,143 @@
+"""Files for the document store that a flow answers from already: a change of the store alone."""
+
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.agent.store_additions import only_adds, with_additions
+from flowise_dev_agent.contracts.attachments import AttachmentFacts
+from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
+from flowise_dev_agent.flowise.document_stores import Component, DocumentStore
+from flowise_dev_agent.flowise.models import ChatflowCreate
+from flowise_dev_agent.patch import AddNode, Connect, GraphIR, PatchOp, compile_ops
+from flowise_dev_agent.reasoning.contracts import Intent
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, _snapshot, plan
+from tests.unit.agent.test_attached import HANDBOOK, Files
+from tests.unit.agent.test_document_stores import DRAFTS, HR
+from tests.unit.agent.test_graph import credentials
+
+HR_ID, DRAFTS_ID = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
+STORES = [DRAFTS.model_copy(update={"id": DRAFTS_ID}), HR.model_copy(update={"id": HR_ID})]
+TABLE = AttachmentFacts(name="questions.csv", kind="csv", size=5, tests=[("How many?", "31")])
+WISH = "Add this file to my bot's document store"
+
+
+def flow(*stores: str) -> GraphIR:
+    ops: list[PatchOp] = [
+        AddNode(node_name="documentStoreVS", node_id=f"documentStoreVS_{number}", params={"selectedStore": store})
+        for number, store in enumerate(stores)
+    ]
+    ops += [AddNode(node_name=name, node_id=f"{name}_0") for name in ("chatOpenAI", "conversationalRetrievalQAChain")]
+    wires = [("chatOpenAI_0", "model"), *((f"documentStoreVS_{n}", "vectorStoreRetriever") for n in range(len(stores)))]
+    chain = "conversationalRetrievalQAChain_0"
+    ops += [Connect(source_node_id=source, target_node_id=chain, target_anchor=at) for source, at in wires[:2]]
+    return compile_ops(GraphIR.empty(), ops, _snapshot().schemas).graph
+
+
+def changed(declined: str | None = None, *, mark: str | None = None) -> PlanContract:
+    values = [PlannedValue(node_id="documentStoreVS_0", param="selectedStore", value=mark)] if mark else []
+    return plan(operation="update", nodes=[], values=values, declined=declined)
+
+
+def added(made: PlanContract, base: GraphIR, said: str = WISH, *, by_rules: bool, files: Any = (HANDBOOK,)) -> Any:
+    return with_additions(made, base, files, STORES, said, wish=said, by_rules=by_rules)
+
+
+@pytest.mark.parametrize(
+    ("said", "alone"),
+    [
+        (WISH, True),
+        ("Please put our handbook into the document store HR policies.", True),
+        ("Nimm das Handbuch in den Dokumentenspeicher auf", True),
+        ("Ajoute ce fichier à la base de connaissances", True),
+        ("Añade este archivo al almacén de documentos", True),
+        (f"{WISH} and use a temperature of 0.1", False),
+        (f"{WISH}. Use GPT-4o.", False),
+        ("Add a calculator", False),
+        ("Answer from the document store", False),
+    ],
+)
+def test_rules_take_words_that_ask_for_files_in_a_store_and_nothing_else(said: str, alone: bool) -> None:
+    assert only_adds(said) is alone
+    made = added(changed("Not possible"), flow(HR_ID), said, by_rules=True)
+    assert [one.id for one in made.document_stores] == ([HR_ID] if alone else [])
+    assert (made.declined is None) is made.only_fills is alone
+
+
+@pytest.mark.parametrize("mark", ["[ADD TO STORE: HR policies]", f"[ADD TO STORE: {HR_ID}]"])
+def test_a_plan_says_by_a_mark_that_the_store_of_a_node_grows(mark: str) -> None:
+    made = added(changed(mark=mark), flow(HR_ID), by_rules=False)
+    (store,) = made.document_stores
+    assert (store.id, store.files, store.like) == (HR_ID, ["handbook.pdf"], HR_ID)
+    assert (made.values, made.only_fills) == ([], True)
+
+
+def test_a_mark_for_another_store_also_changes_the_flow() -> None:
+    made = added(changed(mark="[ADD TO STORE: HR policies]"), flow(DRAFTS_ID), by_rules=False)
+    assert [one.id for one in made.document_stores] == [HR_ID]
+    assert ([one.value for one in made.values], made.only_fills) == ([HR_ID], False)
+
+
+@pytest.mark.parametrize(
+    ("made", "base", "files"),
+    [
+        (changed(mark="[ADD TO STORE: Payroll]"), flow(HR_ID), [HANDBOOK]),
+        (changed(mark="[ADD TO STORE: HR policies]"), flow(HR_ID), [TABLE]),
+        (changed(mark="[ADD TO STORE: HR policies]"), flow(), [HANDBOOK]),
+    ],
+    ids=["an unknown store", "no document", "a flow without a store"],
+)
+def test_nothing_is_added_without_a_store_of_the_flow_and_a_document(
+    made: PlanContract, base: GraphIR, files: list[AttachmentFacts]
+) -> None:
+    assert added(made, base, by_rules=False, files=files) == made
+
+
+def test_of_several_stores_the_words_say_which_and_otherwise_it_is_asked() -> None:
+    base = flow(DRAFTS_ID, HR_ID)
+    asked = added(changed("Not possible"), base, by_rules=True)
+    assert asked.declined == "The flow answers from HR, HR policies. Which of them gets the files?"
+    named = added(changed("Not possible"), base, f"{WISH} HR policies", by_rules=True)
+    assert [one.id for one in named.document_stores] == [HR_ID]
+    answered = with_additions(asked, base, [HANDBOOK], STORES, f"{WISH} HR policies", wish=WISH, by_rules=True)
+    assert answered.document_stores == named.document_stores
+
+
+class Server(BenchFlowise):
+    """Has the store, and a flow that answers from it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        part = Component(name="postgres", config={})
+        self.stores = [
+            DocumentStore(
+                id=HR_ID, name="HR policies", status="UPSERTED", vector_store_config=part, embedding_config=part
+            )
+        ]
+        self.row = self.add(ChatflowCreate(name="Travel bot", flow_data=flow(HR_ID).to_flow_data()))
+
+    async def preview_chunks(self, loader: object, *, timeout: float) -> int:  # noqa: ASYNC109
+        return 3
+
+    async def flows_with(self, store_id: str) -> list[str]:
+        return ["Travel bot"]
+
+
+@pytest.mark.parametrize("by_rules", [True, False], ids=["rules", "model"])
+async def test_the_approval_covers_the_files_and_says_that_flows_have_them_at_once(by_rules: bool) -> None:
+    server = Server()
+    bench = Bench([], credentials(OPENAI), reasoner=DeterministicReasoner() if by_rules else None, flowise=server)
+    bench.files = Files(HANDBOOK)
+    bench.reasoner.intents = [Intent(operation="update", ambiguity=0, title="Travel bot")]
+    bench.reasoner.plans = [changed(mark="[ADD TO STORE: HR policies]")]
+
+    approval = await bench.start(WISH, operation="update", target=server.row.id)
+
+    assert (approval["type"], approval["reason"]) == ("plan_approval", "plan_ready"), approval["message"]
+    assert "answer from the new files as soon as those are added" in approval["message"]
+    assert approval["data"]["capability"]["effects"] == ["document_store"]
+    assert approval["data"]["capability"]["nodes"] == {}
+    assert "added to the store that exists" in approval["data"]["plan"]
+    await bench.answer(action="cancel")
+    assert server.flows[server.row.id] == server.row
