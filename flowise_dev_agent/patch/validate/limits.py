@@ -8,6 +8,7 @@ from typing import Any, Final
 from flowise_dev_agent.patch.model.findings import Finding, error
 from flowise_dev_agent.patch.model.flow_data import Values
 from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.values import is_empty, without_markup
 from flowise_dev_agent.patch.validate.context import FlowContext, rule
@@ -51,7 +52,8 @@ def bounds(flow: FlowContext) -> Iterator[Finding]:
     """A search for no documents, a temperature that providers refuse, an address that cannot be called."""
     for node, path, owner, inputs in _settings(flow):
         for name, value in inputs.items():
-            if is_empty(value) or has_variable(value):
+            # A stand-in is told as what the person is to fill in.
+            if is_empty(value) or has_variable(value) or stands_in(value):
                 continue
             field = f"{path}{name}"
             if name in BOUNDS and (number := _number(value)) is not None:

@@ -26,7 +26,7 @@ from flowise_dev_agent.reasoning.contracts import EngineResponse, Usage
 from flowise_dev_agent.reasoning.engines.response_buffer import cost
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_model, parse_object
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.details import find_fields, read_quantities
+from flowise_dev_agent.reasoning.rules.design.details import find_fields, read_numbers
 from flowise_dev_agent.reasoning.rules.design.providers import chat_provider, embeddings_provider, model_id
 from flowise_dev_agent.reasoning.rules.design.reading import read
 from flowise_dev_agent.reasoning.rules.language.text import Scan, detect_language
@@ -348,9 +348,7 @@ def test_embeddings_have_their_own_provider() -> None:
     ],
 )
 def test_numbers_find_their_place(text: str, values: dict[str, float]) -> None:
-    found = read_quantities(Scan(text))
-    known = {name: getattr(found, name) for name in found.__dataclass_fields__}
-    assert {name: value for name, value in known.items() if value is not None} == values
+    assert read_numbers(Scan(text)) == values
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,14 @@ CASES: list[tuple[str, set[str], dict[str, Any]]] = [
         {"conversationChain", "chatOpenAI", "bufferWindowMemory"},
         {"bufferWindowMemory.k": 8},
     ),
-]
+    # An address that only the person knows is a stand-in, and no mistake.
+    (
+        "Bot odpowiadający z naszego Confluence dla działu kadr, limit 500 tokenów",
+        {"conversationalRetrievalQAChain", "chatOpenAI", "memoryVectorStore", "openAIEmbeddings",
+         "recursiveCharacterTextSplitter", "confluence"},
+        {"chatOpenAI.maxTokens": 500},
+    ),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "nodes", "params"), CASES, ids=[case[0][:40] for case in CASES])

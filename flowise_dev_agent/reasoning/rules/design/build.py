@@ -13,7 +13,7 @@ from flowise_dev_agent.reasoning.contracts import Pattern, PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design import providers
-from flowise_dev_agent.reasoning.rules.design.details import Field, Quantities
+from flowise_dev_agent.reasoning.rules.design.details import Field
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of
 from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARAMS, chat_provider, model_id
@@ -196,7 +196,7 @@ def _places(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
 def spans_of(reading: Reading, nodes: Mapping[str, NodeSchema]) -> list[Span]:
     """What the reading recognised, and the fields of these nodes that the text names by their titles."""
     schemas = {schema.name: schema for schema in nodes.values()}.values()
-    titles = (item for schema in schemas for item in named_fields(schema, reading.text).items())
+    titles = (item for schema in schemas for item in named_fields(schema, reading).items())
     return [*reading.spans, *(Span(start, end, params=frozenset({name})) for name, (_, start, end) in titles)]
 
 
@@ -232,6 +232,8 @@ def design_form(request: PlanRequest, form: DesignForm, world: World) -> Design:
         reading = replace(read(text, world.store), provider=provider, model=model)
         return design_steps(request, reading, Asked(text), world)
     memory = None if form.memory == "none" or form.kind == "task" else form.memory
+    numbers = {} if form.temperature is None else {"temperature": form.temperature}
+    numbers |= {"memory_window": memory} if isinstance(memory, int) else {}
     abouts = tuple(source.about for source in form.sources if source.about)
     reading = Reading(
         text="", language=world.language, provider=provider, model=model, no_memory=memory is None,
@@ -243,7 +245,7 @@ def design_form(request: PlanRequest, form: DesignForm, world: World) -> Design:
         loaders=tuple(dict.fromkeys(_LOADERS[source.kind] for source in form.sources if source.kind != "web")),
         fields=tuple(Field(one.name, one.type, one.description or one.name) for one in form.fields),
         denied_words=tuple(form.refused_words),
-        quantities=Quantities(form.temperature, memory_window=memory if isinstance(memory, int) else None),
+        numbers=numbers,
     )  # fmt: skip
     made = designed(request, form.as_text(), reading, form.prompt or "", world)
     return made.model_copy(update={"flow_name": form.name})

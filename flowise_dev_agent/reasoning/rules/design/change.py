@@ -19,7 +19,7 @@ from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading,
 from flowise_dev_agent.reasoning.rules.design.selection import TOOL, Edits, find_edits, tool_row, unwanted
 from flowise_dev_agent.reasoning.rules.design.values import Said, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, words
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, words
 from flowise_dev_agent.reasoning.rules.language.text import (
     Span,
     mentions,
@@ -237,27 +237,12 @@ def _read(request: PlanRequest, text: str, world: World) -> tuple[Reading, list[
     where = [*named, words("all_of_them"), pattern("inside", "ordinal")]
     places = [match.span() for looked_for in where for match in looked_for.finditer(text)]
     nodes = [*world.schemas(request.existing).values(), *world.schemas(request.inside).values()]
-    change = _with_settings(change, nodes)
     stored = any(schema.category == "Vector Stores" for schema in nodes)
     if stored and not (change.loaders or change.urls or change.inline_text):
         # It answers from its documents already: a wish that speaks of them says how.
         change = replace(change, spans=tuple(span for span in change.spans if span.names != DOCUMENTS))
     change = replace(change, spans=(*change.spans, *(Span(start, end, keep=True) for start, end in places)))
     return change, said
-
-
-def _with_settings(change: Reading, nodes: Sequence[NodeSchema]) -> Reading:
-    """With numbers beside a word that only one field of the flow can mean: "8 chunks", "400 tokens"."""
-    fields = {param.name for schema in nodes for param in schema.params}
-    for name, (quantity, *params) in constants("by_place").items():
-        match = pattern("values", name).search(change.text) if fields.intersection(params) else None
-        # Where texts are split, tokens may be the size of their pieces.
-        split = name == "tokens" and "chunkSize" in fields
-        if match and not split and getattr(change.quantities, quantity) is None:
-            number, span = round(to_number(match["number"])), Span(*match.span(), params=frozenset(params))
-            quantities = replace(change.quantities, **{quantity: number})
-            change = replace(change, quantities=quantities, spans=(*change.spans, span))
-    return change
 
 
 def _prompts(

@@ -5,55 +5,29 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, patterns, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, patterns, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Scan, first_group, is_negated, quoted_spans, to_number
 
 # --- Numbers ----------------------------------------------------------------------------------------------------
-
-#: Field of `Quantities` -> the fields of nodes that it ends up in.
-_NUMBERS = {
-    "temperature": "temperature", "max_tokens": "maxTokens maxTokensToSample maxOutputTokens maxCompletionTokens",
-    "memory_window": "k llmMemoryWindowSize agentMemoryWindowSize", "chunk_size": "chunkSize", "top_k": "topK",
-    "chunk_overlap": "chunkOverlap", "max_iterations": "maxIterations", "pages": "limit", "context": "numCtx",
-}  # fmt: skip
-
 
 #: "A low temperature" names no number.
 LOW, _LOW = pattern("quantities", "low"), 0.2
 
 
-@dataclass(frozen=True)
-class Quantities:
-    """Values that the text gives; None where it gives none."""
-
-    temperature: float | None = None
-    max_tokens: int | None = None
-    memory_window: int | None = None
-    chunk_size: int | None = None
-    chunk_overlap: int | None = None
-    top_k: int | None = None
-    max_iterations: int | None = None
-    pages: int | None = None
-    max_loops: int | None = None
-    context: int | None = None
-
-
-def read_quantities(scan: Scan) -> Quantities:
-    """The numbers of a text; of contradicting ones the last counts."""
-    found: dict[str, Any] = {}
-    for name, places in _NUMBERS.items():
-        looked_for = patterns("quantities", name)
-        matches = [match for one in looked_for for match in scan.find(one, params=places)]
+def read_numbers(scan: Scan) -> dict[str, float]:
+    """Quantity -> number; of contradicting ones the last counts."""
+    found: dict[str, float] = {}
+    for name, fields in constants("quantities").items():
+        matches = [m for one in patterns("quantities", name) for m in scan.find(one, params=" ".join(fields))]
         if matches:
             number = to_number(first_group(max(matches, key=lambda item: item.start())))
             found[name] = number if name == "temperature" and number != int(number) else round(number)
-    if scan.find(LOW, params=_NUMBERS["temperature"]):
+    if scan.find(LOW, params="temperature"):
         found.setdefault("temperature", _LOW)
-    return Quantities(**found)
+    return found
 
 
 # --- Fields of a structured answer --------------------------------------------------------------------------------

@@ -39,8 +39,8 @@ class Account:
         self._there = {number for found in _NUMBERS.findall(self._written) for number in _numbers(found)}
         self._done = [span for span in self._spans if self._effect(span) is not None]
         #: Recognised stretches that the design does nothing about.
-        self._missed = [span for span in self._spans if self._effect(span) is None and (
-            "://" in self._quote(span) or not any(_meet(other, span) for other in self._done))]  # fmt: skip
+        self._missed = [one for one in self._spans if self._effect(one) is None and (
+            "://" in self._quote(one) or not any(done.meets(one.start, one.end) for done in self._done))]  # fmt: skip
 
     def parts(
         self, world: World, *, source: str = "requirement", prompts: Sequence[str] = (), left: Sequence[str] = (),
@@ -54,14 +54,16 @@ class Account:
             said = re.findall(r"\w+", quote.casefold())
             if all(word in wordset("connectors") for word in said):
                 continue
-            effects = [effect for span in self._done if _meet(span, unit) and (effect := self._effect(span))]
+            effects = [
+                effect for span in self._done if span.meets(unit.start, unit.end) and (effect := self._effect(span))
+            ]
             nodes = list(dict.fromkeys(node for effect in effects for node in effect[0]))
             values = list(dict.fromkeys(value for effect in effects for value in effect[1]))
             values += [f"{one.node_id}.{one.param}" for one in self._values if one.value in quoted(quote)]
             unheard = not (nodes or values) and any(quote.casefold() in line.casefold() for line in left)
             values += [] if unit.structure else prompts
             neutral = all(word in wordset("empty_role_words") for word in said)
-            lost = unheard or self._unsaid(unit) or any(_meet(span, unit) for span in self._missed)
+            lost = unheard or self._unsaid(unit) or any(span.meets(unit.start, unit.end) for span in self._missed)
             covered = not lost and bool(unit.structure or nodes or values or neutral or not found)
             # Of a language that the rules do not read a wish for a part may be told to the model, too.
             told = set(values) <= set(prompts)
@@ -79,7 +81,7 @@ class Account:
         """Whether a number, a quotation or a language of a stretch is in nothing that is written."""
         said = self._text[unit.start : unit.end]
         for span in self._spans:
-            said = said.replace(self._quote(span), " ") if span.keep and _meet(span, unit) else said
+            said = said.replace(self._quote(span), " ") if span.keep and span.meets(unit.start, unit.end) else said
         named = [*quoted(said), *words("languages").findall(said)]
         lost = any(not _numbers(one) & self._there for one in _NUMBERS.findall(said))
         return lost or any(one.casefold() not in self._written for one in named)
@@ -134,11 +136,7 @@ def _numbers(said: str) -> set[str]:
 def _does(span: Span, match: re.Match[str]) -> bool:
     """Whether what was done for a stretch is what a signal speaks of; a product by its name alone."""
     within = span.start >= match.start() and span.end <= match.end()
-    return _meet(span, Span(*match.span())) and (within or not _PRODUCT.search(match.group()))
-
-
-def _meet(span: Span | Unit, other: Span | Unit) -> bool:
-    return span.start < other.end and other.start < span.end
+    return span.meets(*match.span()) and (within or not _PRODUCT.search(match.group()))
 
 
 def _answers(value: PlannedValue, span: Span, said: str) -> bool:

@@ -1,7 +1,7 @@
 """What a text says, read once by rules: one frozen record, with the stretches that it was read from."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -85,7 +85,8 @@ class Reading:
     fields: tuple[details.Field, ...] = ()
     denied_words: tuple[str, ...] = ()
     content_moderation: bool = False
-    quantities: details.Quantities = field(default_factory=details.Quantities)
+    #: Quantity -> number.
+    numbers: Mapping[str, float] = field(default_factory=dict[str, float])
     #: Node types asked for by name, and names that no node has.
     requested: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
@@ -120,7 +121,7 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         # What a prompt says is nobody's wish for a part.
         scan.text = scan.text.replace(first_group(match), "\x00" * len(first_group(match)))
     plain = scan.text
-    quantities = details.read_quantities(scan)
+    numbers = details.read_numbers(scan)
     task = _has(scan, "transforms", task=True) | _has(scan, "translate", task=True)
     structured = any(scan.find(one, task=True) for one in (details.STRUCTURED, details.EXTRACTS))
     denied_words = _denied_words(scan)
@@ -145,7 +146,7 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     index = scan.find(pattern("words", "index_name"), params="@address")
     providers.note_providers(scan)
     scan.find(words("keep"), keep=True)
-    memory = None if no_memory else _memory(scan, quantities, task=task)
+    memory = None if no_memory else _memory(scan, numbers, task=task)
     # A database that keeps the conversation keeps no documents.
     store_named = None if memory in _KEPT else _first_of(scan, table("vector_stores"))
     return Reading(
@@ -160,7 +161,7 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         stored=bool(scan.find(pattern("words", "stored"), task=True)), adds=adds,
         prompt_text=first_group(prompt[0]).strip() if prompt else None, transform=task, structured=structured,
         system_text=first_group(given[0]).strip() if given else None, denied_words=denied_words,
-        splits=_has(scan, "split", ["@Text Splitters"]) or quantities.chunk_size is not None, quantities=quantities,
+        splits=_has(scan, "split", ["@Text Splitters"]) or "chunk_size" in numbers, numbers=numbers,
         splitter=_first_of(scan, table("splitters")) or Reading.splitter, content_moderation=content,
         vector_store=store_named,
         places=tuple((one["kind"].casefold(), first_group(one, 1)) for one in index),
@@ -202,14 +203,14 @@ def _tools(scan: Scan) -> tuple[tuple[str, ...], ...]:
     return tuple(found)
 
 
-def _memory(scan: Scan, quantities: details.Quantities, *, task: bool) -> str | None:
+def _memory(scan: Scan, numbers: Mapping[str, float], *, task: bool) -> str | None:
     if named := _first_of(scan, table("named_memory")):
         return named
     memory, window, buffer = (_has(scan, name, _MEMORY) for name in ("memory", "window_memory", "buffer_memory"))
     # "Summarise the conversation" can be a task of its own.
     if (memory or not task) and _has(scan, "summary_memory", _MEMORY):
         return "conversationSummaryMemory"
-    if quantities.memory_window is not None or window:
+    if "memory_window" in numbers or window:
         return "bufferWindowMemory"
     return "bufferMemory" if memory or buffer else None
 

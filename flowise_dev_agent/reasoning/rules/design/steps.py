@@ -12,7 +12,6 @@ from flowise_dev_agent.contracts.plan import Design, DesignConnection, Part, Pla
 from flowise_dev_agent.patch import AddNode
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import nested_types
-from flowise_dev_agent.reasoning.rules.design.details import Quantities
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of
 from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARAMS
@@ -424,7 +423,7 @@ class _Builder:
         self, label: str, prompt: str, tools: tuple[tuple[str, ...], ...] = (), reading: Reading | None = None, *,
         agent: bool = False, user: str = "", given: str = "", **more: Any,
     ) -> str:  # fmt: skip
-        name, window = _AGENT if agent else _LLM, self._reading.quantities.memory_window
+        name, window = _AGENT if agent else _LLM, self._reading.numbers.get("memory_window")
         prefix, told = _PREFIXES[name], f"{self._context}\n{prompt}".strip()
         given = "\n\n".join(filter(None, [without_braces(told), self._start.given, given]))
         messages = [{"role": "system", "content": given}]
@@ -464,7 +463,7 @@ def _models_of(reading: Reading) -> tuple[dict[str, Reading], str]:
 
 
 def _about_model(reading: Reading) -> bool:
-    return bool(reading.provider or reading.model or reading.quantities != Quantities())
+    return bool(reading.provider or reading.model or reading.numbers)
 
 
 def _label(text: str) -> str:

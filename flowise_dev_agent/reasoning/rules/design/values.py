@@ -1,7 +1,7 @@
 """The values of a node: what the text asks for, what a new node needs besides, and stand-ins for what is missing."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,10 +12,10 @@ from flowise_dev_agent.patch.model.visibility import is_visible
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design.providers import MODEL_PARAMS, belongs, provider_of
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, wordset
-from flowise_dev_agent.reasoning.rules.language.text import is_negated, quoted, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, patterns, wordset
+from flowise_dev_agent.reasoning.rules.language.text import Span, first_group, is_negated, quoted, squeeze, to_number
 
-MAX_TOKENS = ("maxTokens", "maxTokensToSample", "maxOutputTokens", "maxCompletionTokens")
+MAX_TOKENS = tuple(constants("quantities")["max_tokens"])
 #: Fields for what the model is told, by how well they fit.
 _PROMPT_FIELDS = ("systemMessagePrompt", "systemMessage", "responsePrompt", "template")
 _EMBEDDING_MODEL = re.compile(r"(?i)\b(text-embedding-[\w-]+|nomic-embed-text|mxbai-embed-large|voyage-[\w-]+)")
@@ -27,6 +27,11 @@ _LINK, _ON, _OFF = (f"(?:{pattern('titles', name).pattern})" for name in ("link"
 _EMPTIED, _GONE = (f"(?:{pattern('titles', name).pattern})" for name in ("emptied", "gone"))
 _QUOTED = r"(?:\"(?P<a>[^\"]*)\"|“(?P<b>[^”]*)”|„(?P<c>[^“”]*)[“”]|«\s*(?P<d>[^»]*?)\s*»|'(?P<e>[^'\n]{1,80})')"
 _SKIPPED = frozenset({"modelName", "model", "systemMessagePrompt", "systemMessage"})
+#: Words beside a number that only one field can mean.
+_ELSEWHERE = pattern("by_place", "elsewhere")
+_BY_PLACE = {
+    name: patterns("by_place", name) for name in ("max_tokens", "top_k", "memory_window", "memory_tokens", "max_loops")
+}
 _SECRET, _DEFAULT_OVERLAP = ("key", "token", "secret", "password"), 200
 _TAKES_AWAY = re.compile(r"(?:delete|clear|remove|trash)", re.IGNORECASE)
 _PATH = re.compile(r"path|folder|directory", re.IGNORECASE)
@@ -49,8 +54,7 @@ def parameters(schema: NodeSchema, said: Said, *, language: str, asked_only: boo
     With `asked_only` just what the text asks for, without what a new node needs besides (placeholders, templates).
     """
     names = {param.name for param in schema.params}
-    asked = {name: value for name, value in _asked(schema, said).items() if value is not None}
-    asked |= {name: value for name, (value, _, _) in named_fields(schema, said.reading.text).items()}
+    asked = _asked(schema, said) | {name: value for name, (value, _, _) in named_fields(schema, said.reading).items()}
     values = asked if asked_only else _needed(schema, said, language) | _texts(schema, said, language) | asked
     values = {name: value for name, value in values.items() if name in names}
     return values if asked_only else values | _filled(schema, values, said.reading)
@@ -85,32 +89,26 @@ def _texts(schema: NodeSchema, said: Said, language: str) -> dict[str, Any]:
 
 
 def _asked(schema: NodeSchema, said: Said) -> dict[str, Any]:
-    reading, numbers = said.reading, said.reading.quantities
-    if schema.category == "Chat Models":
-        return _model_values(schema, reading)
-    size, overlap, page = numbers.chunk_size, numbers.chunk_overlap, said.url or next(iter(reading.urls), None)
-    if size is not None and overlap is None and size <= _DEFAULT_OVERLAP:
-        # The default overlap would not be smaller than the chunk, which the splitter refuses.
-        overlap = size // 10
+    """What the text gives for fields of this category."""
+    reading = said.reading
     embeddings = _EMBEDDING_MODEL.search(reading.text)
-    error = next((quote for quote in quoted(reading.text) if quote not in reading.denied_words), None)
     rows = [{"property": f.name, "type": f.kind, "description": f.description} for f in reading.fields]
-    memory = {"MemoryType": "windowSize" if numbers.memory_window else None, "MemoryWindowSize": numbers.memory_window,
-              "EnableMemory": False if reading.no_memory else None}  # fmt: skip
-    steps = {f"{step}{name}": value for step in ("agent", "llm") for name, value in memory.items()}
-    runs = {"returnSourceDocuments": True if reading.sources else None, "maxIterations": numbers.max_iterations}
-    found: dict[str, dict[str, Any]] = {
-        "Embeddings": {"modelName": embeddings.group(1).lower()} if embeddings else {},
-        "Memory": {"k": numbers.memory_window},
-        "Text Splitters": {"chunkSize": size, "chunkOverlap": overlap},
-        **{kind: {"topK": numbers.top_k} for kind in ("Vector Stores", "Retrievers")},
-        "Moderation": {"denyList": "\n".join(reading.denied_words) or None, "moderationErrorMessage": error},
-        "Output Parsers": {"jsonStructure": rows or None},
-        "Document Loaders": {"text": reading.inline_text, "url": page, "repoLink": page, "limit": numbers.pages},
-        "Agent Flows": {"maxLoopCount": numbers.max_loops, **steps},
-        **dict.fromkeys(("Chains", "Agents", "Tools"), runs),
-    }
-    return found.get(schema.category, {})
+    given: dict[str, Any] = {
+        **reading.numbers,
+        "model": reading.model if reading.model and belongs(reading.model, schema.name) else None,
+        "model_url": reading.model_url, "embedding_model": embeddings[1].lower() if embeddings else None,
+        "denied": "\n".join(reading.denied_words), "rows": rows, "text": reading.inline_text,
+        "refusal": next((quote for quote in quoted(reading.text) if quote not in reading.denied_words), None),
+        "page": said.url or next(iter(reading.urls), None), "sources": reading.sources or None,
+        "window_type": "windowSize" if "memory_window" in reading.numbers else None,
+        "remembers": False if reading.no_memory else None,
+    }  # fmt: skip
+    size = given.get("chunk_size")
+    if size is not None and size <= _DEFAULT_OVERLAP:
+        # The default overlap would not be smaller than the chunk, which the splitter refuses.
+        given.setdefault("chunk_overlap", size // 10)
+    fields = constants("asked").get(schema.category, {})
+    return {field: given[name] for field, name in fields.items() if given.get(name) not in (None, "", [])}
 
 
 def _needed(schema: NodeSchema, said: Said, language: str) -> dict[str, Any]:
@@ -123,16 +121,6 @@ def _needed(schema: NodeSchema, said: Said, language: str) -> dict[str, Any]:
     if needed := constants("needed").get(schema.name):
         return {name: text.format(**told) for name, text in needed.items()}
     return _model_default(schema) if schema.category in ("Chat Models", "Embeddings") else {}
-
-
-def _model_values(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
-    numbers, names = reading.quantities, {param.name for param in schema.params}
-    values: dict[str, Any] = dict.fromkeys(("baseUrl", "basepath"), reading.model_url)
-    values |= {"temperature": numbers.temperature, "numCtx": numbers.context}
-    if reading.model and belongs(reading.model, schema.name):
-        values |= dict.fromkeys(MODEL_PARAMS, reading.model)
-    limit = next((name for name in MAX_TOKENS if name in names), "")
-    return values | {limit: numbers.max_tokens}
 
 
 def _model_default(schema: NodeSchema) -> dict[str, Any]:
@@ -205,12 +193,14 @@ def _fill(schema: NodeSchema, param: InputParam, reading: Reading, names: list[s
 # --- Fields that a text names by their titles: "set the frequency penalty to 0.5" ----------------------------------
 
 
-def named_fields(schema: NodeSchema, text: str) -> dict[str, tuple[Any, int, int]]:
+def named_fields(schema: NodeSchema, reading: Reading) -> dict[str, tuple[Any, int, int]]:
     """Field name -> (value, start, end) for the fields of this type that the text names with a value that fits."""
-    found: dict[str, tuple[Any, int, int]] = {}
+    found, text = dict[str, tuple[Any, int, int]](), reading.text
     for param, forms in _patterns(schema):
+        # "Limit 500 tokens" is no limit of pages.
+        others = [one for one in reading.spans if one.params and not one.names and param.name not in one.params]
         for looked_for, value in forms:
-            match = next((m for m in looked_for.finditer(text) if not is_negated(text, m.start(), m.start())), None)
+            match = next((one for one in looked_for.finditer(text) if _fits(one, others)), None)
             taken = None if match is None else _said_value(param, match) if value is None else value
             if match and taken is not None:
                 found[param.name] = (taken, *match.span())
@@ -218,10 +208,20 @@ def named_fields(schema: NodeSchema, text: str) -> dict[str, tuple[Any, int, int
     return found
 
 
+def _fits(match: re.Match[str], others: Sequence[Span]) -> bool:
+    text, start = match.string, match.start()
+    if match.re in _BY_PLACE["max_tokens"] and _ELSEWHERE.search(text[:start]):
+        return False
+    return not (is_negated(text, start, start) or any(one.meets(*match.span()) for one in others))
+
+
 @lru_cache(maxsize=512)
 def _patterns(schema: NodeSchema) -> list[tuple[InputParam, list[tuple[re.Pattern[str], bool | str | None]]]]:
     """For each field the ways to name it with a value, and the value where the words alone give it."""
-    return [(param, forms) for param in schema.params if param.name not in _SKIPPED and (forms := _forms(param))]
+    asked = constants("asked").get(schema.category, {})
+    by_place = {param.name: _BY_PLACE.get(asked.get(param.name, ""), ()) for param in schema.params}
+    found = ((param, [*_forms(param), *((one, None) for one in by_place[param.name])]) for param in schema.params)
+    return [(param, forms) for param, forms in found if param.name not in _SKIPPED and forms]
 
 
 def _forms(param: InputParam) -> list[tuple[re.Pattern[str], bool | str | None]]:
@@ -254,6 +254,6 @@ def _said_value(param: InputParam, match: re.Match[str]) -> Any:
         said = match["option"].casefold()
         return next(option for option in param.options if option.casefold() == said)
     if param.type == "number":
-        number = to_number(match.group(1))
+        number = to_number(first_group(match))
         return int(number) if number == int(number) else number
     return next((text for text in match.groupdict().values() if text is not None), None)

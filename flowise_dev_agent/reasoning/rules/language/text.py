@@ -42,6 +42,9 @@ class Span:
     task: bool = False
     keep: bool = False
 
+    def meets(self, start: int, end: int) -> bool:
+        return self.start < end and start < self.end
+
 
 class Scan:
     """Looks for patterns in a text and notes what it finds."""
