@@ -138,7 +138,9 @@ def documents_of(attachments: Sequence[AttachmentFacts]) -> list[AttachmentFacts
 
 
 def named_in(said: str, stores: Sequence[DocumentStoreView]) -> DocumentStoreView | None:
-    """The one store whose name is in the text; the longest of several, which may begin alike."""
+    """The one store whose id or name is in the text; the longest of several, which may begin alike."""
+    if exact := next((one for one in stores if one.id in said), None):
+        return exact
     found = [one for one in stores if re.search(rf"(?<!\w){re.escape(one.name)}(?!\w)", said, re.IGNORECASE)]
     return max(found, key=lambda one: len(one.name), default=None)
 

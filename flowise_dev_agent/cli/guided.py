@@ -37,7 +37,7 @@ def _asked() -> dict[str, Any]:
         memory = _line("Messages to remember: a number, all or none") or "all"
         form["memory"] = int(memory) if memory.isdigit() else memory
         form["tools"] = _lines("Tool, for example calculator")
-        form["sources"] = [_source(text) for text in _lines("Source: an address, pdf, csv, docx or text")]
+        form["sources"] = [_source(text) for text in _lines("Source: an address, pdf, csv, docx, text, or store NAME")]
         form["refused_words"] = _lines("Word that is refused")
     if form["kind"] == "task":
         form["fields"] = [{"name": name} for name in _lines("Field of the answer")]
@@ -51,7 +51,10 @@ def _kind() -> str:
 
 
 def _source(text: str) -> dict[str, Any]:
-    return {"kind": "web", "url": text} if text.startswith("http") else {"kind": text.casefold()}
+    if text.startswith("http"):
+        return {"kind": "web", "url": text}
+    kind, _, store = text.partition(" ")
+    return {"kind": kind.casefold()} | ({"store": store.strip()} if store else {})
 
 
 def _lines(what: str) -> list[str]:

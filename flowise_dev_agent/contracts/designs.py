@@ -20,20 +20,48 @@ _Name = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterVal
 _Text = Annotated[str, StringConstraints(min_length=1, max_length=32_000), AfterValidator(_said)]
 
 
+def _of(*kinds: JsonValue) -> JsonDict:
+    """What a form has to know of a part that only these kinds have."""
+    return {"x-show": {"kind": list(kinds)}}
+
+
 class FormSource(Contract):
     """A source to answer from. A file is uploaded in Flowise; until then the flow holds a marked placeholder."""
 
-    kind: Literal["text", "pdf", "csv", "docx", "web"]
-    text: str = Field(default="", max_length=32_000, description="The text itself, of a source of kind `text`.")
-    url: str = Field(
-        default="", title="Address", max_length=2_000, description="The address, of a source of kind `web`."
+    kind: Literal["text", "pdf", "csv", "docx", "web", "store"]
+    text: str = Field(
+        default="",
+        max_length=32_000,
+        description="The text itself, of a source of kind `text`.",
+        json_schema_extra=_of("text"),
     )
-    about: str = Field(default="", max_length=100, description="What it is called, for example `handbook`.")
+    url: str = Field(
+        default="",
+        title="Address",
+        max_length=2_000,
+        description="The address, of a source of kind `web`.",
+        json_schema_extra=_of("web"),
+    )
+    store: str = Field(
+        default="",
+        title="Document store",
+        max_length=200,
+        description="Name or id of a document store that exists, of a source of kind `store`.",
+        json_schema_extra=_of("store") | {"x-lists": "document-stores"},
+    )
+    about: str = Field(
+        default="",
+        max_length=100,
+        description="What it is called, for example `handbook`.",
+        json_schema_extra=_of("text", "pdf", "csv", "docx", "web"),
+    )
 
     @model_validator(mode="after")
     def _has_its_address(self) -> Self:
         if self.kind == "web" and not self.url.startswith(("http://", "https://")):
             raise ValueError("a source of kind `web` needs a `url` that begins with http:// or https://")
+        if (self.kind == "store") != bool(self.store.strip()):
+            raise ValueError("`store` belongs to the kind `store`, which needs it")
         return self
 
 
@@ -45,14 +73,9 @@ class FormField(Contract):
     description: str = Field(default="", max_length=300)
 
 
-def _of(*kinds: JsonValue) -> JsonDict:
-    """What a form has to know of a part that only these kinds of flows have."""
-    return {"x-show": {"kind": list(kinds)}}
-
-
 class DesignForm(Contract):
     """A new flow, part by part. What is left out is as a plain chatbot has it. `x-show` in the schema: a form asks for
-    the part only where it applies."""
+    the part only where it applies. `x-lists`: what can be chosen is listed at that path."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=120), AfterValidator(_said)]
     kind: Literal["chat", "task", "steps"] = Field(
@@ -92,6 +115,8 @@ class DesignForm(Contract):
             raise ValueError("`steps` belong to the kind `steps`, which needs at least one")
         if self.fields and self.kind != "task":
             raise ValueError("`fields` belong to the kind `task`")
+        if sum(source.kind == "store" for source in self.sources) > 1:
+            raise ValueError("a flow answers from one document store: name one")
         if (self.tools or self.sources) and self.kind == "task":
             raise ValueError("`tools` and `sources` belong to the kind `chat`")
         return self
@@ -101,7 +126,7 @@ class DesignForm(Contract):
         lines = [self.name, *([self.prompt] if self.prompt else []), *self.steps]
         lines += [f"Model: {self.model}"] if self.model else []
         lines += [f"Tools: {', '.join(self.tools)}"] if self.tools else []
-        lines += [f"Source: {source.about or source.url or source.kind}" for source in self.sources]
+        lines += [f"Source: {source.store or source.about or source.url or source.kind}" for source in self.sources]
         lines += [f"Fields: {', '.join(field.name for field in self.fields)}"] if self.fields else []
         return "\n".join(lines)[:32_000]
 
@@ -118,6 +143,8 @@ _LOADERS: Final = {
     "docxFile": "docx",
     "plainText": "text",
     "cheerioWebScraper": "web",
+    "documentStore": "store",
+    "documentStoreVS": "store",
 }
 #: Types that follow from the rest of a form.
 _FOLLOWS: Final = frozenset(
@@ -156,6 +183,7 @@ def form_of(plan: PlanContract) -> DesignForm | None:
     prompt = next((str(values[name]) for name in PROMPT_FIELDS if values.get(name)), None)
     # What Flowise itself says to answer from documents comes back by itself.
     prompt = prompt.partition("\n\nI want you to act as a document")[0] if prompt else None
+    stores = [str(value.value) for value in plan.values if value.param == "selectedStore"]
     form |= {
         "kind": "task" if task else "chat",
         "prompt": prompt.removesuffix("\n\n{text}") if prompt and task else prompt,
@@ -165,7 +193,8 @@ def form_of(plan: PlanContract) -> DesignForm | None:
         "tools": tools,
         "sources": [
             {"kind": kind, "url": urls.pop(0) if kind == "web" and urls else "",
-             "text": texts.pop(0) if kind == "text" and texts else ""}
+             "text": texts.pop(0) if kind == "text" and texts else "",
+             "store": stores.pop(0) if kind == "store" and stores else ""}
             for name in names if (kind := _LOADERS.get(name))
         ],
         "fields": [

@@ -4,13 +4,15 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Locator, expect
 from psycopg.types.json import Jsonb
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.devkit.standin import ModelStandIn
+from tests.chaos.fake_flowise import FakeFlowise
 from tests.e2e.page.screen import SIZES, WORK_MS, Screen
 from tests.e2e.people import MakeService
+from tests.e2e.service import ServiceProcess
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 NOTHING = {"FLOWISE_API_ENDPOINT": "", "FLOWISE_API_KEY": "", "REASONING_ENGINE": ""}
@@ -96,6 +98,75 @@ async def test_a_new_service_is_connected_at_the_page_and_starts(
     await screen.reads("No Flowise is connected yet.")
     await page.context.close()
     assert complaints_of(screen) == []
+
+
+async def test_open_sessions_are_kept_or_stopped_as_the_person_says_when_the_server_changes(
+    browser: Browser, built_page: Path, make_service: MakeService, flowise: FlowiseAccess
+) -> None:
+    key = flowise.api_key.get_secret_value()
+    with FakeFlowise(api_key=key) as another:
+        await walk_over_open_sessions(browser, make_service(**NOTHING, SECRETS_KEY=SECRETS_KEY), flowise, another)
+
+
+async def walk_over_open_sessions(
+    browser: Browser, service: ServiceProcess, flowise: FlowiseAccess, fake: FakeFlowise
+) -> None:
+    await service.start()
+    screen = await Screen.open(browser, service.url, has_key=False)
+    page, key = screen.page, flowise.api_key.get_secret_value()
+    another = f"http://127.0.0.1:{fake.port}"
+    body = {"endpoint": flowise.endpoint, "api_key": key}
+    assert (await page.request.put(f"{service.url}/connections/flowise", data=body)).ok
+    await page.reload()
+    session = await screen.start("Build a chatbot with GPT-4o and memory")
+    await screen.question("The plan")
+
+    async def change_to(address: str) -> Locator:
+        await page.goto(f"{service.url}/#/instances")
+        await screen.press("Change the Flowise connection")
+        dialog = page.get_by_role("dialog")
+        await dialog.get_by_label("Address").fill(address)
+        await dialog.get_by_label("Key").fill(key)
+        await screen.press("Test and connect", dialog)
+        await expect(dialog.get_by_role("alert")).to_contain_text("session", timeout=WORK_MS)
+        return dialog
+
+    other = flowise.endpoint.replace("127.0.0.1", "localhost")
+    dialog = await change_to(other)
+    for size in SIZES:
+        await page.set_viewport_size(size)
+        assert await screen.violations() == []
+        assert await screen.overflow() <= 0
+    # The same Flowise elsewhere: the session goes on.
+    await screen.press("It is the same Flowise at another address", dialog)
+    await screen.reads(f"Connected to {other}")
+    await screen.see(session)
+    await screen.press("Ask for changes", await plan_with_remark(screen, "Call it Anna"))
+    await screen.question("The plan")
+    # Another one: it ends.
+    dialog = await change_to(another)
+    await screen.press("Stop the sessions and connect", dialog)
+    await screen.reads(f"Connected to {another}")
+    await screen.see(session)
+    await screen.press("Ask for changes", await plan_with_remark(screen, "Call it Berta"))
+    await screen.status("Failed")
+    # Forgotten, it is asked about the sessions that are open too.
+    await page.goto(service.url)
+    await screen.start("Build a chatbot with GPT-4o and memory")
+    await screen.question("The plan")
+    await page.goto(f"{service.url}/#/instances")
+    await screen.press("Disconnect", page.get_by_role("region", name="Instance default"))
+    await screen.press("Disconnect", page.get_by_role("dialog"))
+    await screen.press("Stop the sessions and disconnect")
+    await screen.reads("No Flowise is connected yet.")
+    await page.context.close()
+
+
+async def plan_with_remark(screen: Screen, words: str) -> Locator:
+    """The open plan with a remark in its field."""
+    plan = await screen.question("The plan")
+    await plan.get_by_label("What should be different?").fill(words)
+    return plan
 
 
 async def test_without_a_secrets_key_the_page_says_which_settings_to_write(

@@ -35,7 +35,7 @@ async def test_the_focus_is_never_lost_on_the_way_through_views_and_dialogs(
 ) -> None:
     page = screen.page
     row = await make_flow(flowise_flows)
-    for name in ("Heron", "Egret"):
+    for name in ("Bittern", "Egret"):
         wish = {"requirement": ZOO, "session_name": name}
         await page.request.post(f"{screen.url}/sessions?wait=60", headers=AUTHORIZATION, data=wish)
     await page.reload()
@@ -53,7 +53,8 @@ async def test_the_focus_is_never_lost_on_the_way_through_views_and_dialogs(
     await expect(button("Add a credential").first).to_be_focused()
     # The dialog hears later that it was closed: who has gone on by then is not taken back.
     await enter(page, button("Add a credential").first)
-    await link("Flowise Dev Agent").evaluate("(to) => { document.querySelector('dialog').close(); to.focus() }")
+    await expect(page.get_by_role("dialog")).to_be_visible()
+    await link("Flowise Dev Agent").evaluate("(to) => { document.querySelector('dialog[open]').close(); to.focus() }")
     await expect(page.get_by_role("dialog")).to_have_count(0)
     await expect(link("Flowise Dev Agent")).to_be_focused()
 
@@ -71,13 +72,13 @@ async def test_the_focus_is_never_lost_on_the_way_through_views_and_dialogs(
     await enter(page, link("All flows"))
 
     # Rows that are renamed or deleted.
-    await enter(page, button("Rename Heron"))
+    await enter(page, button("Rename Bittern"))
     await enter(page, button("Cancel"))
-    await enter(page, button("Delete Heron"))
+    await enter(page, button("Delete Bittern"))
     await enter(page, button("No, go back"))
-    await enter(page, button("Delete Heron"))
+    await enter(page, button("Delete Bittern"))
     await enter(page, button("Delete it"))
-    await expect(page.locator(".session-row", has_text="Heron")).to_have_count(0)
+    await expect(page.locator(".session-row", has_text="Bittern")).to_have_count(0)
     await focus_is_held(page)
 
     # A session from its question to its end.

@@ -1,10 +1,11 @@
-"""Getting around: the command palette, notices when something waits, and the keys of undo and redo."""
+"""Getting around: the command palette, notices when something waits, the keys of undo and redo, and less motion."""
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import AUTHORIZATION, SIZES, WORK_MS, Screen
+from tests.e2e.service import ServiceProcess
 from tests.e2e.test_update_over_http import make_flow
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -95,3 +96,22 @@ async def test_the_keys_of_undo_and_redo_change_the_edits_but_not_in_a_text_fiel
     await page.keyboard.press("Control+z")
     await expect(words).not_to_have_value("be brief")
     await screen.reads("1 changed by hand")
+
+
+async def test_a_person_who_asked_for_less_motion_sees_none(browser: Browser, page_service: ServiceProcess) -> None:
+    moving = """() => {
+        const one = document.body.appendChild(document.createElement("span"));
+        one.className = "pulse";
+        const {animationName, transitionDuration} = getComputedStyle(one);
+        one.style.transition = "opacity 1s";
+        const library = getComputedStyle(one).transitionDuration;
+        one.remove();
+        return [animationName, transitionDuration, library];
+    }"""
+    for motion, wanted in (("no-preference", ["pulse", "0s", "1s"]), ("reduce", ["none", "0s", "0s"])):
+        screen = await Screen.open(browser, page_service.url, reduced_motion=motion)
+        # The rules of a session come with it.
+        await screen.page.goto(f"{page_service.url}/#/s/00000000-0000-0000-0000-000000000000")
+        await screen.reads("Session not found")
+        assert await screen.page.evaluate(moving) == wanted
+        await screen.page.context.close()

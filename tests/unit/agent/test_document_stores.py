@@ -49,10 +49,11 @@ def stored(made: PlanContract, said: str = "", *, files: Any = (), stores: Any =
     return with_stores(made, files, stores, said, by_rules=by_rules, schemas=SCHEMAS)
 
 
+@pytest.mark.parametrize("said", ["Answer from HR policies.", "Source: id-hr"])
 @pytest.mark.parametrize("chosen", ["HR policies", "id-hr", None])
-def test_a_store_that_exists_is_taken_by_id_by_name_or_by_the_persons_words(chosen: str | None) -> None:
+def test_a_store_that_exists_is_taken_by_id_by_name_or_by_the_persons_words(chosen: str | None, said: str) -> None:
     given = [PlannedValue(node_id="documentStoreVS_0", param="selectedStore", value=chosen)] if chosen else []
-    made = stored(proposed("documentStoreVS", values=given), "Answer from HR policies.", stores=[DRAFTS, HR])
+    made = stored(proposed("documentStoreVS", values=given), said, stores=[DRAFTS, HR])
     assert value_of(made) == ["id-hr"]
     assert made.document_stores == []
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.designs import DesignForm, form_of
+from flowise_dev_agent.contracts.designs import DesignForm, FormSource, form_of
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.contracts import Intent, PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
@@ -34,6 +34,19 @@ def test_a_form_comes_back_from_its_plan(fields: dict[str, Any], catalogue: Node
     named = {"fields", "memory"} if form.kind == "task" else set[str]()
     assert found.model_dump(exclude=named) == form.model_dump(exclude=named)
     assert [(one.name, one.type) for one in found.fields] == [(one.name, one.type) for one in form.fields]
+
+
+@pytest.mark.parametrize("node", ["documentStore", "documentStoreVS"])
+def test_a_document_store_comes_back_however_the_plan_uses_it(node: str, catalogue: NodeStore) -> None:
+    plan = planned(DesignForm(name="Desk", sources=[FormSource(kind="store", store="HR policies")]), catalogue)
+    (place,) = [one for one in plan.values if one.param == "selectedStore"]
+    nodes = [
+        one.model_copy(update={"node_name": node}) if one.node_name == "documentStore" else one for one in plan.nodes
+    ]
+    values = [one for one in plan.values if one is not place] + [place.model_copy(update={"value": "an-id"})]
+    found = form_of(plan.model_copy(update={"nodes": nodes, "values": values}))
+    assert found is not None
+    assert (found.tools, [(one.kind, one.store) for one in found.sources]) == ([], [("store", "an-id")])
 
 
 def test_what_a_form_cannot_say_is_no_form(catalogue: NodeStore) -> None:

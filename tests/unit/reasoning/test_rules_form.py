@@ -97,6 +97,8 @@ async def test_a_part_that_flowise_does_not_have_is_declined(
         {"design": {"name": "x", "kind": "steps"}},
         {"design": {"name": "x", "fields": [{"name": "a"}]}},
         {"design": {"name": "x", "sources": [{"kind": "web", "url": "ftp://x"}]}},
+        {"design": {"name": "x", "sources": [{"kind": "store"}]}},
+        {"design": {"name": "x", "sources": [{"kind": "store", "store": "A"}, {"kind": "store", "store": "B"}]}},
         {"design": {"name": "x"}, "requirement": "something else"},
         {"design": {"name": "x"}, "target": "a flow"},
     ],

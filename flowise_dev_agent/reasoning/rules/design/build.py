@@ -30,7 +30,7 @@ from flowise_dev_agent.reasoning.rules.render import telling
 _FEW_WORDS = 4
 #: The question that the service asks after a plan that declines; its answer is another requirement.
 _INSTEAD = "This cannot be built as described. What should be built instead?"
-_LOADERS = {"text": "plainText", "pdf": "pdfFile", "csv": "csvFile", "docx": "docxFile", "web": "cheerioWebScraper"}
+_LOADERS = {"text": "plainText", "pdf": "pdfFile", "csv": "csvFile", "docx": "docxFile", "store": "documentStore"}
 
 
 @dataclass(frozen=True)

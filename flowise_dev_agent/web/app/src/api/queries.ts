@@ -57,6 +57,15 @@ export const designSchema = () =>
     staleTime: Infinity,
   });
 
+/** The document stores of a Flowise server. */
+export const documentStores = (instance: string | undefined) =>
+  queryOptions({
+    queryKey: ["document-stores", instance ?? null],
+    queryFn: ({ signal }) => dataOf(api.GET("/document-stores", { params: { query: { instance } }, signal })),
+    retry: false,
+    staleTime: 10_000,
+  });
+
 /** What a session builds, as a design and as the form for another one. */
 export const sessionDesign = (session_id: string) =>
   queryOptions({

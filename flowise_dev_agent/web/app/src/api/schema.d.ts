@@ -3792,7 +3792,7 @@ export interface components {
         /**
          * DesignForm
          * @description A new flow, part by part. What is left out is as a plain chatbot has it. `x-show` in the schema: a form asks for
-         *     the part only where it applies.
+         *     the part only where it applies. `x-lists`: what can be chosen is listed at that path.
          */
         "DesignForm-Input": {
             /**
@@ -3845,7 +3845,7 @@ export interface components {
         /**
          * DesignForm
          * @description A new flow, part by part. What is left out is as a plain chatbot has it. `x-show` in the schema: a form asks for
-         *     the part only where it applies.
+         *     the part only where it applies. `x-lists`: what can be chosen is listed at that path.
          */
         "DesignForm-Output": {
             /**
@@ -5166,7 +5166,13 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "text" | "pdf" | "csv" | "docx" | "web";
+            kind: "text" | "pdf" | "csv" | "docx" | "web" | "store";
+            /**
+             * Document store
+             * @description Name or id of a document store that exists, of a source of kind `store`.
+             * @default
+             */
+            store: string;
             /**
              * Text
              * @description The text itself, of a source of kind `text`.
@@ -5195,7 +5201,13 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "text" | "pdf" | "csv" | "docx" | "web";
+            kind: "text" | "pdf" | "csv" | "docx" | "web" | "store";
+            /**
+             * Document store
+             * @description Name or id of a document store that exists, of a source of kind `store`.
+             * @default
+             */
+            store: string;
             /**
              * Text
              * @description The text itself, of a source of kind `text`.

@@ -29,6 +29,13 @@ it("counts in the person's language, and leaves the signs of Markdown", async ()
   );
 });
 
+it("counts the pieces of a document store, one or many", async () => {
+  await speak("de");
+  const read = (pieces: string) => said(`Document store 'HR': 2 of 3 files read, ${pieces}`);
+  expect(read("1 piece")).toBe("Dokumentenspeicher „HR“: 2 von 3 Dateien gelesen, 1 Abschnitt");
+  expect(read("12 pieces")).toContain("12 Abschnitte");
+});
+
 it("takes what is typed literally: neither a value nor a name is read as a template or an expression", async () => {
   await speak("de");
   expect(said("No flow matches '{{x}} (.*) $t(Approve now)'.")).toBe(

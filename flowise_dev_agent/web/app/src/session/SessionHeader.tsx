@@ -47,23 +47,29 @@ export function SessionHeader({ session, onTry }: Props) {
         <>
           <h1 title={name}>{name}</h1>
           <StatusBadge session={session} />
-          <button type="button" className="button plain wide" onClick={() => setNaming(true)}>
-            {t("Rename")}
+          <button type="button" className="button plain menu-button" popoverTarget="session-menu">
+            {t("More")}
           </button>
+          {/* Part of the bar where there is room for it. */}
+          <div id="session-menu" className="menu" popover="auto">
+            <button type="button" className="button plain" onClick={() => setNaming(true)}>
+              {t("Rename")}
+            </button>
+            {(session.plan || session.interrupt?.type === "plan_approval") && (
+              <Link href={`/build/${id}`} className="button plain">
+                {t("Open as form")}
+              </Link>
+            )}
+            {session.chatflow_id && (
+              <Link href={`/history/${session.chatflow_id}`} className="button plain">
+                {t("History")}
+              </Link>
+            )}
+            <ShareButton subject="session" id={id} />
+          </div>
         </>
       )}
       <div className="actions">
-        {(session.plan || session.interrupt?.type === "plan_approval") && (
-          <Link href={`/build/${id}`} className="button plain wide">
-            {t("Open as form")}
-          </Link>
-        )}
-        {session.chatflow_id && (
-          <Link href={`/history/${session.chatflow_id}`} className="button plain wide">
-            {t("History")}
-          </Link>
-        )}
-        <ShareButton subject="session" id={id} className="wide" />
         {onTry && (
           <button type="button" className="button wide" onClick={onTry}>
             {t("Try it")}

@@ -55,6 +55,14 @@ describe("the story of a session", () => {
     expect(groups[0]?.durationMs).toBe(7);
   });
 
+  it("tells how far a step is with what it writes", () => {
+    const wrote = (summary: string) => event("write", "apply_patch", { summary });
+    const events = [start("apply_patch"), wrote("Document store 'HR': created")];
+    expect(currentActivity(timelineOf(events))).toBe("Writing to Flowise (Document store 'HR': created)");
+    const read = wrote("Document store 'HR': 1 of 3 files read, 4 pieces");
+    expect(currentActivity(timelineOf([...events, read]))).toContain("1 of 3 files read");
+  });
+
   it("shows that a step was interrupted and restarted", () => {
     const { groups } = timelineOf([start("plan_v2"), start("plan_v2"), end("plan_v2", 5)]);
     expect(groups[0]?.steps.map((one) => one.state)).toEqual(["restarted", "done"]);

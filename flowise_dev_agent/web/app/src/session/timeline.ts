@@ -110,12 +110,15 @@ export function timelineOf(events: readonly SessionEvent[]): Timeline {
   return { groups: groupsOf(steps), tests, running: last?.state === "running" ? last : null };
 }
 
+/** Why a step takes longer, and how far it is with what it writes, such as the files of a document store. */
+const TOLD = new Set<SessionEvent["type"]>(["retry", "fallback", "write"]);
+
 /** What the session does now, in words. */
 export function currentActivity(timeline: Timeline): string {
   const { running } = timeline;
   if (!running) return t("Waiting for a free worker");
-  const repeat = running.notes.findLast((one) => one.type === "retry" || one.type === "fallback");
-  return repeat ? `${activity(running.node)} (${said(repeat.text)})` : activity(running.node);
+  const newest = running.notes.findLast((one) => TOLD.has(one.type));
+  return newest ? `${activity(running.node)} (${said(newest.text)})` : activity(running.node);
 }
 
 function newStep(event: SessionEvent): Step {

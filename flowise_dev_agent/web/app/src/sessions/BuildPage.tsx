@@ -4,6 +4,7 @@ import { Link, useLocation } from "wouter";
 import { designSchema, sessionDesign } from "../api/queries";
 import { startSession } from "../api/sessions";
 import type { DesignForm } from "../api/types";
+import { useStores } from "../flow/stores";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { Fields } from "../ui/form/Fields";
@@ -39,6 +40,7 @@ function PartsForm({ id, schema, design }: { id: string; schema: Schema; design:
   const [fields] = useState(() => fieldsOf(schema));
   const [values, keep] = useDraft<Values>(`build:${id}`, { ...design });
   const [, go] = useLocation();
+  const stores = useStores(undefined);
   // The key changes only with the request: pressing twice starts one session.
   const attempt = useRef({ body: "", key: "" });
   const start = useMutation({
@@ -59,7 +61,12 @@ function PartsForm({ id, schema, design }: { id: string; schema: Schema; design:
   }
   return (
     <form className="card stack" onSubmit={submit}>
-      <Fields fields={fields} values={values} onChange={(name, value) => keep({ ...values, [name]: value })} />
+      <Fields
+        fields={fields}
+        values={values}
+        onChange={(name, value) => keep({ ...values, [name]: value })}
+        lists={{ "document-stores": stores }}
+      />
       <div>
         <button type="submit" className="button primary large" disabled={start.isPending}>
           {start.isPending ? t("Starting the session…") : t("Start")}

@@ -9,7 +9,7 @@ import { ErrorNote } from "./ErrorNote";
 import { FormDialog } from "./FormDialog";
 import { Fields } from "./form/Fields";
 import { fieldsOf, type Schema } from "./form/schema";
-import { focusIsFree } from "./keepFocus";
+import { focusBack } from "./keepFocus";
 import { TextInput } from "./TextInput";
 
 /** Of a value. */
@@ -50,7 +50,7 @@ export function AddCredential({ type, instance, onCreated }: Props) {
           onClosed={() => {
             // What was typed goes with the form.
             setOpen(false);
-            if (focusIsFree()) opener.current?.focus();
+            focusBack(opener.current);
           }}
         >
           {(close) => (

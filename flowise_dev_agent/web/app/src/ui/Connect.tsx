@@ -8,7 +8,7 @@ import { t } from "../i18n";
 import { ConfirmButton } from "./ConfirmButton";
 import { ErrorNote } from "./ErrorNote";
 import { FormDialog } from "./FormDialog";
-import { focusIsFree } from "./keepFocus";
+import { focusBack } from "./keepFocus";
 import { TextInput } from "./TextInput";
 
 type Kind = "flowise" | "model";
@@ -87,7 +87,7 @@ export function Connection({ kind }: { kind: Kind }) {
           titled="connect-title"
           onClosed={() => {
             setOpen(false);
-            if (focusIsFree()) opener.current?.focus();
+            focusBack(opener.current);
           }}
         >
           {(close) =>

@@ -2,8 +2,20 @@
 
 const GONE = ":disabled, [hidden], [hidden] *";
 
+const UNUSED = "body, [tabindex='-1'], dialog:not([open]) *";
+
 /** True when nothing that can be used has the focus: another part may take it. */
-export const focusIsFree = (): boolean => document.activeElement?.matches("body, [tabindex='-1']") ?? true;
+export const focusIsFree = (): boolean => document.activeElement?.matches(UNUSED) ?? true;
+
+/** To the button that opened what is closed now; to the one of its menu when that is closed too. */
+export function focusBack(opener: HTMLElement | null): void {
+  if (!opener || !focusIsFree()) return;
+  const menu = opener.closest("[popover]");
+  const shown = opener.checkVisibility()
+    ? opener
+    : document.querySelector<HTMLElement>(`[popovertarget="${menu?.id}"]`);
+  shown?.focus();
+}
 
 /**
  * Watches the page until it is closed. What lost the focus because it was switched off gets it back when it is on again;

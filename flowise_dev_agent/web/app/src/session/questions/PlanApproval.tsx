@@ -1,6 +1,7 @@
 import { useContext, useState } from "react";
 import type { Action, InterruptOf } from "../../api/types";
 import { countEdits, EditingContext, filesOf, sentEdits } from "../../flow/edits";
+import { useStores } from "../../flow/stores";
 import { t } from "../../i18n";
 import { AddCredential } from "../../ui/AddCredential";
 import { TextInput } from "../../ui/TextInput";
@@ -19,6 +20,8 @@ const WORDED_AS: Record<string, () => string> = {
   declined: () => t("What should be built instead?"),
 };
 
+const STORE_NODE = /^documentStore/;
+
 /** The plan with its approaches, test questions and missing credentials. */
 export function PlanApprovalForm({ question, session, busy, send }: FormProps<InterruptOf<"plan_approval">>) {
   const { contract, approaches, missing_credentials: missing } = question.data;
@@ -29,9 +32,15 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
   const edits = editing && countEdits(editing.edits) > 0 ? editing.edits : null;
   const approvable = question.options.some((one) => one.value === "approve");
 
+  const asksStore =
+    question.reason === "question" && contract.nodes.some((one) => !one.existing && STORE_NODE.test(one.node_name));
+  const stores = useStores(session.instance, asksStore);
+  const [store, setStore] = useDraft(`store:${question.id}`, "");
+
   function choose(action: Action) {
     if (action === "request_changes") {
-      const text = feedback.required();
+      // A store is an answer by itself; words may go with it.
+      const text = store && !tooLong(feedback.text) ? [store, feedback.text.trim()].join("\n") : feedback.required();
       if (text) send({ action, feedback: text });
     } else if (action === "cancel") send({ action });
     else if (action === "approve" && feedback.empty(t("Approve"))) {
@@ -60,6 +69,17 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
           requirement={session.requirement}
           instance={session.instance}
         />
+      )}
+      {stores.length > 0 && (
+        <fieldset className="cards">
+          <legend className="visually-hidden">{t("Document stores")}</legend>
+          {stores.map((one) => (
+            <label key={one.value} className="pick">
+              <input type="radio" name="store" checked={store === one.value} onChange={() => setStore(one.value)} />
+              <span className="words">{one.label}</span>
+            </label>
+          ))}
+        </fieldset>
       )}
       {approaches.length > 0 && (
         <fieldset className="cards">

@@ -2,7 +2,7 @@
 import { useEffect, useId, useRef, useState } from "react";
 import { t } from "../../i18n";
 import { tooLong } from "../tooLong";
-import { asked, type FormField, readValue, textOf, type Values } from "./schema";
+import { asked, type FormField, type Listed, readValue, textOf, type Values, withListed } from "./schema";
 
 /** A longer text gets several lines. */
 const LONG_LINE = 60;
@@ -13,6 +13,8 @@ interface Common {
   counts?: "typed" | "left";
   /** Before the names of the controls. */
   prefix?: string;
+  /** What can be chosen in fields with `x-lists`, by its value. */
+  lists?: Record<string, Listed[]>;
 }
 
 interface FieldsProps extends Common {
@@ -27,7 +29,7 @@ export function Fields({ fields, values, onChange, ...common }: FieldsProps) {
   return asked(fields, values).map((field) => (
     <Field
       key={field.name}
-      field={field}
+      field={withListed(field, common.lists?.[field.schema["x-lists"] ?? ""], values[field.name])}
       value={values[field.name] ?? field.schema.default}
       {...(onChange && { onChange: (value: unknown) => onChange(field.name, value) })}
       {...common}

@@ -27,9 +27,18 @@ export interface Schema {
   "x-hide"?: Record<string, unknown>;
   "x-options"?: Choice[];
   "x-lists-options"?: boolean;
+  /** The path of the service that lists what can be chosen. */
+  "x-lists"?: string;
   "x-rows"?: number;
   /** Endings of the files that it takes. */
   "x-file-types"?: string;
+}
+
+/** What can be chosen; `also` is another value that means the same. */
+export interface Listed {
+  value: string;
+  label: string;
+  also?: string;
 }
 
 export type Values = Record<string, unknown>;
@@ -109,6 +118,13 @@ export const asked = (fields: FormField[], values: Values): FormField[] => {
     return shown && !Object.entries(schema["x-hide"] ?? {}).some((one) => holds(one) === true);
   });
 };
+
+/** The field with what the service lists for it, if anything. */
+export function withListed(field: FormField, listed: Listed[] | undefined, value: unknown): FormField {
+  if (!listed?.length) return field;
+  const choices = listed.map(({ value: own, label, also }) => ({ value: also === value ? String(also) : own, label }));
+  return { ...field, kind: "choice", choices };
+}
 
 /** What is typed into a field, as its schema has it; undefined for nothing. */
 export function readValue({ kind, numeric }: FormField, text: string): unknown {

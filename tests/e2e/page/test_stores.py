@@ -1,0 +1,86 @@
+"""Document stores on the page: one that exists is chosen, and a session says how far it is with filling one."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import expect
+
+from flowise_dev_agent.flowise import FlowiseClient
+from tests.e2e.page.screen import SIZES, Screen
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+RULES = "Travel rules of the page"
+HANDBOOK = "Handbook of the page"
+
+
+@pytest_asyncio.fixture(loop_scope="session", autouse=True)
+async def stores(flowise_flows: FlowiseClient) -> AsyncIterator[None]:
+    """Two stores; they and those that a test makes are deleted."""
+    before = {store.id for store in await flowise_flows.list_document_stores()}
+    for name in (RULES, HANDBOOK):
+        await flowise_flows.create_document_store(name, "of a test")
+    yield
+    for store in await flowise_flows.list_document_stores():
+        if store.id not in before:
+            await flowise_flows.delete_document_store(store.id)
+
+
+async def test_a_store_that_exists_is_chosen_where_a_flow_is_built_step_by_step(screen: Screen) -> None:
+    page = screen.page
+    await page.get_by_role("link", name="Build step by step").click()
+    await page.get_by_label("Name", exact=True).fill("Travel desk")
+    await screen.press("Add to sources")
+    await page.get_by_label("Kind").last.select_option("store")
+    # Only what a store needs is asked for.
+    await expect(page.get_by_label("Text", exact=True)).to_have_count(0)
+    choice = page.get_by_label("Document store", exact=True)
+    for size in SIZES:
+        await page.set_viewport_size(size)
+        await expect(choice.locator("option", has_text=RULES)).to_have_count(1)
+        assert await screen.violations() == []
+        assert await screen.overflow() <= 0
+    await choice.select_option(RULES)
+    await screen.press("Start")
+    plan = await screen.question("The plan")
+    built = plan.get_by_role("list", name="What is built")
+    await expect(built.get_by_role("button", name="Document Store")).to_be_visible()
+    await expect(plan.get_by_text("PLACEHOLDER")).to_have_count(0)
+    # The session as a form has it again.
+    await page.get_by_role("button", name="More").click()
+    await page.get_by_role("link", name="Open as form").click()
+    await expect(page.get_by_label("Document store", exact=True)).to_have_value(RULES)
+
+
+async def test_a_session_that_asks_for_a_store_lists_those_that_exist(screen: Screen) -> None:
+    page = screen.page
+    await screen.start("A bot with GPT-4o that answers from a document store")
+    card = await screen.question("One question first")
+    for size in SIZES:
+        await page.set_viewport_size(size)
+        await expect(card.get_by_role("radio", name=RULES)).to_be_visible()
+        assert await screen.violations() == []
+        assert await screen.overflow() <= 0
+    await card.get_by_role("radio", name=HANDBOOK).check()
+    # The choice is kept like what is typed.
+    await page.reload()
+    card = await screen.question("One question first")
+    await expect(card.get_by_role("radio", name=HANDBOOK)).to_be_checked()
+    await screen.press("Answer", card)
+    await screen.question("The plan")
+    await expect(page.locator(".turn.mine").last).to_contain_text(HANDBOOK)
+    await expect(page.get_by_text("PLACEHOLDER")).to_have_count(0)
+
+
+async def test_a_session_says_how_far_it_is_with_filling_a_store(screen: Screen) -> None:
+    page = screen.page
+    text = b"# Vacation\n\nEverybody has thirty days of vacation."
+    notes = {"name": "vacation.md", "mimeType": "text/markdown", "buffer": text}
+    await page.locator("input[type=file]").set_input_files(notes)  # type: ignore[arg-type]
+    await expect(page.locator(".chip", has_text="vacation.md")).to_be_visible()
+    await screen.start("Build a bot with GPT-4o that answers from our notes in a document store of its own")
+    await screen.press("Approve", await screen.question("The plan"))
+    await screen.question("The result")
+    story = page.get_by_role("region", name="What happened")
+    await expect(story.get_by_text("1 of 1 files read, 1 piece")).to_be_attached()
