@@ -31,9 +31,11 @@ from flowise_dev_agent.reasoning.contracts import (
     Trial,
     Verdict,
 )
+from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
 DUMMY = "a7acd2ec-afaf-5f55-9aef-0532197ae938"
+FROM_NOW_ON = say("prompt_from_now_on", "en")
 SUPPORT = "Build a customer support chatbot with GPT-4o and memory"
 AGENT = "An OpenAI agent that can do arithmetic and remembers the last 5 messages"
 DOCUMENTS = "RAG chatbot over pasted text in chunks of 500 characters"
@@ -145,7 +147,7 @@ async def test_a_flow_that_is_written_gets_another_name(catalogue: NodeStore) ->
                 (
                     "conversationChain_0",
                     "systemMessagePrompt",
-                ): "A customer support chatbot\nAnswer like a pirate"
+                ): f"A customer support chatbot\n{FROM_NOW_ON}\n- Answer like a pirate"
             },
         ),
         (AGENT, "remember the last 12 messages", {("bufferWindowMemory_0", "k"): 12}),
@@ -201,20 +203,14 @@ async def test_later_wish_keeps_the_earlier_one(catalogue: NodeStore) -> None:
     node = session.graph.node("conversationChain_0")
     assert node
     assert node.inputs["systemMessagePrompt"] == (
-        "A customer support chatbot\nAnswer like a pirate\nAlways end with a joke"
+        f"A customer support chatbot\n{FROM_NOW_ON}\n- Answer like a pirate\n- Always end with a joke"
     )
 
 
-@pytest.mark.parametrize(
-    ("wish", "said"),
-    [
-        ("hmm, not quite", "«Hmm, not quite»"),
-    ],
-)
-async def test_change_beyond_the_rules_is_declined(wish: str, said: str, catalogue: NodeStore) -> None:
+@pytest.mark.parametrize("wish", ["hmm, not quite", "make it better", "something different please"])
+async def test_a_wish_that_says_nothing_is_one_question(wish: str, catalogue: NodeStore) -> None:
     session = await written(SUPPORT, catalogue)
-    contract = await session.plan(wish)
-    assert said in (contract.declined or "")
+    assert (await session.plan(wish)).declined == "What should be different?"
 
 
 async def test_another_model_takes_the_place_of_the_one_that_is_there(catalogue: NodeStore) -> None:
@@ -297,7 +293,7 @@ async def test_a_way_to_behave_is_added_to_a_prompt_that_a_person_wrote(catalogu
     contract = (await session.rules.plan(request)).value
     (value,) = contract.values
     assert (value.node_id, value.param, value.mode) == ("conversationChain_0", "systemMessagePrompt", "append")
-    assert value.value == "Answer like a pirate"
+    assert value.value == f"{FROM_NOW_ON}\n- Answer like a pirate"
 
 
 async def test_failed_test_without_a_remedy_is_declined_with_its_reason(catalogue: NodeStore) -> None:

@@ -76,9 +76,9 @@ async def test_a_copy_is_changed_as_an_update_would_be(
 @pytest.mark.parametrize(
     "wish",
     [
-        "Make a copy of the Sales bot that frobnicates",
-        "Copy the Sales bot, remove the frobnicator",
-        "Dupliziere den Sales bot und entferne das Dings",
+        "Make a copy of the Sales bot with the frobnicator node",
+        "Copy the Sales bot, remove the third branch",
+        "Dupliziere den Sales bot und entferne den Knoten Dings",
     ],
 )
 async def test_a_copy_with_a_change_that_is_not_understood_is_declined(wish: str, catalogue: NodeStore) -> None:

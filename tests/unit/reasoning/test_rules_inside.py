@@ -7,7 +7,10 @@ import pytest
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import BindCredential, PatchOp, SetParam
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlanRequest
+from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+
+FROM_NOW_ON = say("prompt_from_now_on", "en")
 
 ONE = {"llmAgentflow_0.llmModelConfig": "chatOpenAI"}
 TWO = {**ONE, "agentAgentflow_0.agentModelConfig": "chatAnthropic"}
@@ -69,7 +72,7 @@ async def test_a_way_to_behave_is_added_to_the_instructions(catalogue: NodeStore
     contract, _ = await done("Make it answer like a pirate", catalogue, ONE)
     (value,) = contract.values
     assert (value.param, value.mode) == ("llmMessages[0].content", "append")
-    assert value.value == "<p>Answer like a pirate</p>"
+    assert value.value == f"<p>{FROM_NOW_ON}</p><p>- Answer like a pirate</p>"
 
 
 async def test_a_later_wish_keeps_the_first(catalogue: NodeStore) -> None:

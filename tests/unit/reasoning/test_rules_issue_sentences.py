@@ -7,7 +7,10 @@ import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Intent, PlanContract, PlanRequest
+from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+
+FROM_NOW_ON = say("prompt_from_now_on", "en")
 
 CHAIN = {"chatOpenAI_0": "chatOpenAI", "bufferMemory_0": "bufferMemory", "conversationChain_0": "conversationChain"}
 PROMPT = "conversationChain_0.systemMessagePrompt"
@@ -63,7 +66,7 @@ async def test_a_copy_has_its_name_and_adds_what_is_different(name: str, catalog
     text = f"Copy it as {name} and make the copy answer in French"
     _, plan = await planned(text, catalogue, changes=True)
     assert (plan.operation, plan.flow_name, plan.declined) == ("copy", name, None)
-    assert [(value.mode, value.value) for value in plan.values] == [("append", "Answer in French")]
+    assert [(value.mode, value.value) for value in plan.values] == [("append", f"{FROM_NOW_ON}\n- Answer in French")]
     _, plan = await planned(f"Copy it as {name}", catalogue, changes=True)
     assert (plan.flow_name, plan.values, plan.declined) == (name, [], None)
 
@@ -100,7 +103,7 @@ async def test_a_document_that_is_not_there_yet_is_a_placeholder(catalogue: Node
 )
 async def test_a_way_to_behave_is_added_to_a_careful_prompt(wish: str, line: str, catalogue: NodeStore) -> None:
     _, plan = await planned(wish, catalogue, changes=True)
-    assert [(value.mode, value.value) for value in plan.values] == [("append", line)]
+    assert [(value.mode, value.value) for value in plan.values] == [("append", f"{FROM_NOW_ON}\n- {line}")]
 
 
 async def test_of_two_models_the_person_chooses_and_the_other_is_not_missed(catalogue: NodeStore) -> None:

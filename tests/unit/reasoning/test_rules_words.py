@@ -9,10 +9,13 @@ import pytest
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, Pattern, PlanContract, PlanRequest
+from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design.prompt import prompt_of
 from flowise_dev_agent.reasoning.rules.design.reading import read
 from flowise_dev_agent.reasoning.rules.language.text import normalised
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+
+FROM_NOW_ON = say("prompt_from_now_on", "en")
 
 CHAIN = {"chatOpenAI_0": "chatOpenAI", "bufferMemory_0": "bufferMemory", "conversationChain_0": "conversationChain"}
 TAKEN = frozenset({"conversationChain_0.model", "conversationChain_0.memory"})
@@ -203,7 +206,7 @@ async def test_p84_a_way_to_behave_is_added_to_the_prompt(wish: str, line: str, 
     plan = await planned(wish, catalogue, CHAIN)
     assert plan.declined is None
     (value,) = plan.values
-    assert (f"{value.node_id}.{value.param}", value.mode, value.value) == (PROMPT, "append", line)
+    assert (f"{value.node_id}.{value.param}", value.mode, value.value) == (PROMPT, "append", f"{FROM_NOW_ON}\n- {line}")
     assert plan.removals == []
 
 
@@ -216,16 +219,15 @@ async def test_settings_and_behaviour_of_one_wish_are_both_kept(catalogue: NodeS
     plan = await planned("Set the temperature to 0.2 and answer only in Italian", catalogue, CHAIN)
     assert [(value.param, value.mode, value.value) for value in plan.values] == [
         ("temperature", "set", 0.2),
-        ("systemMessagePrompt", "append", "Answer only in Italian"),
+        ("systemMessagePrompt", "append", f"{FROM_NOW_ON}\n- Answer only in Italian"),
     ]
 
 
 @pytest.mark.parametrize(
     "wish",
     [
-        "Remove the frobnicator",
+        "Remove the frobnicator node",
         "Set the temperature to 0.2 and connect the frobnicator",
-        "The prices changed",
         "Add a calculator and send me an e-mail when it is used",
     ],
 )
@@ -280,13 +282,14 @@ async def test_p83_structure_that_is_not_read_is_declined_and_no_part_of_a_promp
 async def test_a_wish_that_speaks_of_no_part_is_added_in_the_persons_words(wish: str, catalogue: NodeStore) -> None:
     (value,) = (await planned(wish, catalogue, CHAIN)).values
     assert value.mode == "append"
-    assert str(value.value).casefold() == wish.casefold()
+    assert str(value.value).casefold() == f"{FROM_NOW_ON}\n- {wish}".casefold()
 
 
-async def test_p83_a_remark_beside_a_wish_is_told_as_not_done(catalogue: NodeStore) -> None:
-    plan = await planned("It rambles on. Be shorter, three sentences max", catalogue, CHAIN)
-    assert [value.value for value in plan.values] == ["Be shorter, three sentences max"]
-    assert [part.quote for part in plan.not_done] == ["It rambles on."]
+async def test_p83_a_remark_beside_a_wish_for_words_is_told_with_it(catalogue: NodeStore) -> None:
+    wish = "It rambles on. Be shorter, three sentences max"
+    plan = await planned(wish, catalogue, CHAIN)
+    assert [value.value for value in plan.values] == [f"{FROM_NOW_ON}\n- {wish}"]
+    assert plan.not_done == []
 
 
 async def test_who_speaks_stays_in_the_prompt_where_it_asks_for_nothing(catalogue: NodeStore) -> None:
@@ -334,7 +337,7 @@ async def test_the_flow_that_a_removal_names_is_understood(wish: str, catalogue:
 async def test_a_copy_keeps_its_name_and_what_is_to_be_different(catalogue: NodeStore) -> None:
     plan = await planned("Copy it as Shop bot 2 and make the copy answer in French", catalogue, CHAIN)
     assert (plan.operation, plan.flow_name) == ("copy", "Shop bot 2")
-    assert [value.value for value in plan.values] == ["Answer in French"]
+    assert [value.value for value in plan.values] == [f"{FROM_NOW_ON}\n- Answer in French"]
 
 
 # --- Steps --------------------------------------------------------------------------------------------------------

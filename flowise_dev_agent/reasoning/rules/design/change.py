@@ -14,8 +14,9 @@ from flowise_dev_agent.patch.validate.limits import BOUNDS
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.playbook import is_advice
-from flowise_dev_agent.reasoning.rules.design import build, naming, parts, prompt, providers, rewording, wording
+from flowise_dev_agent.reasoning.rules.design import build, naming, parts, prompt, providers, wording
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
+from flowise_dev_agent.reasoning.rules.design.rewording import whole
 from flowise_dev_agent.reasoning.rules.design.selection import TOOL, Edits, find_edits, tool_row, unwanted
 from flowise_dev_agent.reasoning.rules.design.values import Said, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
@@ -67,9 +68,14 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     wish, kept = naming.without_kept(_APPENDED.sub("", naming.without_scope(wish)))
     renames = request.existing and request.intent.operation != "copy"
     new_name, wish = naming.take_flow_name(wish) if renames else ("", wish)
-    if words("rename").search(wish):
+    titles = {label.casefold() for label in request.labels.values()}
+    if words("rename").search(wish) or wish.partition("→")[0].strip().casefold() in titles:
         raise world.decline("declined_node_name")
-    change, remarks = _read(request, wish, world)
+    if wording.says_nothing(wish) and not new_name:
+        question = world.say("question_different")
+        if not (wish := normalised(dict(request.clarifications).get(question, ""))):
+            raise DeclinedError(question)
+    change = _read(request, wish, world)
     change = replace(change, no_memory=change.no_memory or "bufferMemory" in unwanted(change.text, world))
     wired = {f"{op.target_node_id}.{op.target_anchor}" for op in wire(existing).connections} if pending else set[str]()
     occupied = request.occupied | wired
@@ -91,23 +97,19 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     values += own
     ranged = _in_range(request, values, world)
     spans, gone = build.spans_of(change, {**stays, **added}), [*out, *(existing[node_id] for node_id in going)]
-    if not (change.system_text or change.prompt_text):
-        # Nobody is asked about words of a wish that names parts which have no place here.
-        parts.Account(change.text, spans, {**stays, **added}, values, gone).check(world)
     places, chosen = _prompts(request, change, {**stays, **added}, wish, world)
     moved = _moved(request, edits, existing, added, world)
     ranged = [one for one in ranged if (one.node_id, one.param) not in [(two.node_id, two.param) for two in moved]]
     places |= {f"{value.node_id}.{value.param}": str(value.value) for value in moved}
     # What is quoted may be the value of a field.
-    plain, said = {str(one.value) for one in values}, [*wording.heard(change.text, spans)]
-    open_ = [one for one in said if not ((quotes := quoted(one.line)) and plain.issuperset(quotes))]
+    plain, said = {str(one.value) for one in values}, wording.pieces(change.text, spans, beside=bool(new_name))
+    quotes = [(one, quoted(change.text[one.start : one.end])) for one in said]
+    wishes = wording.lines(change.text, [one for one, own in quotes if not (own and plain.issuperset(own))], world)
     done = bool(values or ids or going or new_name)
-    words_, steps, written, left = wording.worded(request, open_, change, places, chosen, world, done=done, gone=gone)
-    told = [(one.node_id, one.param) for one in words_]
+    words_, steps, written = wording.worded(request, wishes, change, places, chosen, world)
+    spoken, told = "\n".join(written), [(one.node_id, one.param) for one in words_]
     texts = [*(value for value in moved if (value.node_id, value.param) not in told), *words_]
     ranged, values = [*ranged, *texts], [*values, *texts]
-    if not (done or texts):
-        raise world.decline("declined_no_change")
     for node_id in (*going, *(value.node_id for value in values)):
         if (schema := existing.get(node_id)) and schema.category in kept and node_id in request.existing:
             raise world.decline("declined_kept", label=schema.label)
@@ -115,9 +117,13 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     # What a field held before is often named, too.
     nodes = (request.base.node(one.node_id) if request.base else None for one in values)
     written += [str(node.inputs.get(one.param)) for one, node in zip(values, nodes, strict=True) if node]
-    pieces, whole = [prompt.Unit(one.start, one.end, one.part, True) for one in said], {**stays, **added}
-    account = parts.Account(change.text, spans, whole, [*values, *ranged], gone, written=written, pieces=pieces)
+    pieces = [prompt.Unit(one.start, one.end, one.kind == "part", True) for one in said if one.kind != "remark"]
+    account = parts.Account(
+        change.text, spans, {**stays, **added}, [*values, *ranged], gone, written=written, pieces=pieces
+    )
     account.check(world)
+    if not (done or texts):
+        raise world.decline("declined_no_change")
     partners = [op.target_node_id for op in wire({**added, **stays}, list(stays), occupied).connections if added]
     touched = dict.fromkeys([*(value.node_id for value in values), *partners])
     shown = {**{id_: stays[id_] for id_ in touched if id_ in stays}, **added}
@@ -136,9 +142,12 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         flow_kind="AGENTFLOW" if inside else "CHATFLOW", values=ranged, connections=links, disconnections=cuts,
         nodes=telling.planned(shown, world, existing=set(request.existing)), credential_requirements=list(needed),
         removals=[node_id for node_id in going if node_id in request.existing], steps=steps,
-        parts=account.parts(world, source=source, prompts=prompts, left=left, remarks=remarks),
+        parts=account.parts(
+            world, source=source, prompts=prompts, left=_of_kind(change.text, said, "left"),
+            remarks=_of_kind(change.text, said, "remark"),
+        ),
     )  # fmt: skip
-    design = telling.told(design, shown, Said(change, "\n".join(str(text.value) for text in texts)), world)
+    design = telling.told(design, shown, Said(change, spoken), world)
     return _merged(planned, design, going, request, world, pending=pending) if planned else design
 
 
@@ -179,7 +188,7 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
     said = f"{wish}\n{build.asked(request.requirement, request.clarifications).details}"
     named, denied = list[str](), list[str]()
     for place in places:
-        names = [rewording.whole(name) for name in _own_names(request, place.partition(".")[0])]
+        names = [whole(name) for name in _own_names(request, place.partition(".")[0])]
         if any(name.search(said) for name in names):
             (named if any(True for name in names for _ in mentions(said, name)) else denied).append(place)
     if named or denied:
@@ -187,11 +196,11 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
         exact = [one for one in named if request.labels.get(one.partition(".")[0], "") in wish]
         return {place: places[place] for place in exact or named or places if place not in denied}
     # "The node that writes the mail" is "Write mail", "the one that drafts" the Drafter.
-    spoken = [word for word in set(_TITLE_WORD.findall(wish.casefold())) if any(mentions(wish, rewording.whole(word)))]
+    spoken = [word for word in set(_TITLE_WORD.findall(wish.casefold())) if any(mentions(wish, whole(word)))]
     ids = dict.fromkeys(place.partition(".")[0] for place in places)
     titles = {id_: _TITLE_WORD.findall(name.casefold()) for id_ in ids for name in _own_names(request, id_)[1:]}
     alike = [id_ for id_, own in titles.items()
-             if own and all(any(rewording.akin(one, word) for word in spoken) for one in own)]  # fmt: skip
+             if own and all(any(wording.akin(one, word) for word in spoken) for one in own)]  # fmt: skip
     if len(alike) == 1:
         return {place: schema for place, schema in places.items() if place.partition(".")[0] == alike[0]}
     ordinals = [match.group() for match in mentions(wish, pattern("inside", "ordinal"))]
@@ -219,21 +228,17 @@ def _own_names(request: PlanRequest, node_id: str) -> list[str]:
     return [node_id, *([label] if label.casefold() not in said_by_all else [])]
 
 
-def _read(request: PlanRequest, text: str, world: World) -> tuple[Reading, list[str]]:
-    """(the wish, in which the names of nodes only say where; remarks in it). Raises DeclinedError where two models
-    could be meant."""
+def _of_kind(text: str, said: Sequence[wording.Piece], kind: wording.Kind) -> list[str]:
+    return [squeeze(text[one.start : one.end]).strip(" ,;:") for one in said if one.kind == kind]
+
+
+def _read(request: PlanRequest, text: str, world: World) -> Reading:
+    """The wish, in which the names of nodes only say where. Raises DeclinedError where two models could be meant."""
     change = read(text, world.store)
-    remarks = [
-        one for one in wording.heard(text, build.spans_of(change, world.schemas(request.existing))) if one.remark
-    ]
-    said = [squeeze(text[one.start : one.end]).strip(" ,;:") for one in remarks]
-    for one in remarks:
-        text = text[: one.start] + " " * (one.end - one.start) + text[one.end :]
-    change = read(text, world.store) if remarks else change
     new = {provider.chat for _, provider in providers.chat_providers(change.text)} - set(request.existing.values())
     if len(new) > 1:
         raise world.decline("question_model", names=", ".join(sorted(new)))
-    named = [rewording.whole(name) for id_ in request.existing for name in _own_names(request, id_)]
+    named = [whole(name) for id_ in request.existing for name in _own_names(request, id_)]
     where = [*named, words("all_of_them"), pattern("inside", "ordinal")]
     places = [match.span() for looked_for in where for match in looked_for.finditer(text)]
     nodes = [*world.schemas(request.existing).values(), *world.schemas(request.inside).values()]
@@ -241,8 +246,7 @@ def _read(request: PlanRequest, text: str, world: World) -> tuple[Reading, list[
     if stored and not (change.loaders or change.urls or change.inline_text):
         # It answers from its documents already: a wish that speaks of them says how.
         change = replace(change, spans=tuple(span for span in change.spans if span.names != DOCUMENTS))
-    change = replace(change, spans=(*change.spans, *(Span(start, end, keep=True) for start, end in places)))
-    return change, said
+    return replace(change, spans=(*change.spans, *(Span(start, end, keep=True) for start, end in places)))
 
 
 def _prompts(

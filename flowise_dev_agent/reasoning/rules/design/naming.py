@@ -3,7 +3,7 @@
 import re
 
 from flowise_dev_agent.reasoning.rules.design.wording import asks
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import quoted_spans, squeeze
 
 _FLOW, _CALLED = pattern("naming", "flow"), pattern("copying", "called")
@@ -73,4 +73,6 @@ def wish_for_copy(text: str, original: str | None) -> str:
     # A value is a wish, whatever stands in front of it; "the flow, copied" puts the wish in front.
     said = behind[begins.start() :] if begins else behind if not copied or _VALUE.search(behind) else ""
     before = before if (asks(before.strip()) and " " in before.strip()) or _VALUE.search(before) else ""
-    return squeeze(f"{before} {said}").strip(" ,;:.")
+    said = squeeze(f"{before} {said}").strip(" ,;:.")
+    first, _, rest = said.partition(" ")
+    return rest if first.casefold() in wordset("thats") else said

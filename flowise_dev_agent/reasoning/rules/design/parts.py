@@ -26,14 +26,14 @@ class Account:
     def __init__(
         self, text: str, spans: Sequence[Span], nodes: Mapping[str, NodeSchema], values: Sequence[PlannedValue],
         gone: Sequence[NodeSchema] = (), *, ready: bool = False, written: Sequence[str] | None = None,
-        pieces: Sequence[Unit] = (),
+        pieces: Sequence[Unit] | None = None,
     ) -> None:  # fmt: skip
         self._text, self._spans = text, [span for span in spans if not span.task]
         self._nodes, self._values = nodes, values
         #: What ready tools are for.
         self._kinds_done = {"call", "service"} if ready else set[str]()
         self._gone = {name for schema in gone for name in (schema.name, f"@{schema.category}")}
-        self._units = pieces or units(text, spans)
+        self._units = units(text, spans) if pieces is None else pieces
         #: Everything that is written: of a text that changes what is new in it.
         self._written = " ".join([str(value.value) for value in values] if written is None else written).casefold()
         self._there = {number for found in _NUMBERS.findall(self._written) for number in _numbers(found)}

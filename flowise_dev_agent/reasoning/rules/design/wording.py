@@ -1,120 +1,149 @@
-"""What a wish for a change says to the model, and what becomes of the prompts of the flow."""
+"""What a wish for a change says to the model, and how it gets into the prompts of the flow."""
 
+import html
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise, takewhile
+from typing import Literal
 
 from flowise_dev_agent.contracts.plan import PlannedValue
-from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.reasoning.contracts import PlanRequest
-from flowise_dev_agent.reasoning.rules.design import rewording
-from flowise_dev_agent.reasoning.rules.design.prompt import behaves
+from flowise_dev_agent.reasoning.phrases import say
+from flowise_dev_agent.reasoning.rules.design.prompt import behaves, is_empty
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
-from flowise_dev_agent.reasoning.rules.design.rewording import Amendment, amendment
+from flowise_dev_agent.reasoning.rules.design.rewording import applied, exchange
 from flowise_dev_agent.reasoning.rules.design.values import without_braces
-from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import Span, capital, quoted, quoted_spans, squeeze
+from flowise_dev_agent.reasoning.rules.design.world import World
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.text import Span, capital, detect_language, quoted_spans, squeeze
 
-_FEWEST_WORDS, _FEWEST_SIGNS, _NEAR = 4, 8, 40
 _OBLIGED, _REFERS, _ADDRESS = pattern("about", "obliged"), pattern("about", "refers"), pattern("prompt", "address")
-_OLD_RULE, _CAN_IT, _SHORT = pattern("change", "old_rule"), pattern("change", "can_it"), pattern("text", "abbreviated")
+_CAN_IT, _SENTENCE, _IF = pattern("change", "can_it"), pattern("values", "sentence"), pattern("prompt", "if")
 #: How a wish says that something is to be in the prompt: "add that ...", "put in: ...".
 _PUT = re.compile(rf"(?i)(?:{words('add').pattern})[^:.;\n]{{0,20}}?(?:[:：]|,?\s(?:that|que|che|że))\s*(?=\S)")
-_LOWER = re.compile(r"(?<=\w\w\w)[.]\s(?=[a-zà-ÿ])|[!?]+\s(?=\w)|(?<=\d)\.\s(?=[a-zà-ÿ]{2})")
 _JOINT = re.compile(rf"[,;]\s(?:(?:{'|'.join(wordset('ands'))})\s)?|\s(?:{'|'.join(wordset('ands'))})\s|\s[–—]\s")
+_TAG, _VALUE = re.compile(r"<[^<>]{1,60}>"), re.compile(r"\d|[\"“„«「]")
+
+#: "Add our price list, it is a PDF" is one wish.
+_NEAR = 40
+Kind = Literal["part", "wish", "remark", "left"]
 
 
 @dataclass(frozen=True)
-class Heard:
-    """One thing that a wish says: a whole sentence, of one that asks for a part of the flow a part of the sentence.
-    `part`: it asks for a part; `remark`: it asks for nothing; `loose`: it is beside a part and says neither."""
+class Piece:
+    """A sentence of a wish; of one that asks for a part of the flow a part of the sentence. `kind`: it asks for a
+    part, it is for the model, it asks for nothing, or nobody knows what it asks for."""
 
     start: int
     end: int
-    line: str
-    part: bool
-    remark: bool
-    loose: bool
+    kind: Kind
 
 
-def heard(text: str, spans: Sequence[Span]) -> Iterator[Heard]:
-    """What a wish says."""
-    parts = [one for one in spans if (one.names or one.params) and not (one.task or one.keep or one.denied)]
-    quotes = quoted_spans(text)
-    sentences = [span for match in rewording.sentences(text) for span in _typed(text, *match.span())]
-    while sentences:
-        start, end = sentences.pop(0)
-        while sentences and any(one < end < two for one, two in quotes):
-            # A sentence that quotes others is one.
-            end = sentences.pop(0)[1]
-        built = _meet(parts, start, end)
-        cuts = [start]
-        for joint in _JOINT.finditer(text, start, end) if built else ():
-            # A wish of words alone, and a reason, go on behind a joint: "... and tell people about vouchers and dogs".
-            said, behind = text[cuts[-1] : joint.start()].strip(" ,;"), text[joint.end() : end]
-            why = words("because").match(said) or _REFERS.match(said)
-            goes_on = (asks(said) or why) and not _meet(parts, cuts[-1], joint.start())
-            apart = asks(behind) if why else _is_cut(text, start, joint.end(), end)
-            # "Add our price list, it is a PDF" is one wish.
-            hangs = _REFERS.match(behind) and _meet(parts, joint.end(), joint.end() + _NEAR)
-            quoted_ = any(one < joint.start() < two for one, two in quotes)
-            cuts += [] if quoted_ or hangs or (goes_on and not apart) else [joint.end()]
-        # Only beside a part of the flow a sentence is read in pieces: "add a calculator and never mention prices".
-        for begin, finish in pairwise([*cuts, end]):
-            line, mine = _line(text[begin:finish]), _meet(parts, begin, finish)
-            # "... without the calculator", "not the first" say no more.
-            known = [re.escape(text[one.start : one.end]) for one in spans if begin <= one.start < finish
-                     and (built or (one.denied and one.names))]  # fmt: skip
-            says = rewording.own_words(re.sub("|".join(known), "", line)) and not (built and words("keep").search(line))
-            mine = mine or (bool(known) and not says)
-            if re.search(r"\w", line):
-                loose = built and not mine and (not asks(line) or words("because").match(line) is not None)
-                yield Heard(begin, finish, line, mine, _is_remark(line, beside=loose, part=mine), loose)
+def pieces(text: str, spans: Sequence[Span], *, beside: bool = False) -> list[Piece]:
+    """What a wish says. A wish for no part of the flow is for the model as it is, unless it is `beside` others."""
+    asked = [one for one in spans if (one.names or one.params) and not (one.task or one.keep)]
+    parts = [one for one in asked if not one.denied]
+    quotes, found = quoted_spans(text), list[Piece]()
+    ends = [match.end() for match in _SENTENCE.finditer(text)]
+    ends = [one for one in ends[:-1] if not any(start < one < end for start, end in quotes)]
+    for start, end in pairwise([0, *ends, len(text)]):
+        meets = _meet(parts, start, end)
+        cuts = [one.end() for one in _JOINT.finditer(text, start, end) if meets and not _meet_at(quotes, one.start())]
+        cuts = [one for one in cuts if not (_REFERS.match(text[one:end]) and _meet(parts, one, one + _NEAR))]
+        for begin, finish in pairwise([start, *cuts, end]):
+            said = text[begin:finish].strip(" ,;:–—\n")
+            rest = re.sub("|".join(re.escape(text[one.start : one.end]) for one in asked) or r"\Z\A", " ", said)
+            if _meet(parts, begin, finish) or (asked and not _says(rest)) or (meets and words("keep").search(said)):
+                kind: Kind = "part"
+            elif not (parts or beside):
+                kind = "wish"
+            elif not meets:
+                kind = "wish" if asks(said) or words("forbids").search(said) or _VALUE.search(said) else "remark"
+            elif words("because").match(said) or (_REFERS.match(said) and not _OBLIGED.search(said)):
+                kind = "remark"
+            elif asks(said) or words("structure").match(said) or (begin > start and found[-1].kind == "wish"):
+                kind = "wish"
+            else:
+                kind = "left" if _VALUE.search(said) or said.split()[0].casefold() in wordset("articles") else "remark"
+            if begin > start and found[-1:] and found[-1].kind == kind != "part":
+                begin = found.pop().start
+            found += [Piece(begin, finish, kind)] if said else []
+    return found
 
 
-def _meet(spans: Sequence[Span], start: int, end: int) -> bool:
-    return any(one.start < end and start < one.end for one in spans)
+def lines(text: str, said: Sequence[Piece], world: World) -> list[str]:
+    """What is for the model, each stretch whole. Raises DeclinedError for one that changes the flow itself."""
+    found: list[str] = []
+    for kind, run in groupby(said, key=lambda one: one.kind):
+        stretch = [*run]
+        if kind != "wish":
+            continue
+        line = _line(text[stretch[0].start : stretch[-1].end])
+        clauses = re.split(r"[,;]\s", line)
+        builds = any(words(name).match(one) for one in clauses for name in ("add", "remove", "create", "change"))
+        told = behaves(line) or _IF.match(line) or _OBLIGED.search(line) or _VALUE.search(line)
+        if words("structure").search(line) and not quoted_spans(line) and (builds or not told):
+            raise world.decline("declined_wish", parts=f"«{line}»")
+        found.append(line)
+    return found
 
 
-def _typed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The sentences of a stretch that was typed without capitals: "moves to Mondays. also the lift ..."."""
-    short = {match.end() for match in _SHORT.finditer(text, start, end)}
-    ends = [match.end() for match in _LOWER.finditer(text, start, end) if match.start() + 1 not in short]
-    yield from pairwise([start, *ends, end])
+def worded(
+    request: PlanRequest, wishes: Sequence[str], change: Reading, places: Mapping[str, str], chosen: Sequence[str],
+    world: World,
+) -> tuple[list[PlannedValue], list[str], list[str]]:  # fmt: skip
+    """(values, steps that tell of stretches that change, what is written) of what the model is told in `places`, the
+    prompts (`node.field`) with what they hold while they are empty; `chosen` are those that the wish names. Raises
+    DeclinedError."""
+    given = change.system_text or change.prompt_text
+    if not (wishes or given):
+        return [], [], []
+    texts = {place: held(request, place) or default for place, default in places.items()}
+    place = _one_prompt(request, chosen or list(places), wishes, texts, world)
+    (node_id, _, param), text, steps = place.partition("."), texts[place], list[str]()
+    whole, written, added = not held(request, place) and bool(text), list[str](), list[str]()
+    if given and not change.adds:
+        # Of a template the braces are its variables.
+        text, whole = given if param == "template" else without_braces(given), True
+        text += f"\n\n{places[place]}" if "{context}" in places[place] and "{context}" not in text else ""
+        written.append(text)
+    for line in map(without_braces, [*wishes, *([given] if given and change.adds else [])]):
+        if found := exchange(line, text):
+            steps.append(world.say("step_reword", where=place, old=found.old, new=found.new or "–"))
+            text, whole = applied(text, found), True
+        else:
+            added.append(line)
+        written.append(line)
+    more = _added(added, text, world)
+    value = "\n".join([text.rstrip(), more]).strip("\n") if whole else more
+    return [PlannedValue(node_id=node_id, param=param, value=value, mode="set" if whole else "append")], steps, written
 
 
-def _is_cut(text: str, start: int, place: int, end: int) -> bool:
-    behind = text[place:end].lstrip()
-    why = words("because").match(behind) or _REFERS.match(behind) or words("remark").search(text, start, place)
-    return bool(why) or asks(behind)
+def _added(said: Sequence[str], text: str, world: World) -> str:
+    """The lines as they come behind a text: in an empty one as they are, else under the heading by which they hold."""
+    if not text.strip() or not said:
+        return "\n".join(said)
+    plain = _TAG.sub("", text)
+    language = detect_language(plain)
+    headings = {say("prompt_from_now_on", code) for code in (*FUNCTION_WORDS, world.language)}
+    # What stands below an empty line is no item of the list.
+    there = any(one in plain and "\n\n" not in plain[plain.rindex(one) :].strip() for one in headings)
+    rows = [*([] if there else [say("prompt_from_now_on", language)]), *(f"- {one.removeprefix('- ')}" for one in said)]
+    if not text.lstrip().startswith("<p"):
+        return "\n".join(rows)
+    return "".join(f"<p>{html.escape(row, quote=False)}</p>" for one in rows for row in one.split("\n"))
 
 
-def _line(said: str) -> str:
-    """A sentence as it is told to the model: without what only frames it ("please add that", "it should")."""
-    said = squeeze(re.sub(r"\s{2,}(?=[.!?])", "", said)).strip(" ,;:–—")
-    while (first := said.partition(" "))[0].strip(",").casefold() in wordset("ands") and first[2]:
-        said = first[2]
-    plain = said
-    while (first := plain.partition(" "))[0].strip(",").casefold() in wordset("also") | wordset("ands") and first[2]:
-        plain = first[2]
-    for one in (said, plain):
-        if frame := _PUT.match(one) or _CAN_IT.match(one):
-            return capital(re.sub(r"\?+$", ".", one[frame.end() :]))
-    frame = _ADDRESS.match(plain)
-    plain = plain[frame.end() :] if frame else plain
-    return capital(plain if behaves(plain) else said)
-
-
-def _is_remark(line: str, *, beside: bool, part: bool) -> bool:
-    """Whether a line asks for nothing and tells the model nothing. `beside`: a part of the same sentence is built."""
-    says = quoted(line) or asks(line) or words("forbids").search(line)
-    why = words("remark").search(line) or words("because").match(line) or _OLD_RULE.search(line)
-    if beside:
-        return bool(why or _REFERS.match(line))
-    return bool(why) and not (asks(line) if part else says or rewording.facts(line))
+def says_nothing(text: str) -> bool:
+    """Whether a wish does not say at all what is to be different: "make it better"."""
+    said = re.findall(r"[^\W\d_]+", text.casefold())
+    return (
+        bool(said)
+        and not _VALUE.search(text)
+        and all(word in FUNCTIONS or word in wordset("says_nothing") for word in said)
+    )
 
 
 def asks(line: str) -> bool:
@@ -123,79 +152,14 @@ def asks(line: str) -> bool:
     return wish or behaves(line) or _OBLIGED.search(line) is not None
 
 
-def worded(
-    request: PlanRequest, said: Sequence[Heard], change: Reading, places: Mapping[str, str], chosen: Sequence[str],
-    world: World, *, done: bool, gone: Sequence[NodeSchema] = (),
-) -> tuple[list[PlannedValue], list[str], list[str], list[str]]:  # fmt: skip
-    """(values, steps that tell of sentences that change, what is written, clauses not understood): what the words of a
-    wish mean for `places`, the prompts (`node.field`) with what they hold while they are empty; `chosen` are those that
-    the wish names. `done`: something else of it is; `gone`: types of nodes that go. Raises DeclinedError."""
-    texts = {place: held(request, place) or default for place, default in places.items()}
-    lines, left = _told(request, said, texts, world, done=done, named=bool(chosen))
-    given, steps, added, near = change.system_text or change.prompt_text, list[str](), list[str](), (0, 0)
-    speak = [place for place in texts if rewording.speaking(texts[place], gone)]
-    if not (lines or given or speak):
-        return [], [], [], left
-    place = _one_prompt(request, list(chosen) or speak or list(places), lines, texts, world)
-    (node_id, _, param), text = place.partition("."), texts[place]
-    html, whole = text.lstrip().startswith("<p"), not held(request, place) and bool(places[place])
-    if given and not change.adds:
-        text, whole = given if param == "template" else without_braces(given), True
-        text += f"\n\n{places[place]}" if "{context}" in places[place] and "{context}" not in text else ""
-        text, lines = "\n".join([text, *lines]), []
-    written = [text] if given and not change.adds else []
-    lines = [piece for line in lines for piece in _apart(line, text)]
-    for line in [*reversed(rewording.speaking(text, gone)), *lines, *([given] if given and change.adds else [])]:
-        found = _settled(request, line, text, near, world)
-        if isinstance(found, Amendment):
-            steps.append(world.say("step_reword", where=place, old=found.old, new=found.new or "–"))
-            written.append(f"{line if isinstance(line, str) else ''} {found.new}")
-            text, near = _with(text, found), (found.start, found.start + len(found.new))
-        elif found:
-            added.append(f"<p>{found}</p>" if html else found)
-    if steps or whole:
-        values = [PlannedValue(node_id=node_id, param=param, value="\n".join([text, *added]))]
-    else:
-        values = [PlannedValue(node_id=node_id, param=param, value="\n".join(added), mode="append")] if added else []
-    return values, steps, [*written, *added], left
+def akin(one: str, other: str) -> bool:
+    """Whether two words are forms of one, by how they begin.
 
-
-def _told(
-    request: PlanRequest, said: Sequence[Heard], texts: Mapping[str, str], world: World, *, done: bool, named: bool
-) -> tuple[list[str], list[str]]:
-    """(lines for a prompt; what is not understood beside other things). Raises DeclinedError."""
-    lines, left = list[str](), list[str]()
-    for one in (one for one in said if not (one.remark or one.part)):
-        line, makes = one.line, any(words(name).match(one.line) for name in ("add", "remove", "create", "change"))
-        structure = words("structure").search(line) and (makes or not (named or _is_told(line)))
-        wanted = request.intent.operation == "update" and says_enough(line) and not done
-        about = any(rewording.relates(line, text) for text in texts.values())
-        if structure or (makes and not (_is_told(line) or wanted or about)):
-            raise world.decline("declined_wish", parts=f"«{line}»")
-        (lines if not one.loose and (_is_told(line) or wanted or about) else left).append(without_braces(line))
-    if left and not (lines or done):
-        raise world.decline("declined_wish", parts=f"«{left[0]}»")
-    return lines, left
-
-
-def _apart(line: str, text: str) -> list[str]:
-    """The parts of a line that each give another value to what the prompt says, else the line as it is."""
-    cuts = [0, *(joint.end() for joint in _JOINT.finditer(line)), len(line)]
-    parts = [line[start:end].strip(" ,;") for start, end in pairwise(cuts)]
-    apart = len(parts) > 1 and all(rewording.values_in(one) for one in parts)
-    return parts if apart and all((found := amendment(one, text)) and found.certain for one in parts) else [line]
-
-
-def _is_told(line: str) -> bool:
-    """Whether a line is a rule or a fact for the model."""
-    rule = behaves(line) or rewording.classes_of(line) or rewording.IF.match(line)
-    return bool(rule or (says_enough(line) and (rewording.facts(line) or _OBLIGED.search(line))))
-
-
-def says_enough(line: str) -> bool:
-    """Whether a line can be a wish of its own, and not a remark ("hmm, not quite"). Some scripts have no spaces."""
-    spaces = line.count(" ")
-    return spaces >= _FEWEST_WORDS - 1 or (not spaces and not line.isascii() and len(line) >= _FEWEST_SIGNS)
+    >>> akin("drafter", "drafts"), akin("station", "stay")
+    (True, False)
+    """
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return one == other or (common >= min(len(one), len(other), 5) and common >= 0.57 * max(len(one), len(other)))
 
 
 def held(request: PlanRequest, place: str) -> str:
@@ -211,72 +175,41 @@ def held(request: PlanRequest, place: str) -> str:
 
 
 def _one_prompt(
-    request: PlanRequest, places: Sequence[str], lines: Sequence[str], texts: Mapping[str, str], world: World
+    request: PlanRequest, places: Sequence[str], wishes: Sequence[str], texts: Mapping[str, str], world: World
 ) -> str:
-    """The only prompt, else the only one that holds what the lines speak about. Raises DeclinedError."""
+    """The only prompt, else the only one in which a wish exchanges something. Raises DeclinedError."""
     if not places:
         raise world.decline("declined_no_prompt")
-    places = [place for place in places if any(amendment(line, texts[place]) for line in lines)] or places
+    places = [place for place in places if any(exchange(line, texts[place]) for line in wishes)] or places
     if len(places) > 1:
         ids = [place.partition(".")[0] for place in places]
         raise world.decline("declined_which", nodes=", ".join(request.labels.get(id_) or id_ for id_ in ids))
     return places[0]
 
 
-def _settled(
-    request: PlanRequest, line: str | Amendment, text: str, near: tuple[int, int], world: World
-) -> Amendment | str:
-    """What becomes of a sentence of the prompt, one that speaks of what goes or that a line is about; else the line,
-    which is added. Raises DeclinedError, a question, which is asked once more where the answer leaves it open."""
-    gone, said = (line, "") if isinstance(line, Amendment) else (None, line)
-    found = gone or amendment(said, text, near, new=request.intent.operation == "copy")
-    if found is None or found.certain:
-        return found or said
-    several, answers = [found, *found.others], dict(request.clarifications)
-    key = "question_gone" if gone else "question_several" if found.others else "question_replace"
-    old = " ".join(f"{n}. «{one.old}»" for n, one in enumerate(several, 1)) if found.others else found.old
-    question, answer = world.say(key, old=old, line=said, new=found.new or "–"), ""
-    for _ in range(2):
-        answer = without_braces(answers.get(question, "").strip(" .!\"'«»“”„"))
-        if not answer:
-            raise DeclinedError(question)
-        if (settled := _chosen(answer, said, several)) is not None:
-            return settled
-        question = world.say("question_again", answer=answer, question=question)
-    raise world.decline("declined_wish", parts=f"«{answer}»")
+def _line(said: str) -> str:
+    """A stretch as the model is told it: without what only frames it ("please add that", "it should")."""
+    said = "\n".join(filter(None, (squeeze(re.sub(r"\s{2,}(?=[.!?])", "", row)) for row in said.split("\n"))))
+    said = said.strip(" ,;:–—\n")
+    while (first := said.partition(" "))[0].casefold() in wordset("ands") and first[2]:
+        said = first[2]
+    plain = said
+    while (first := plain.partition(" "))[0].strip(",").casefold() in wordset("also") and first[2]:
+        plain = first[2]
+    if frame := _PUT.match(plain) or _CAN_IT.match(plain):
+        return capital(re.sub(r"\?+(?=\s|$)", ".", plain[frame.end() :].strip(), count=1))
+    frame = _ADDRESS.match(plain)
+    plain = plain[frame.end() :] if frame else plain
+    return capital(plain if behaves(plain) else said)
 
 
-def _chosen(answer: str, line: str, several: Sequence[Amendment]) -> Amendment | str | None:
-    """What an answer to the question about these sentences says; None where it leaves it open."""
-    named = (
-        [one for one in several if rewording.speaks_of(answer, one.old)]
-        if several[1:] and not says_enough(answer)
-        else []
-    )
-    if len(named) == 1:
-        return replace(named[0], others=())
-    if words("to_keep_both").fullmatch(answer):
-        return line
-    if words("to_replace").fullmatch(answer):
-        return several[0] if len(several) == 1 else None
-    number = re.fullmatch(r"\D{0,12}(\d)\W*", answer) if several[1:] else None
-    meant = [one for n, one in enumerate(several, 1) if (int(number[1]) == n if number else answer in one.old)]
-    if len(meant) == 1:
-        return replace(meant[0], others=())
-    # Another sentence is one about the same thing, but for what goes: an answer to something else gets into no prompt.
-    said = "" if several[1:] else line
-    about = [one for one in several if not line or rewording.relates(answer, f"{one.old}\n{said}")]
-    if len(about) != 1 or any(words(name).match(answer) for name in ("to_replace", "to_keep_both")):
-        return None
-    # "65 euros" says what changes in the sentence.
-    value = amendment(answer, about[0].old)
-    whole = rewording.ended(answer, about[0].old) if says_enough(answer) else None
-    new = value.new if value and value.certain else whole
-    return replace(about[0], new=new, others=()) if new else None
+def _says(text: str) -> bool:
+    return any(not (is_empty(word) or word in FUNCTIONS) for word in re.findall(r"[^\W_]+", text.casefold()))
 
 
-def _with(text: str, change: Amendment) -> str:
-    """The text with a sentence changed; one that goes leaves no gap."""
-    before, behind = text[: change.start], text[change.end :]
-    behind = behind if change.new or before.strip(" ")[-1:] not in ("", "\n") else behind.lstrip()
-    return f"{before}{change.new}{behind}".rstrip()
+def _meet(spans: Sequence[Span], start: int, end: int) -> bool:
+    return any(one.start < end and start < one.end for one in spans)
+
+
+def _meet_at(quotes: Sequence[tuple[int, int]], place: int) -> bool:
+    return any(start < place < end for start, end in quotes)

@@ -1,0 +1,161 @@
+"""Wishes about what is told to a model: added whole under one heading; in place only what a wish spells out."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flowise_dev_agent.reasoning.phrases import say
+from flowise_dev_agent.reasoning.rules.design.rewording import applied, exchange
+from tests.unit.reasoning.test_rules_rewording import (
+    BIKES,
+    BOATS,
+    BOOKS,
+    BREAD,
+    CLAY,
+    DIVING,
+    HORSES,
+    SWIMMING,
+    TEA,
+    planned,
+    prompt_after,
+    told,
+)
+
+PROMPTS = {BOATS: "en", HORSES: "de", BREAD: "fr", DIVING: "es", BIKES: "pl", SWIMMING: "nl", TEA: "ja", CLAY: "it",
+           BOOKS: "pt"}  # fmt: skip
+#: Against what a prompt says, about another thing, a complaint, half a sentence, two languages in one.
+AGAINST = [
+    (HORSES, "Eine Reitstunde kostet jetzt 32 Euro, der Ausritt bleibt"),
+    (HORSES, "Die Gäste siezen, das Geduze kommt bei den Älteren nicht gut an!!"),
+    (HORSES, "Please answer in English too, wenn jemand Englisch schreibt"),
+    (BOATS, "We close at 20:00 now"),
+    (BOATS, "People were cross last week. It can mention discounts now, my boss says."),
+    (BOATS, "It is too rude"),
+    (BOATS, "Stop apologising"),
+    (BOATS, "Remove the line about discounts"),
+    (BOATS, "Change the hours to 9:00 to 17:00"),
+    (BOATS, "On Sundays use 10:00 instead of 9:00"),
+    (BREAD, "Le pain de seigle passe à 3,50 €. Et il faut tutoyer les clients"),
+    (DIVING, "Ya no tutees, trata de usted a todo el mundo"),
+    (BIKES, "Odpowiadaj po angielsku"),
+    (SWIMMING, "Spreek ouders voortaan aan met je"),
+    (TEA, "体験は3500円になりました。英語でも答えて。"),
+    (CLAY, "Mai più emoji, sono ridicole"),
+    (BOOKS, "O vale passou a 25 euros"),
+]
+
+
+@pytest.mark.parametrize(("prompt", "wish"), AGAINST, ids=lambda value: str(value)[:30])
+def test_a_wish_against_a_prompt_is_added_whole_and_nobody_is_asked(prompt: str, wish: str) -> None:
+    plan = planned(prompt, wish)
+    assert (plan.declined, plan.not_done) == (None, [])
+    written = prompt_after(prompt, plan)
+    assert written.replace("Answer in English too", "Please answer in English too") == told(
+        prompt, wish, language=PROMPTS[prompt]
+    )
+
+
+@pytest.mark.parametrize(
+    ("prompt", "wish", "old", "new"),
+    [
+        (BOATS, "Use 053 555 0199 instead of 053 555 0166.", "053 555 0166", "053 555 0199"),
+        (BOATS, "replace Cobh by Kinsale", "Cobh", "Kinsale"),
+        (BOATS, 'Replace "never mention   discounts" with "Mention discounts once"',
+         "Never mention discounts", "Mention discounts once"),
+        (BOATS, "Change the hours from 9:00 to 18:00 to 9:00 to 17:30", "9:00 to 18:00", "9:00 to 17:30"),
+        (BOATS, "Delete the sentence «Never mention discounts.»", "Never mention discounts.\n", ""),
+        (BOATS, "remove the line Start every answer by apologising for the wait",
+         "Start every answer by apologising for the wait.\n", ""),
+        ("Begrüße alle mit „Moin“.", "Statt „Moin“ soll er „Servus“ sagen.", "Moin", "Servus"),
+        (HORSES, "Ändere den Preis von 28 Euro auf 32 Euro", "28 Euro", "32 Euro"),
+        (HORSES, "Lösche den Satz „Ruf uns an: 08151 22 33.“", " Ruf uns an: 08151 22 33.", ""),
+        (BREAD, "Change le prix du pain de 3,20 € à 3,50 €", "3,20 €", "3,50 €"),
+        (BREAD, "remplace « Vouvoie » par « Tutoie »", "Vouvoie", "Tutoie"),
+        (DIVING, "cambia el precio de 60 euros a 65 euros, gracias", "60 euros", "65 euros"),
+        (CLAY, "cambia il prezzo da 90 a 95 euro", "90 euro", "95 euro"),
+        (BOOKS, "Troque 213 555 010 por 213 555 999", "213 555 010", "213 555 999"),
+        (SWIMMING, "Verander de prijs van 12 euro naar 14 euro", "12 euro", "14 euro"),
+        (BIKES, "zmień cenę ze 120 zł na 140 zł", "120 zł", "140 zł"),
+    ],
+    ids=lambda value: str(value)[:20],
+)  # fmt: skip
+def test_what_a_wish_spells_out_changes_in_place_and_nothing_else(prompt: str, wish: str, old: str, new: str) -> None:
+    plan = planned(prompt, wish)
+    assert prompt_after(prompt, plan) == prompt.replace(old, new)
+    assert old.strip() in plan.steps[0]
+    assert plan.not_done == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("Tea is £3. Scones are £3.", "Change £3 to £4"),
+        ("We sell 12 teas. A pot is £12.", "Prices go from 12 to 15"),
+        ("English breakfast until 11.", "Answer in Dutch instead of English"),
+        ("Keep a formal tone.", "Change the tone to friendly"),
+        ("Höfliche Anrede.", "Ersetze die Anrede durch Vornamen"),
+        ("We open at 9 am.", "Open from 9 am to 5 pm"),
+        ("We open at 9 am.", "Change the hours: from 9 am to 5 pm"),
+        ("Ask for Sam.", "Say Kim and Jo instead of Sam"),
+        ("Never mention prices.", "Remove mentions of prices everywhere"),
+        ("Call 0166 now.", "When it rains, use 0177 instead of 0166"),
+        ("A cut is £20.", "Since May it is £25, not £20, but £20 for children"),
+    ],
+)
+def test_what_is_not_spelled_out_to_the_letter_is_no_exchange(text: str, line: str) -> None:
+    assert exchange(line, text) is None
+
+
+def test_a_later_wish_comes_under_the_heading_that_is_there() -> None:
+    prompt = told(HORSES, "Nie Rabatte nennen", language="de")
+    assert prompt_after(prompt, planned(prompt, "Ende mit einem Witz")) == f"{prompt}\n- Ende mit einem Witz"
+    # Below text of somebody else's it would not hold against that.
+    below = f"{prompt}\n\nAnswer from this:\nNo jokes."
+    after = prompt_after(below, planned(below, "Ende mit einem Witz"))
+    assert after.startswith(below)
+    assert after.count(say("prompt_from_now_on", "de")) + after.count(say("prompt_from_now_on", "en")) == 2
+
+
+def test_the_lines_of_a_wish_stay_and_an_empty_prompt_gets_no_heading() -> None:
+    wish = "Please change these:\n- never mention vouchers\n- end with a joke"
+    assert prompt_after(BOATS, planned(BOATS, wish)) == told(BOATS, wish)
+    assert prompt_after("", planned("", "never mention vouchers")).strip() == "Never mention vouchers"
+
+
+def test_a_sentence_without_an_instruction_is_a_remark_only_beside_a_part_of_the_flow() -> None:
+    wish = "Set the temperature to 0.2. The customers hate vouchers. Never mention them!"
+    plan = planned(BOATS, wish)
+    assert prompt_after(BOATS, plan) == told(BOATS, "Never mention them!")
+    assert [(part.quote, part.state) for part in plan.parts if part.state != "covered"] == [
+        ("The customers hate vouchers.", "assumed")
+    ]
+
+
+PIECES = [wish for _, wish in AGAINST] + [
+    "Set the temperature to 0.2", "Add a calculator", "use gpt-4o-mini", "leave the rest as it is", "Thanks a lot!",
+    "The old answers were far too long", "1. greet people\n2. never use emojis", "Say «we are closed» on 24.12.",
+]  # fmt: skip
+
+
+@given(st.sampled_from(sorted(PROMPTS)), st.lists(st.sampled_from(PIECES), min_size=1, max_size=3, unique=True))
+def test_p84_no_letter_of_a_prompt_is_lost_and_no_word_of_a_wish(prompt: str, wishes: list[str]) -> None:
+    wish = ". ".join(wishes)
+    plan = planned(prompt, wish)
+    if plan.declined:
+        return
+    texts = [str(value.value) for value in plan.values]
+    # Of a chain that becomes an agent the prompt is in another node.
+    assert prompt_after(prompt, plan).startswith(prompt)
+    assert not plan.removals or any(text.startswith(prompt) for text in texts)
+    shown = " ".join([*texts, *(part.quote for part in plan.parts)]).casefold()
+    lost = [word for word in re.findall(r"\w+", wish.casefold()) if word not in shown]
+    assert {*lost} <= {"please", "leave", "the", "rest", "as", "it", "is", "thanks", "a", "lot"}, lost
+
+
+@given(st.sampled_from(sorted(PROMPTS)), st.text(max_size=120))
+def test_p84_any_line_at_all_is_added_or_exchanges_one_stretch(prompt: str, line: str) -> None:
+    found = exchange(line, prompt)
+    after = applied(prompt, found) if found else prompt
+    assert found is None or (prompt[found.start : found.end] == found.old and len(after) >= len(prompt) - len(line) - 2)
