@@ -1,10 +1,14 @@
-"""What passes from tools of one domain to those of another: which field becomes which input, and where none fits."""
+"""What passes from tools of one domain to those of another: which field becomes which input, where none fits, what the
+agent of the flow is told of it, and whether its calls kept to it."""
 
+import json
 import re
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
 from flowise_dev_agent.contracts.plan import FieldMapping, PlanContract
+from flowise_dev_agent.contracts.verdict import Trace, Trial
 from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.reasoning.contracts import ReadyTool, ToolField
 
@@ -22,10 +26,10 @@ def with_mappings(plan: PlanContract, tools: Sequence[ReadyTool]) -> PlanContrac
     mappings: list[FieldMapping] = []
     findings: list[Finding] = []
     for tool in used:
-        fields = [(other, one) for other in used if other.domain != tool.domain for one in other.gives]
+        fields = _fields_for(tool, used)
         for wanted in tool.takes:
             place = f"{tool.node_id}.{wanted.name}"
-            fitting = {f"{other.domain}.{one.name}": (other, one) for other, one in fields if _fits(one, wanted)}
+            fitting = _fitting(wanted, fields)
             if len(fitting) == 1:
                 ((source, (other, one)),) = fitting.items()
                 mappings.append(FieldMapping(source=source, target=place, personal=one.name in other.pii_fields))
@@ -39,6 +43,80 @@ def with_mappings(plan: PlanContract, tools: Sequence[ReadyTool]) -> PlanContrac
                 findings.append(_finding(MAPPING_MISSING, message, tool, hint))
     kept = [one for one in plan.findings if one.code not in _OWN_CODES]
     return plan.model_copy(update={"mappings": mappings, "findings": [*kept, *findings]})
+
+
+def with_sources(tools: Sequence[ReadyTool]) -> tuple[ReadyTool, ...]:
+    """The tools, with what the agent of the flow reads when it calls one: of each input that a field of another domain
+    becomes, which field, and which tools give it."""
+    return tuple(_with_sources(tool, tools) for tool in tools)
+
+
+def _with_sources(tool: ReadyTool, tools: Sequence[ReadyTool]) -> ReadyTool:
+    said: dict[str, str] = {}
+    for wanted in tool.takes:
+        fitting = _fitting(wanted, _fields_for(tool, tools))
+        if len(fitting) == 1:
+            ((other, one),) = fitting.values()
+            said[wanted.name] = f"The {one.name} that {' or '.join(other.tool_names)} of {other.title} gives."
+    return replace(tool, values={name: _told(value, said) for name, value in tool.values.items()}) if said else tool
+
+
+def _told(value: Any, said: Mapping[str, str]) -> Any:
+    """The typed inputs of a tool with these words in their descriptions; anything else as it is."""
+    try:
+        inputs: Any = json.loads(value) if isinstance(value, str) and value.startswith("{") else None
+    except ValueError:
+        return value
+    if not isinstance(inputs, dict):
+        return value
+    told = {
+        name: {**one, "description": f"{one['description']} {said[name]}".strip()}
+        if name in said and isinstance(one, dict) and "description" in one
+        else one
+        for name, one in inputs.items()
+    }
+    return value if told == inputs else json.dumps(told, ensure_ascii=False)
+
+
+def kept_to(trial: Trial, trace: Trace, mappings: Sequence[FieldMapping]) -> Trial:
+    """The trial, failed when an input that a field of another domain becomes held what neither a tool nor the person
+    had said before: the model of the flow made it up."""
+    heard = [turn.said.casefold() for turn in trace.turns]
+    for call in trace.used_tools if trial.passed and not trace.cut else ():
+        for mapping in mappings:
+            tool, _, name = mapping.target.partition("__")[2].rpartition(".")
+            for value in _held(call.input, name) if _plain(tool) == _plain(call.tool) else ():
+                if not any(str(value).casefold() in text for text in heard):
+                    error = f"{call.tool} got a {name} that is neither {mapping.source} nor in the question."
+                    return trial.model_copy(update={"passed": False, "category": "LOGIC", "error": error})
+        heard.append(json.dumps(call.output, ensure_ascii=False).casefold())
+    return trial
+
+
+def _held(value: Any, name: str) -> Iterator[str | int | float]:
+    """What an input of a call holds, at whatever depth."""
+    if isinstance(value, str) and value.startswith("{"):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return
+    if not isinstance(value, dict):
+        return
+    for key, item in value.items():
+        if key == name and isinstance(item, str | int | float) and not isinstance(item, bool) and item != "":
+            yield item
+        else:
+            yield from _held(item, name)
+
+
+def _fields_for(tool: ReadyTool, tools: Sequence[ReadyTool]) -> list[tuple[ReadyTool, ToolField]]:
+    return [(other, one) for other in tools if other.domain != tool.domain for one in other.gives]
+
+
+def _fitting(
+    wanted: ToolField, fields: Sequence[tuple[ReadyTool, ToolField]]
+) -> dict[str, tuple[ReadyTool, ToolField]]:
+    return {f"{other.domain}.{one.name}": (other, one) for other, one in fields if _fits(one, wanted)}
 
 
 def _fits(field: ToolField, wanted: ToolField) -> bool:

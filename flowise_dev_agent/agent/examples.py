@@ -1,43 +1,124 @@
 """Examples that go with a requirement become lines of the prompt that they are for."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.designs import PROMPT_FIELDS
-from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
+from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedValue
 from flowise_dev_agent.patch import Finding, GraphIR, Schemas
 
 #: Code of a finding on examples that no prompt takes, or more than one could.
 EXAMPLES_UNUSED: Final = "EXAMPLES_UNUSED"
 #: What the text of a template ends with is the message of the person: examples go before it.
 _TEMPLATE: Final = "template"
+#: Shorter labels occur in texts by chance.
+_SHORTEST_NAME: Final = 3
+_SENTENCES: Final = re.compile(r"[!?\n;]+|\.\s|,\s")
+_EXAMPLES: Final = re.compile(r"example|beispiel|exemple|ejemplo|exemplo|esemp|voorbeeld|przykład", re.IGNORECASE)
 #: The steps of agentflows with messages.
 _STEPS: Final = {"llmAgentflow": "llmMessages", "agentAgentflow": "agentMessages"}
 
 
 def with_examples(
-    plan: PlanContract, base: GraphIR, schemas: Schemas, attachments: Sequence[AttachmentFacts]
+    plan: PlanContract,
+    base: GraphIR,
+    schemas: Schemas,
+    attachments: Sequence[AttachmentFacts],
+    said: Sequence[str] = (),
 ) -> PlanContract:
-    """The plan with the pairs of such files in its one prompt; with none or several prompts a warning asks which."""
-    pairs = [pair for one in attachments for pair in one.examples]
-    if not pairs or plan.declined or plan.answer is not None:
+    """The plan with the pairs of such files in the prompt that they are for: its one prompt, or of several the one
+    whose node the file's name or the person's words about examples name. Without one a warning asks which."""
+    files = [one for one in attachments if one.examples]
+    if not files or plan.declined or plan.answer is not None:
         return plan
     plan = plan.model_copy(update={"findings": [one for one in plan.findings if one.code != EXAMPLES_UNUSED]})
     places = list(dict.fromkeys(_prompts(plan, base, schemas)))
-    if len(places) != 1:
-        names = ", ".join(one.name for one in attachments if one.examples)
+    labels = _labels(plan, base)
+    names = _names(plan, base, schemas, places, labels)
+    pairs: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    unused: list[str] = []
+    for file in files:
+        place = places[0] if len(places) == 1 else _place_for(file, names, said)
+        if place is None:
+            unused.append(file.name)
+        else:
+            pairs.setdefault(place, []).extend(file.examples)
+    for place, found in pairs.items():
+        plan = _with_lines(plan, place, _lines(found, in_template=place[1] in PROMPT_FIELDS), base, schemas)
+    if unused:
+        choices = ", ".join(f"{labels.get(node_id) or 'a prompt'} (`{node_id}`)" for node_id, _ in places)
         finding = Finding(
             code=EXAMPLES_UNUSED,
             severity="warning",
-            message=f"The examples in {names} are not used: this flow has {len(places) or 'no'} prompts for them.",
+            message=f"The examples in {', '.join(unused)} are not used: this flow has "
+            + (f"{len(places)} prompts for them: {choices}." if places else "no prompt for them."),
             hint="Say which step they are for.",
         )
         return plan.model_copy(update={"findings": [*plan.findings, finding]})
-    ((node_id, param),) = places
-    lines = _lines(pairs, in_template=param in PROMPT_FIELDS)
+    return _with_parts(plan, places, names) if len(places) > 1 else plan
+
+
+def _labels(plan: PlanContract, base: GraphIR) -> dict[str, str]:
+    return {node.id: node.label for node in base.nodes} | {one.node_id: one.label for one in plan.nodes if one.label}
+
+
+def _names(
+    plan: PlanContract,
+    base: GraphIR,
+    schemas: Schemas,
+    places: Sequence[tuple[str, str]],
+    labels: Mapping[str, str],
+) -> dict[tuple[str, str], set[str]]:
+    """What people call the node of each prompt; a name that several have says nothing."""
+    types = {node.id: node.name for node in base.nodes} | {node.node_id: node.node_name for node in plan.nodes}
+    found: dict[tuple[str, str], set[str]] = {}
+    for place in places:
+        schema = schemas.get(types[place[0]])
+        known = {place[0], labels.get(place[0], ""), schema.label if schema else ""}
+        found[place] = {name.casefold() for name in known if len(name) >= _SHORTEST_NAME}
+    every = [name for known in found.values() for name in known]
+    return {place: {name for name in known if every.count(name) == 1} for place, known in found.items()}
+
+
+def _place_for(
+    file: AttachmentFacts, names: Mapping[tuple[str, str], Set[str]], said: Sequence[str]
+) -> tuple[str, str] | None:
+    stem = re.sub(r"[\W_]+", " ", file.name.rpartition(".")[0]).casefold()
+    sentences = [one.casefold() for text in said for one in _SENTENCES.split(text) if _EXAMPLES.search(one)]
+    for texts in ([stem], [one for one in reversed(sentences) if file.name.casefold() in one], [*reversed(sentences)]):
+        for text in texts:
+            found = [place for place, known in names.items() if any(_is_in(name, text) for name in known)]
+            if len(found) == 1:
+                return found[0]
+    return None
+
+
+def _with_parts(
+    plan: PlanContract, places: Sequence[tuple[str, str]], names: Mapping[tuple[str, str], Set[str]]
+) -> PlanContract:
+    """What the person said about the examples is done, also where rules did not understand it."""
+    parts: list[Part] = []
+    for part in plan.parts:
+        quote = part.quote.casefold()
+        to = [place for place in places if any(_is_in(name, quote) for name in names[place])]
+        if part.state == "not_understood" and len(to) == 1 and _EXAMPLES.search(quote):
+            part = part.model_copy(update={"state": "covered", "values": [".".join(to[0])], "reason": ""})
+        parts.append(part)
+    return plan.model_copy(update={"parts": parts})
+
+
+def _is_in(name: str, text: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+
+
+def _with_lines(
+    plan: PlanContract, place: tuple[str, str], lines: str, base: GraphIR, schemas: Schemas
+) -> PlanContract:
+    node_id, param = place
     node = base.node(node_id)
-    planned = next((one for one in plan.values if (one.node_id, one.param) == (node_id, param)), None)
+    planned = next((one for one in plan.values if (one.node_id, one.param) == place), None)
     if planned is None and node is not None:
         old = node.inputs.get(param)
     else:

@@ -127,11 +127,20 @@ def _with_row(plan: PlanContract, tool: ReadyTool, agent: str, base: GraphIR) ->
     rows = _rows(planned.value if planned else None) or _rows(_inputs(base.node(agent)).get(ROWS))
     rows = [row for row in rows if row.get(_SELECTED) != tool.node_name or row.get(f"{_SELECTED}Config")]
     row: dict[str, Any] = {_SELECTED: tool.node_name, f"{_SELECTED}Config": dict(tool.values)}
-    if any(one.get(f"{_SELECTED}Config") == row[f"{_SELECTED}Config"] for one in rows):
+    if any(_same_tool(one, row) for one in rows):
         return plan
     values = [one for one in plan.values if one is not planned]
     values.append(PlannedValue(node_id=agent, param=ROWS, value=[*rows, row]))
     return plan.model_copy(update={"values": values})
+
+
+def _same_tool(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two rows are one tool; what it says of its inputs depends on the other tools that there were."""
+    parts = [
+        {name: value for name, value in (row.get(f"{_SELECTED}Config") or {}).items() if not name.endswith("Schema")}
+        for row in (one, other)
+    ]
+    return one.get(_SELECTED) == other.get(_SELECTED) and parts[0] == parts[1]
 
 
 def _rows(value: Any) -> list[dict[str, Any]]:

@@ -1,12 +1,19 @@
 """A sentence that names Workday, over both domains: a real MCP server plays Workday, the real Flowise calls it."""
 
+import json
 from collections.abc import Iterator
 
 import httpx2
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
+from flowise_dev_agent.devkit.serving import BackgroundServer
 from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, ToolCall
+from flowise_dev_agent.devkit.standin.protocol import RecordedRequest
 from tests.e2e.people import SharedService, answer, http_of, ok
 from tests.e2e.test_api_tools import TicketApi
 from tests.fixtures.workday import TOKEN, WorkdayServer
@@ -95,3 +102,76 @@ async def test_a_session_over_three_domains_keeps_the_names_of_people_out_of_the
     # Workday told the place in a plain text.
     assert "Grace Hopper" not in str(trace)
     assert "Zurich" not in str(trace)
+
+
+class TicketsOfPeople(BackgroundServer):
+    """An API that takes the id of a worker; `asked` holds those that it got."""
+
+    def __init__(self) -> None:
+        super().__init__("Tickets of people")
+        self.asked: list[str | None] = []
+
+    def app(self) -> Starlette:
+        async def tickets(request: Request) -> JSONResponse:
+            self.asked.append(request.query_params.get("workerId"))
+            return JSONResponse({"open": 3})
+
+        return Starlette(routes=[Route("/v1/tickets", tickets)])
+
+    @property
+    def description(self) -> bytes:
+        worker = {"name": "workerId", "in": "query", "required": True, "schema": {"type": "string"}}
+        operation = {"operationId": "getTickets", "summary": "Open tickets of a worker", "parameters": [worker]}
+        return json.dumps(
+            {
+                "openapi": "3.1.0",
+                "info": {"title": "Tickets", "version": "1"},
+                "servers": [{"url": f"{self.endpoint}/v1"}],
+                "paths": {"/tickets": {"get": operation}},
+            }
+        ).encode()
+
+
+@pytest.mark.usefixtures("variables")
+@pytest.mark.parametrize(("passed_on", "passes"), [("21042", True), ("30000", False)], ids=["its id", "made up"])
+async def test_a_field_of_one_domain_becomes_the_input_of_another_while_the_flow_runs(
+    shared_service: SharedService, standin: ModelStandIn, workday: WorkdayServer, passed_on: str, passes: bool
+) -> None:
+    service = await shared_service()
+    question = f"How many open tickets has Grace Hopper ({passes})?"
+    told = "The worker.id that getMyInfo or searchForWorker or getWorkers of Workday gives."
+    found: list[bool] = []
+
+    def searches(request: RecordedRequest) -> bool:
+        if question not in request.prompt or "is worker 21042" in request.prompt:
+            return False
+        found.append(any(told in json.dumps(tool.schema) for tool in request.tools))
+        return True
+
+    search = ToolCall("searchForWorker", {"name": "Grace Hopper"})
+    standin.script(searches, Reply(tool_calls=(search,)), times=1)
+    count = ToolCall("gettickets", {"queryParams": {"workerId": passed_on}})
+    standin.script(
+        lambda request: question in request.prompt and "is worker 21042" in request.prompt,
+        Reply(tool_calls=(count,)),
+        times=1,
+    )
+    with TicketsOfPeople() as tickets:
+        async with http_of(service) as http:
+            stored = (await http.post("/attachments", files={"file": ("tickets.json", tickets.description)})).json()
+            body = {
+                "requirement": "Build an assistant with GPT-4o that looks up workers in Workday "
+                "and calls our ticket API for the tickets of a worker",
+                "attachments": [stored["id"]],
+                "test_questions": [question],
+            }
+            planned = await ok(await http.post("/sessions?wait=60", json=body))
+            contract = planned["interrupt"]["data"]["contract"]
+            mapping = {"source": "workday.worker.id", "target": "openapi__getTickets.workerId", "personal": False}
+            assert contract["mappings"] == [mapping], planned["interrupt"]["message"]
+            tested = await answer(http, planned, action="approve")
+    assert tickets.asked[:1] == [passed_on]
+    assert found[:1] == [True]
+    tests = [one for one in tested["interrupt"]["data"]["tests"] if question in one["question"]]
+    assert tests[0]["passed"] is passes, tests
+    assert ("a workerId that is neither workday.worker.id nor in the question" in tests[0]["error"]) is not passes

@@ -10,7 +10,7 @@ from flowise_dev_agent.agent.attached import passages_of, with_attached
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
-from flowise_dev_agent.agent.data_contracts import with_mappings
+from flowise_dev_agent.agent.data_contracts import with_mappings, with_sources
 from flowise_dev_agent.agent.document_stores import NO_VECTOR_STORE, agreed_stores, concerns, documents_of, with_stores
 from flowise_dev_agent.agent.domain import DOMAIN_FAILED, DiscoverRequest, Domains
 from flowise_dev_agent.agent.emit import Emitter
@@ -74,7 +74,7 @@ async def plan_v2(
     )
     discovery = await domains.primary.discover(context, looked_for)
     found, unasked = await domains.discover_others(context, looked_for)
-    ready = tuple(tool for other in found.values() for tool in other.ready_tools)
+    ready = with_sources([tool for other in found.values() for tool in other.ready_tools])
     previous, verdict = state.plan.contract, state.review.verdict
     graph = await flow_so_far(state, context)
     nodes = await context.knowledge.nodes()
@@ -143,7 +143,7 @@ async def plan_v2(
     if not plan.declined and plan.answer is None:
         plan = with_mappings(with_ready_tools(plan, ready, graph, nodes.schemas), ready)
         plan = with_attached(plan, nodes.schemas, attachments)
-        plan = with_examples(plan, graph, nodes.schemas, attachments)
+        plan = with_examples(plan, graph, nodes.schemas, attachments, said)
         plan = with_images(plan, graph, nodes.schemas, attachments, " ".join(said))
         plan = await domains.primary.measure_stores(context, plan)
         plan = with_files_to_come(plan, nodes.schemas)

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from flowise_dev_agent.agent import pattern_reuse
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of, over_budget
 from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.data_contracts import kept_to
 from flowise_dev_agent.agent.domain import Domains, EvaluateRequest
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.images import uploads
@@ -93,7 +94,7 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             # A key that may not do so leaves it in the chat history of the flow in use.
             with suppress(FlowiseError):
                 await domains.primary.forget(context, chatflow_id, session)
-        trial, pii_fields = run.trial, state.plan.current.pii_fields
+        trial, pii_fields = kept_to(run.trial, run.trace, state.plan.current.mappings), state.plan.current.pii_fields
         trace = without_personal_data(run.trace, pii_fields, state.plan.current.pii_tools)
         said = trace.turns[-1].answer if pii_fields and trace.turns else trial.answer
         if not before:

@@ -1,10 +1,16 @@
-"""What passes from one domain to another is in the plan, field by field, and what does not fit is said."""
+"""What passes from one domain to another is in the plan, field by field. What does not fit is said, and what a model
+made up instead fails the test."""
+
+import json
+from dataclasses import replace
 
 import pytest
+from pydantic import JsonValue
 
-from flowise_dev_agent.agent.data_contracts import with_mappings
+from flowise_dev_agent.agent.data_contracts import kept_to, with_mappings, with_sources
 from flowise_dev_agent.contracts.plan import FieldMapping
 from flowise_dev_agent.contracts.plan_text import plan_markdown
+from flowise_dev_agent.contracts.verdict import Trace, TracedTool, TracedTurn, Trial
 from flowise_dev_agent.reasoning.contracts import ReadyTool, ToolField
 from tests.unit.agent.rig import plan
 
@@ -89,3 +95,64 @@ def test_two_domains_with_the_same_field_are_asked_about() -> None:
 def test_within_one_domain_nothing_passes() -> None:
     tools = [tool("workday", ToolField("workerId", "number"), gives=PEOPLE)]
     assert with_mappings(plan(domain_targets=["flowise", "workday"]), tools).mappings == []
+
+
+INPUTS = {
+    "workerId": {"type": "number", "required": True, "description": "Whose tickets."},
+    "state": {"type": "string", "required": False, "description": "Open or done."},
+}
+
+
+def test_the_agent_of_the_flow_reads_where_a_mapped_input_comes_from() -> None:
+    target = tool("tickets", ToolField("workerId", "number"), ToolField("state", "string"))
+    target = replace(target, values={"requestsGetName": "get", "requestsGetQueryParamsSchema": json.dumps(INPUTS)})
+    people, told = with_sources([tool("workday", gives=PEOPLE), target])
+    schema = json.loads(str(told.values["requestsGetQueryParamsSchema"]))
+    assert schema["workerId"]["description"] == "Whose tickets. The worker.id that get of workday gives."
+    assert (schema["state"], told.values["requestsGetName"]) == (INPUTS["state"], "get")
+    assert people == tool("workday", gives=PEOPLE)
+    assert with_sources([target]) == (target,)
+    twice = [tool("workday", gives=PEOPLE), tool("payroll", gives=PEOPLE), target]
+    assert with_sources(twice)[-1] == target
+
+
+MAPPED = [FieldMapping(source="workday.worker.id", target="openapi__getTickets.workerId")]
+
+
+@pytest.mark.parametrize(
+    ("asked", "held", "kept"),
+    [
+        ("Which tickets does Grace have?", "21042", True),
+        ("Which tickets does worker 77 have?", "77", True),
+        ("Which tickets does Grace have?", "99", False),
+        ("Which tickets does Grace have?", "", True),
+    ],
+    ids=["from the tool", "from the person", "made up", "empty"],
+)
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_mapped_input_that_nobody_gave_fails_the_trial(asked: str, held: str, kept: bool, as_text: bool) -> None:
+    given: JsonValue = {"queryParams": {"workerId": held}}
+    trace = Trace(
+        turns=[TracedTurn(said=asked, answer="None.")],
+        used_tools=[
+            TracedTool(tool="searchForWorker", input={"name": "Grace"}, output="Grace is worker 21042"),
+            TracedTool(tool="gettickets", input=json.dumps(given) if as_text else given, output="none"),
+        ],
+    )
+    trial = Trial(question=asked, passed=True, answer="None.")
+    found = kept_to(trial, trace, MAPPED)
+    assert (found.passed, found.category) == ((True, None) if kept else (False, "LOGIC"))
+    assert ("got a workerId that is neither workday.worker.id nor in the question" in found.error) is not kept
+    assert "99" not in found.error
+    assert kept_to(trial, trace, []) is trial
+    assert kept_to(trial, trace.model_copy(update={"cut": True}), MAPPED) is trial
+
+
+def test_what_a_tool_gives_later_does_not_count() -> None:
+    calls = [
+        TracedTool(tool="gettickets", input={"queryParams": {"workerId": "21042"}}),
+        TracedTool(tool="searchForWorker", output="Grace is worker 21042"),
+    ]
+    trial = Trial(question="Whose?", passed=True)
+    assert kept_to(trial, Trace(used_tools=calls), MAPPED).passed is False
+    assert kept_to(trial, Trace(used_tools=calls[::-1]), MAPPED).passed is True

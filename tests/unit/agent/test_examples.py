@@ -6,7 +6,7 @@ from flowise_dev_agent.agent.attached import with_attached
 from flowise_dev_agent.agent.document_stores import with_stores
 from flowise_dev_agent.agent.examples import EXAMPLES_UNUSED, with_examples
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
-from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.knowledge.documents import read_document
 from flowise_dev_agent.patch import AddNode, GraphIR, compile_ops
 from tests.unit.agent.rig import _snapshot, plan
@@ -73,6 +73,56 @@ def test_a_flow_that_exists_keeps_its_prompt_before_them() -> None:
 def test_without_one_prompt_for_them_the_plan_says_so(names: tuple[str, ...]) -> None:
     found = with_file(proposed(*names))
     assert ([one.code for one in found.findings], found.values) == ([EXAMPLES_UNUSED], [])
+
+
+def two_steps(*parts: Part) -> PlanContract:
+    nodes = [
+        PlannedNode(node_id=f"llmAgentflow_{number}", node_name="llmAgentflow", purpose=label, label=label)
+        for number, label in enumerate(("Judge mood", "Write reply"))
+    ]
+    return plan(nodes=nodes, parts=list(parts)).model_copy(update={"flow_kind": "AGENTFLOW"})
+
+
+def placed(made: PlanContract) -> list[str]:
+    return [one.node_id for one in made.values]
+
+
+def test_of_several_prompts_the_warning_names_those_that_could_be_meant() -> None:
+    found = with_file(two_steps())
+    (finding,) = found.findings
+    assert "has 2 prompts for them: Judge mood (`llmAgentflow_0`), Write reply (`llmAgentflow_1`)." in finding.message
+    assert placed(found) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "name", "node"),
+    [
+        (["First judge mood, then write reply.", "The examples are for Judge mood"], "examples.csv", "llmAgentflow_0"),
+        (["Die Beispiele sind für llmAgentflow_1"], "examples.csv", "llmAgentflow_1"),
+        (["The examples are for Judge mood", "No, use the examples in Write reply"], "examples.csv", "llmAgentflow_1"),
+        ([], "write_reply-examples.csv", "llmAgentflow_1"),
+    ],
+    ids=["label", "id", "the last word counts", "name of the file"],
+)
+def test_the_persons_words_or_the_name_of_the_file_say_which_prompt(said: list[str], name: str, node: str) -> None:
+    file = FILE.model_copy(update={"name": name})
+    found = with_examples(two_steps(), GraphIR.empty(), SCHEMAS, [file], said)
+    assert (placed(found), found.findings) == ([node], [])
+    assert with_examples(found, GraphIR.empty(), SCHEMAS, [file], said) == found
+
+
+def test_words_about_several_steps_place_nothing_and_two_files_go_to_their_own() -> None:
+    words = ["Use the examples for Judge mood and Write reply"]
+    assert placed(with_examples(two_steps(), GraphIR.empty(), SCHEMAS, [FILE], words)) == []
+    files = [FILE.model_copy(update={"name": f"{name}.csv"}) for name in ("judge mood", "write reply")]
+    assert placed(with_examples(two_steps(), GraphIR.empty(), SCHEMAS, files)) == ["llmAgentflow_0", "llmAgentflow_1"]
+
+
+def test_an_answer_that_rules_do_not_understand_counts_as_done_when_it_places_the_examples() -> None:
+    words = "The examples are for Judge mood"
+    told = Part(id="p1", quote=words, source="feedback:1", reason="not understood")
+    found = with_examples(two_steps(told), GraphIR.empty(), SCHEMAS, [FILE], [words])
+    assert [(one.state, one.values) for one in found.parts] == [("covered", ["llmAgentflow_0.llmMessages"])]
 
 
 def test_examples_are_no_document() -> None:
