@@ -18,17 +18,18 @@ from mcp.server.mcpserver.exceptions import (
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, ToolAnnotations
 from pydantic import AnyUrl, SecretStr, TypeAdapter, ValidationError
 from starlette.types import Receive, Scope, Send
 
 from flowise_dev_agent import __version__
-from flowise_dev_agent.errors import AgentError
+from flowise_dev_agent.errors import AgentError, SecretInTextError
 from flowise_dev_agent.mcp import artifact_tools, flow_tools, node_tools, session_tools
 from flowise_dev_agent.mcp.host import Host
 from flowise_dev_agent.mcp.prompts import PROMPTS
 from flowise_dev_agent.mcp.resources import RESOURCES
 from flowise_dev_agent.mcp.results import failed
+from flowise_dev_agent.redaction import holds_secret
 
 logger = logging.getLogger(__name__)
 
@@ -127,8 +128,27 @@ class AgentMcpServer(MCPServer[Host]):
         try:
             return await super().read_resource(uri, context)
         except ResourceError as error:
-            problem = _problem(str(uri), error, isinstance(error, UnexpectedResourceError))
-            raise MCPError(code=INVALID_PARAMS, message=problem["detail"], data=problem) from None
+            raise _refused(_problem(str(uri), error, isinstance(error, UnexpectedResourceError))) from None
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Host, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """Fill in a prompt. Errors are those of the protocol, with the problem as their data."""
+        for argument, text in (arguments or {}).items():
+            if holds_secret(str(text)):
+                error = SecretInTextError(
+                    f"`{argument}` holds a secret, which a model would read.",
+                    hint="Create a credential with it in Flowise, and name the credential instead.",
+                    details={"field": argument},
+                )
+                raise _refused(error.as_problem())
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:
+            cause = error.__cause__ and error.__cause__.__cause__
+            if isinstance(cause, ValidationError):
+                raise _refused(_invalid(cause)) from None
+            raise _refused({"code": "invalid_request", "detail": f"{error}."}) from None
 
 
 class McpEndpoint:
@@ -186,8 +206,16 @@ def _problem(name: str, error: ToolError | ResourceError, unexpected: bool) -> d
             "hint": "The service's log says more. Trying again may help.",
         }
     if isinstance(cause, ValidationError):
-        # Without the values: they may be long, or a secret in the wrong field.
-        found = cause.errors(include_input=False, include_url=False, include_context=False)[:_MAX_FIELDS]
-        errors = "; ".join(f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in found)
-        return {"code": "invalid_request", "detail": f"{errors}.", "hint": "See the tool's input schema."}
+        return _invalid(cause) | {"hint": "See the tool's input schema."}
     return {"code": "tool_error", "detail": str(error)}
+
+
+def _invalid(error: ValidationError) -> dict[str, Any]:
+    # Without the values: they may be long, or a secret in the wrong field.
+    found = error.errors(include_input=False, include_url=False, include_context=False)[:_MAX_FIELDS]
+    errors = "; ".join(f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in found)
+    return {"code": "invalid_request", "detail": f"{errors}."}
+
+
+def _refused(problem: dict[str, Any]) -> MCPError:
+    return MCPError(code=INVALID_PARAMS, message=problem["detail"], data=problem)

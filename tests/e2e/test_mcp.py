@@ -66,6 +66,13 @@ class Agent:
         (content,) = (await self._client.read_resource(f"flowise-dev-agent://{address}")).contents
         return content.text
 
+    async def prompt(self, name: str, **arguments: str) -> str:
+        """What a client gets for a prompt: its text, or the problem."""
+        try:
+            return repr((await self._client.get_prompt(name, arguments)).messages)
+        except MCPError as error:
+            return repr(error.error)
+
     async def refused(self, tool: str, **arguments: Any) -> str:
         """The code of the error of a call that fails."""
         result = await self.call(tool, **arguments)

@@ -20,10 +20,11 @@ from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.devkit.standin.protocol import Reply
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
+from flowise_dev_agent.mcp.prompts import PROMPTS
 from tests.e2e.people import answer, http_of, make_flow, ok, start
 from tests.e2e.scripted import DONE, model_environment, script
 from tests.e2e.service import ServiceProcess, free_port
-from tests.e2e.test_mcp import over_http
+from tests.e2e.test_mcp import Agent, over_http
 from tests.e2e.test_update_over_http import INTENT, _plan, _set
 from tests.fixtures.database import stored_text
 from tests.fixtures.oidc import CLIENT, OidcProvider
@@ -33,7 +34,7 @@ from tests.fixtures.receiver import running_receiver
 _TAIL = "Kq2LmP4vT7wRb1NcY5sHd8JfGzX9aE3uQo"
 IN_FLOW = ("name", "label", "prompt", "note", "unknown", "header", "chatbot", "api", "category")
 IN_ANSWERS = ("answer", "reason", "fix")
-IN_REQUESTS = ("body", "field", "path", "query", "json", "header-value", "chat", "cookie", "state")
+IN_REQUESTS = ("body", "field", "path", "query", "json", "header-value", "chat", "cookie", "state", "argument")
 #: What the operator gave to the service.
 SETTINGS = {
     "AGENT_API_KEY": f"agent-key-{_TAIL}",
@@ -203,6 +204,7 @@ async def test_p102_marked_secrets_leave_the_service_by_no_way(
                 for resource in ("plan", "difference", "summary"):
                     told[f"mcp {resource}"] = await agent.read(f"sessions/{session}/{resource}")
                 told["mcp chatflow"] = await agent.read(f"chatflows/{row.id}")
+                told |= await _prompts(agent, session=session, chatflow=row.id)
             webhooks = receiver.wait_for(2)
             told["webhooks"] = "\n".join(one.body.decode() for one in webhooks)
         finally:
@@ -303,6 +305,22 @@ async def _shown_by_links(http: httpx2.AsyncClient, session_id: str, chatflow_id
             told[f"link of a {subject} {one['name']}"] = drawn.text
             assert drawn.status_code == 200, drawn.text
             assert "chatOpenAI" in drawn.text
+    return told
+
+
+async def _prompts(agent: Agent, **known: str) -> dict[str, str]:
+    """What each prompt says, and what it says to one that carries a secret."""
+    told: dict[str, str] = {}
+    for prompt in PROMPTS:
+        names = [argument.name for argument in prompt.arguments or []]
+        given = {name: known.get(name, "A merry bot") for name in names}
+        told[f"mcp prompt {prompt.name}"] = await agent.prompt(prompt.name, **given)
+        assert all(text in told[f"mcp prompt {prompt.name}"] for text in given.values())
+        told[f"mcp prompt {prompt.name}, refused"] = await agent.prompt(
+            prompt.name, **{name: f"A bot with {secret('argument')}" for name in names}
+        )
+        assert "secret_in_text" in told[f"mcp prompt {prompt.name}, refused"]
+    assert len(told) >= 12
     return told
 
 

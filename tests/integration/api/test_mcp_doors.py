@@ -13,6 +13,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.integration.api.test_keys import SHARED, Keys, service
 
+SECRET = "ghp_Kq2LmP4vT7wRb1NcY5sHd8JfGzX9aE3uQo01"
+
 
 @pytest.fixture
 async def keys(database_dsn: str) -> AsyncIterator[Keys]:
@@ -146,6 +148,27 @@ async def test_prompts_name_tools_that_exist_and_hold_what_the_person_said(keys:
             assert named <= tools | set(given), named - tools
             assert prompt.title
             assert prompt.description
+
+
+@pytest.mark.parametrize(
+    ("prompt", "given", "code"),
+    [
+        ("build_chatflow", {"requirement": f"A bot with the key {SECRET}"}, "secret_in_text"),
+        # Too long for an id.
+        ("review_session", {"session": "a word of mine " * 5}, "invalid_request"),
+        ("review_session", {}, "invalid_request"),
+    ],
+)
+async def test_a_prompt_that_is_refused_repeats_nothing_to_the_client_or_the_log(
+    keys: Keys, caplog: pytest.LogCaptureFixture, prompt: str, given: dict[str, str], code: str
+) -> None:
+    async with agent(keys, "read") as client:
+        with pytest.raises(MCPError) as refused:
+            await client.get_prompt(prompt, given)
+    assert refused.value.error.data["code"] == code
+    for told in (repr(refused.value.error), caplog.text):
+        assert SECRET not in told
+        assert "a word of mine" not in told
 
 
 async def test_a_call_without_a_key_reaches_neither_tools_nor_resources(keys: Keys) -> None:
