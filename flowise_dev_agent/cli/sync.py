@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from uuid import UUID
 
 from rich.table import Column, Table
@@ -31,6 +31,8 @@ _WAIT_SECS: Final = 60.0
 _LONGEST_SECS: Final = 1_900.0
 #: At a file with one content, as long as each ends without a flow.
 _MOST_ATTEMPTS: Final = 50
+#: The default instance in lock files of earlier versions.
+_UNNAMED: Final = "default"
 #: What is done with a flow that was changed on the server.
 OnDrift = Literal["leave", "overwrite", "keep"]
 
@@ -58,8 +60,7 @@ class Sync:
 
     async def plan(self) -> SyncReport:
         """What would be done, file by file; nothing is written."""
-        self._instance = self.instance or await self._default_instance()
-        self._applied = self._lock.instances.setdefault(self._instance, {})
+        self._applied = await self._part_of_lock()
         items = [await self._planned(file, flow) for file, flow in self._files.items()]
         items += [
             SyncItem(
@@ -83,9 +84,18 @@ class Sync:
         """Test every flow; nothing is written. Those of ops and data as drafts, those of words as they are there."""
         return await self._each(await self.plan(), self._tried)
 
-    async def _default_instance(self) -> str:
-        """Its id: with and without `--instance` a server has the same part of the lock file."""
-        return next(one.id for one in (await self.client.instances()).instances if one.default)
+    async def _part_of_lock(self) -> dict[str, AppliedFlow]:
+        """What was applied to the server, under its id: with and without `--instance` it has the same part."""
+        parts = self._lock.instances
+        self._instance = self.instance or ""
+        if not self.instance or _UNNAMED in parts:
+            ids = {one.id: one.default for one in (await self.client.instances()).instances}
+            default = next(id_ for id_, is_default in ids.items() if is_default)
+            self._instance = self.instance or default
+            if _UNNAMED not in ids and self._instance == default:
+                # Written by a version that had no name for it.
+                parts[default] = parts.pop(_UNNAMED, {}) | parts.get(default, {})
+        return parts.setdefault(self._instance, {})
 
     def _report(self, items: list[SyncItem]) -> SyncReport:
         return SyncReport(instance=self._instance, items=items)
@@ -112,14 +122,14 @@ class Sync:
         chatflow_id = applied.chatflow_id if applied else named
         item = SyncItem(file=file, name=flow.name, state="new", action="create", chatflow_id=chatflow_id)
         if chatflow_id is None:
-            return await self._unless_there(item)
+            return await self._unless_there(item, flow)
         live = await self._found(chatflow_id)
         if live is None:
             note = f"The flow {chatflow_id} is gone from the server."
             if named:
                 note += " To have it made again, remove `flow` from the file."
             item = item.model_copy(update={"state": "missing", "chatflow_id": None, "note": note})
-            return item.model_copy(update={"action": "none"}) if named else await self._unless_there(item)
+            return item.model_copy(update={"action": "none"}) if named else await self._unless_there(item, flow)
         self._live[file] = live
         if applied is None:
             return item.model_copy(update={"state": "changed", "action": "update"})
@@ -127,7 +137,22 @@ class Sync:
         if not drifted:
             state, action = ("changed", "update") if changed else ("same", "none")
             return item.model_copy(update={"state": state, "action": action})
+        if changed and (accepted := await self._accepted(flow, live)):
+            return item.model_copy(update={"state": "changed", **accepted})
         return item.model_copy(update=self._drift(flow, changed=changed))
+
+    async def _accepted(self, flow: FlowFile, live: FlowDocument) -> dict[str, Any]:
+        """For the item of a flow that is the result of a session of the file's words: people accepted it when a run had
+        stopped waiting. Empty for any other."""
+        if flow.requirement is None:
+            return {}
+        for session in reversed((await self.client.flow_conversation(live.id, instance=self._instance)).sessions):
+            if session.outcome == "accepted" and session.turns and session.turns[0].words == flow.requirement:
+                versions = (await self.client.versions(session.thread_id)).versions
+                if any(one.current and one.sha256 == live.sha256 for one in versions):
+                    note = f"Session {session.thread_id} was accepted after the last run."
+                    return {"action": "keep", "session_id": session.thread_id, "note": note}
+        return {}
 
     def _drift(self, flow: FlowFile, *, changed: bool) -> dict[str, str]:
         note = "It was changed on the server since the last run."
@@ -148,12 +173,16 @@ class Sync:
                 note += " Use --overwrite to write the file, or --keep to accept the change."
         return {"state": "conflict" if changed else "drifted", "action": action, "note": note}
 
-    async def _unless_there(self, item: SyncItem) -> SyncItem:
+    async def _unless_there(self, item: SyncItem, flow: FlowFile) -> SyncItem:
         """A flow to create, or a conflict when another one has its name."""
         page = await self.client.find_flows(item.name[:200], instance=self._instance, limit=100)
         other = next((flow.id for flow in page.flows if flow.name == item.name), None)
-        if other is None:
+        live = await self._found(other) if other else None
+        if live is None:
             return item
+        if accepted := await self._accepted(flow, live):
+            self._live[item.file] = live
+            return item.model_copy(update={"chatflow_id": live.id, **accepted})
         note = f"{item.note} A flow with this name is there already. To take it over, add `flow: {other}` to the file."
         return item.model_copy(update={"state": "conflict", "action": "none", "note": note.strip()})
 
@@ -172,8 +201,8 @@ class Sync:
             case "none":
                 return item.model_copy(update={"result": "left" if item.state in OPEN else "done"})
             case "keep":
-                self._remember(item.file, flow, self._live[item.file])
-                return item.model_copy(update={"result": "done"})
+                item = self._remembered(item, flow, self._live[item.file], item.session_id)
+                return await self._tested_live(item, flow) if item.session_id and flow.tests else item
             case _:
                 return await (self._built(item, flow) if flow.requirement else self._written(item, flow))
 
@@ -218,12 +247,9 @@ class Sync:
         return chatflow_id
 
     def _remembered(self, item: SyncItem, flow: FlowFile, live: FlowDocument, session_id: UUID | None) -> SyncItem:
-        self._remember(item.file, flow, live)
-        return item.model_copy(update={"result": "done", "chatflow_id": live.id, "session_id": session_id})
-
-    def _remember(self, file: str, flow: FlowFile, live: FlowDocument) -> None:
-        self._applied[file] = AppliedFlow(chatflow_id=live.id, content_sha256=flow.sha256, flow_sha256=live.sha256)
+        self._applied[item.file] = AppliedFlow(chatflow_id=live.id, content_sha256=flow.sha256, flow_sha256=live.sha256)
         write_lock(self.folder, self._lock)
+        return item.model_copy(update={"result": "done", "chatflow_id": live.id, "session_id": session_id})
 
     async def _built(self, item: SyncItem, flow: FlowFile) -> SyncItem:
         """Have a session build or change the flow. The same words join the session of an earlier run."""

@@ -105,6 +105,26 @@ class Service:
                     session.chatflow_id = session.request.target or self.flow(session.request.session_name)
         yield SimpleNamespace(type="done")
 
+    def accept(self, session_id: UUID | None) -> str:
+        """People accept the result of a session; the id of its flow."""
+        session = next(session for session in self._sessions() if session.thread_id == session_id)
+        session.interrupt, session.outcome = None, "accepted"
+        session.chatflow_id = session.request.target or self.flow(session.request.session_name)
+        self.edit(session.chatflow_id, f"made from {session.request.requirement}")
+        session.left = self.flows[session.chatflow_id][1]
+        return session.chatflow_id
+
+    async def flow_conversation(self, id_: str, *, instance: str) -> Any:
+        mine = [session for session in self._sessions() if session.chatflow_id == id_]
+        for session in mine:
+            session.turns = [SimpleNamespace(words=session.request.requirement)]
+        return SimpleNamespace(sessions=mine)
+
+    async def versions(self, session_id: UUID) -> Any:
+        session = await self.get(session_id)
+        sha256 = hashlib.sha256(session.left.encode()).hexdigest()
+        return SimpleNamespace(versions=[SimpleNamespace(current=True, sha256=sha256)])
+
     async def get(self, session_id: UUID) -> Any:
         return next(session for session in self._sessions() if session.thread_id == session_id)
 
@@ -267,6 +287,55 @@ async def test_the_default_instance_has_one_part_of_the_lock_file_with_and_witho
     await directory.run(instance="main")
     assert (await directory.run()).state == "same"
     assert list(json.loads((directory.folder / LOCK_FILE).read_text())["instances"]) == ["main"]
+
+
+async def test_a_result_that_people_accepted_after_the_run_is_taken_over(
+    directory: Directory,
+) -> None:
+    service = directory.service
+    service.people = None
+    directory.write(requirement="A bot")
+    waiting = await directory.run()
+    assert waiting.result == "waiting"
+    id_ = service.accept(waiting.session_id)
+    taken = await directory.run()
+    assert (taken.state, taken.action, taken.result, taken.chatflow_id) == ("new", "keep", "done", id_), taken
+    assert (await directory.run()).state == "same"
+
+    directory.write(requirement="A better bot")
+    waiting = await directory.run()
+    assert (waiting.result, waiting.session_id == taken.session_id) == ("waiting", False)
+    assert service.accept(waiting.session_id) == id_
+    taken = await directory.run()
+    assert (taken.state, taken.action, taken.result) == ("changed", "keep", "done"), taken
+    assert (await directory.run()).state == "same"
+    assert list(service.flows) == [id_]
+
+
+async def test_an_accepted_result_that_somebody_changed_again_is_left_to_people(directory: Directory) -> None:
+    service = directory.service
+    service.people = None
+    directory.write(requirement="A bot")
+    id_ = service.accept((await directory.run()).session_id)
+    service.edit(id_, "by a person")
+    assert ((item := await directory.run()).state, item.result) == ("conflict", "left")
+
+
+@pytest.mark.parametrize("instance", [None, "main"])
+async def test_a_lock_file_from_before_instances_had_their_ids_in_it_is_read(
+    directory: Directory, instance: str | None
+) -> None:
+    directory.write(flow_data=EMPTY)
+    await directory.run()
+    path = directory.folder / LOCK_FILE
+    lock = json.loads(path.read_text())
+    lock["instances"] = {"default": lock["instances"]["main"], "other": {}}
+    path.write_text(json.dumps(lock))
+    assert (await directory.run(instance="other")).state == "conflict"
+    assert (await directory.run(instance=instance)).state == "same"
+    directory.write(flow_data={**EMPTY, "viewport": {"x": 1}})
+    assert (await directory.run(instance=instance)).state == "changed"
+    assert list(json.loads(path.read_text())["instances"]) == ["main", "other"]
 
 
 def test_a_lock_file_that_cannot_be_written_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
