@@ -180,7 +180,7 @@ class Connections:
         await self.refresh()
         here = self.instances.addresses()
         if not wanted.same_server and not wanted.force:
-            await self._check_idle(here, wanted.endpoint)
+            await self._check_idle(here, wanted.endpoint, " Or say `same_server` if it is this Flowise, moved.")
         await self._try_flowise(wanted)
         same = wanted.same_server or address_of(wanted.endpoint) in here
         formerly = tuple(HttpUrl(address) for address in here) if same else ()
@@ -217,15 +217,14 @@ class Connections:
 
     # --- what is stored ----------------------------------------------------------------------------------------------
 
-    async def _check_idle(self, here: Sequence[str], wanted: HttpUrl) -> None:
+    async def _check_idle(self, here: Sequence[str], wanted: HttpUrl, also: str = "") -> None:
         """Raises SessionsOpenError where sessions go on at these addresses, and another server is wanted."""
         if address_of(wanted) in here:
             return
         if count := await self._rows.open_sessions(self.instances.default_id, here):
             raise SessionsOpenError(
                 f"{count} open session{'s are' if count > 1 else ' is'} on the Flowise at {here[0]}.",
-                hint="Finish or cancel what is open. Or say `same_server`, if it is the same Flowise at another"
-                " address, or `force`: then open sessions end in an error at their next step.",
+                hint="Finish or cancel them, or say `force`: then they end in an error at their next step." + also,
                 details={"sessions": count, "endpoint": here[0]},
             )
 

@@ -41,18 +41,21 @@ async def refresh_store(instances: Instances, ledger: Ledger, store_id: UUID, in
             "its vector store once more.",
             hint="Give it a record manager in Flowise first.",
         )
-    added = 0
+    read = added = 0
     try:
         async with asyncio.timeout(_ALL_SECS):
             for loader in store.loaders:
                 await client.save_loader(store.id, loader.spec)
                 await client.process_loader(store.id, loader.spec, timeout=_CALL_SECS)
+                read += 1
             if (vectors := vectors_of(store)) is not None and store.loaders:
                 added = await client.insert_vectors(store.id, vectors, timeout=_CALL_SECS)
     except TimeoutError:
         raise FlowiseTimeoutError(
             f"The document store was not read within {_ALL_SECS:g} s.", hint="Refresh it again; this is safe to repeat."
         ) from None
-    words = f"{store.name}: {len(store.loaders)} sources, {pieces(added)} in the vector store"
-    await ledger.add(Fact("store.refresh", instance_id=name, words=words))
+    finally:
+        # Also of one that failed: what was read stays read.
+        words = f"{store.name}: {read} of {len(store.loaders)} sources, {pieces(added)} in the vector store"
+        await ledger.add(Fact("store.refresh", instance_id=name, words=words))
     return RefreshedStore(store=view_of(await client.get_document_store(store.id)), written=added)

@@ -10,7 +10,13 @@ import pytest
 
 from flowise_dev_agent.agent.store_writes import fed_vector_stores
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
-from flowise_dev_agent.errors import FlowiseNotFoundError, FlowiseServerError, InvalidInputError, WriteFailedError
+from flowise_dev_agent.errors import (
+    FlowiseNotFoundError,
+    FlowiseServerError,
+    FlowiseTimeoutError,
+    InvalidInputError,
+    WriteFailedError,
+)
 from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
 from flowise_dev_agent.flowise.document_stores import Component, LoaderSpec, VectorSpec
 from flowise_dev_agent.flowise.instances import Instances
@@ -279,7 +285,39 @@ async def test_a_refresh_keeps_the_vectors_of_every_source_which_an_insert_of_on
         await instances.aclose()
     assert len(await flowise_client.query_document_store(store, "canteen")) == 2
     rows, _ = await Ledger(database).page(AuditFilter(action="store.refresh"), limit=5)
-    assert [row.words for row in rows] == ["Handbook: 2 sources, 2 pieces in the vector store"] * 2
+    assert [row.words for row in rows] == ["Handbook: 2 of 2 sources, 2 pieces in the vector store"] * 2
+
+
+async def test_a_refresh_that_failed_is_in_the_ledger_with_what_it_has_read(
+    flowise_client: FlowiseClient,
+    flowise: FlowiseAccess,
+    database: Database,
+    store: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaders = [pdf_loader(), pdf_loader()]
+    for loader in loaders:
+        await flowise_client.save_loader(store, loader)
+        await flowise_client.process_loader(store, loader, timeout=30)
+    process = FlowiseClient.process_loader
+    read: list[str] = []
+
+    async def once(self: FlowiseClient, store_id: str, loader: LoaderSpec, **options: Any) -> Any:
+        if read:
+            raise FlowiseTimeoutError("The source was not read.")
+        read.append(loader.id)
+        return await process(self, store_id, loader, **options)
+
+    monkeypatch.setattr(FlowiseClient, "process_loader", once)
+    servers = [{"id": "main", "endpoint": flowise.endpoint, "api_key": flowise.api_key.get_secret_value()}]
+    instances = Instances(FlowiseSettings(FLOWISE_INSTANCES=json.dumps(servers)))
+    try:
+        with pytest.raises(FlowiseTimeoutError):
+            await refresh_store(instances, Ledger(database), uuid.UUID(store), None)
+    finally:
+        await instances.aclose()
+    rows, _ = await Ledger(database).page(AuditFilter(action="store.refresh"), limit=5)
+    assert [row.words for row in rows] == ["Handbook: 1 of 2 sources, 0 pieces in the vector store"]
 
 
 async def test_a_refresh_that_would_write_every_piece_twice_is_refused_and_one_without_vectors_is_done(
