@@ -2,14 +2,14 @@
 
 import hashlib
 import json
-from typing import Annotated, Final, Literal, Self
+from typing import Final, Literal, Self
 from uuid import UUID
 
 from pydantic import AliasChoices, Field, model_validator
 
 from flowise_dev_agent.contracts.base import Contract, JsonObject
+from flowise_dev_agent.contracts.flow_tests import GivenTests
 from flowise_dev_agent.contracts.flow_writes import MAX_OPS, FlowType
-from flowise_dev_agent.contracts.plan import TestCase, numbered
 from flowise_dev_agent.contracts.requests import Line, LongText, RequestBody
 from flowise_dev_agent.patch import PatchOp
 
@@ -32,7 +32,7 @@ class FlowFile(RequestBody):
     )
     type: FlowType | None = Field(default=None, description="Flowise's type; found from the nodes when left out.")
     flow: UUID | None = Field(default=None, description="A flow on the server that this file takes over.")
-    tests: Annotated[list[TestCase], numbered("t")] = Field(default_factory=list, max_length=10)
+    tests: GivenTests = Field(default_factory=list, max_length=10)
     trials: int = Field(default=1, ge=1, le=10, description="How often each conversation has to pass.")
 
     @model_validator(mode="after")

@@ -1,10 +1,10 @@
 """Checks and tests of flows without a session: what clients send and what they get."""
 
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import Field, field_validator
+from pydantic import ConfigDict, Field, field_validator
 
 from flowise_dev_agent.contracts.base import Contract
 from flowise_dev_agent.contracts.flow_writes import FlowText, FlowType
@@ -15,6 +15,22 @@ from flowise_dev_agent.contracts.verdict import Trial
 from flowise_dev_agent.patch import Finding, errors
 
 _TYPE = "Flowise's type; found from the nodes when left out."
+
+
+def _may_lack(schema: dict[str, Any]) -> None:
+    schema["required"] = [name for name in schema["required"] if name not in {"id", "turns"}]
+    schema["properties"]["turns"].pop("minItems")
+
+
+class GivenTest(TestCase):
+    """A conversation with the flow, of one to four turns. Without an id it gets the next free one; a form, a webhook or
+    a schedule needs no turns."""
+
+    model_config = ConfigDict(json_schema_extra=_may_lack)
+
+
+#: As people and programs write them.
+GivenTests = Annotated[list[GivenTest], numbered("t")]
 
 
 class ValidateFlow(RequestBody):
@@ -51,14 +67,14 @@ class TestFlow(RequestBody):
 
     __test__ = False  # not a pytest class
 
-    tests: Annotated[list[TestCase], numbered("t")] = Field(
+    tests: GivenTests = Field(
         default_factory=list, max_length=10, description="Conversations; one plain question when left out."
     )
     trials: Whole = Field(default=1, ge=1, le=10, description="How often each conversation is held and has to pass.")
 
     @field_validator("tests")
     @classmethod
-    def _is_checkable(cls, tests: list[TestCase]) -> list[TestCase]:
+    def _is_checkable(cls, tests: list[GivenTest]) -> list[GivenTest]:
         for test in tests:
             storable_json(test.model_dump(mode="json"))
             if test.expect.language:

@@ -10,9 +10,8 @@ from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
 from flowise_dev_agent.contracts.change import Difference
-from flowise_dev_agent.contracts.flow_tests import FlowTestView, TestFlow, ValidatedFlow, ValidateFlow
+from flowise_dev_agent.contracts.flow_tests import FlowTestView, GivenTest, TestFlow, ValidatedFlow, ValidateFlow
 from flowise_dev_agent.contracts.flow_writes import MAX_FLOW_CHARS, FlowDocument
-from flowise_dev_agent.contracts.plan import TestCase
 from flowise_dev_agent.contracts.question_text import test_lines
 from flowise_dev_agent.contracts.versions import NumberedVersions
 from flowise_dev_agent.errors import InvalidInputError
@@ -84,7 +83,7 @@ async def test_flow(
     ctx: ToolContext,
     chatflow_id: ChatflowId,
     tests: Annotated[
-        list[TestCase] | None,
+        list[GivenTest] | None,
         Field(max_length=10, description="Conversations with what is expected; one plain question when left out."),
     ] = None,
     trials: Annotated[int, Field(ge=1, le=10, description="How often each conversation has to pass.")] = 1,

@@ -20,7 +20,7 @@ shared_router = APIRouter(prefix="/shared", tags=["shares"])
     "",
     dependencies=[ONCE_WITH_SECRET],
     status_code=201,
-    responses=declared("session_not_found", "version_not_found", "share_not_signable", "answer_not_kept", *REPEATED),
+    responses=declared("session_not_found", "share_not_signable", "answer_not_kept", *REPEATED),
 )
 async def create_share(request: Request, body: NewShare) -> MadeShare:
     """Make a link that shows a session, or the history of a flow, to people without a key: read-only, until its end or

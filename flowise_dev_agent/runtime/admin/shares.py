@@ -210,7 +210,7 @@ class ShareService:
         )
 
     async def version(self, number: int) -> CanvasView:
-        """A version of what the caller's link shows. Raises InvalidInputError for one that it does not."""
+        """A version of what the caller's link shows. Raises VersionNotFoundError for one that it does not."""
         row = await self._shared()
         if row.session_id is not None:
             kept = await self._versions.of_session(row.session_id)

@@ -4017,7 +4017,7 @@ export interface components {
              */
             readonly test_questions: string[];
             /** Tests */
-            tests: components["schemas"]["TestCase-Output"][];
+            tests: components["schemas"]["TestCase"][];
             /**
              * Values
              * @description what the person named or will notice: model, temperature, prompt in full, addresses, limits
@@ -5220,6 +5220,51 @@ export interface components {
              * @default
              */
             url: string;
+        };
+        /**
+         * GivenTest
+         * @description A conversation with the flow, of one to four turns. Without an id it gets the next free one; a form, a webhook or
+         *     a schedule needs no turns.
+         */
+        GivenTest: {
+            /**
+             * @default {
+             *       "branch": [],
+             *       "contains": [],
+             *       "excludes": [],
+             *       "fields": [],
+             *       "sources": [],
+             *       "tools": []
+             *     }
+             */
+            expect: components["schemas"]["Expectation-Input"];
+            /**
+             * Human
+             * @description The answer to a human-input node.
+             */
+            human?: ("proceed" | "reject") | null;
+            /**
+             * Human Feedback
+             * @default
+             */
+            human_feedback: string;
+            /** Id */
+            id?: string;
+            /**
+             * Input
+             * @default chat
+             * @enum {string}
+             */
+            input: "chat" | "form" | "webhook" | "schedule";
+            /** Payload */
+            payload?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /**
+             * Turns
+             * @description [] for a form, a webhook or a schedule
+             */
+            turns?: string[];
         };
         /**
          * GoOn
@@ -7416,7 +7461,7 @@ export interface components {
              */
             readonly test_questions: string[];
             /** Tests */
-            tests: components["schemas"]["TestCase-Output"][];
+            tests: components["schemas"]["TestCase"][];
             /**
              * Values
              * @description what the person named or will notice: model, temperature, prompt in full, addresses, limits
@@ -9409,51 +9454,7 @@ export interface components {
          * TestCase
          * @description One conversation with the flow, of one to four turns.
          */
-        "TestCase-Input": {
-            /**
-             * @default {
-             *       "branch": [],
-             *       "contains": [],
-             *       "excludes": [],
-             *       "fields": [],
-             *       "sources": [],
-             *       "tools": []
-             *     }
-             */
-            expect: components["schemas"]["Expectation-Input"];
-            /**
-             * Human
-             * @description The answer to a human-input node.
-             */
-            human?: ("proceed" | "reject") | null;
-            /**
-             * Human Feedback
-             * @default
-             */
-            human_feedback: string;
-            /** Id */
-            id: string;
-            /**
-             * Input
-             * @default chat
-             * @enum {string}
-             */
-            input: "chat" | "form" | "webhook" | "schedule";
-            /** Payload */
-            payload?: {
-                [key: string]: components["schemas"]["JsonValue"];
-            } | null;
-            /**
-             * Turns
-             * @description [] for a form, a webhook or a schedule
-             */
-            turns: string[];
-        };
-        /**
-         * TestCase
-         * @description One conversation with the flow, of one to four turns.
-         */
-        "TestCase-Output": {
+        TestCase: {
             /**
              * @default {
              *       "branch": [],
@@ -9586,7 +9587,7 @@ export interface components {
              * Tests
              * @description Conversations; one plain question when left out.
              */
-            tests?: components["schemas"]["TestCase-Input"][];
+            tests?: components["schemas"]["GivenTest"][];
             /**
              * Trials
              * @description How often each conversation is held and has to pass.
@@ -9613,7 +9614,7 @@ export interface components {
              * Tests
              * @description Conversations; one plain question when left out.
              */
-            tests?: components["schemas"]["TestCase-Input"][];
+            tests?: components["schemas"]["GivenTest"][];
             /**
              * Trials
              * @description How often each conversation is held and has to pass.
@@ -15474,7 +15475,7 @@ export interface operations {
             /** @description Forbidden */
             403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
             /** @description Not Found */
-            404: components["responses"]["Problem404_session_not_found_version_not_found"];
+            404: components["responses"]["Problem404_session_not_found"];
             /** @description Conflict */
             409: components["responses"]["Problem409_answer_not_kept_share_not_signable_4"];
             /** @description Request Entity Too Large */
