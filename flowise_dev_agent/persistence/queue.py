@@ -129,8 +129,13 @@ class _Jobs(JobManager):
         if worker_id in told and now - told_at < self._interval * 3 / 4:
             return
         self._called = {id_: at for id_, at in self._called.items() if now - at < 2 * self._interval}
-        await self.connector.execute_query_async(_HEARTBEATS, ids=list(self._called))
+        # Before it is said: the other one may call at the same moment.
         self._told = now, frozenset(self._called)
+        try:
+            await self.connector.execute_query_async(_HEARTBEATS, ids=list(self._called))
+        except BaseException:
+            self._told = told_at, told
+            raise
 
 
 class Queue:

@@ -388,14 +388,15 @@ async def inflight(bench: Bench) -> None:
 
 async def idle(bench: Bench) -> None:
     """A service that nobody uses."""
-    seconds = 20
+    seconds = 40
     async with bench.outside() as outside, bench.service(outside) as service:
         await created(service.http)
         with psycopg.connect(bench.postgres.dsn(), autocommit=True) as connection:
             # Its transactions are not the service's.
             connection.execute("ALTER SYSTEM SET autovacuum = off")
             connection.execute("SELECT pg_reload_conf()")
-        await asyncio.sleep(12)  # until the backends have reported
+        # Until all have reported what they did before: those that listen do when they are asked for life, each 30 s.
+        await asyncio.sleep(45)
         pid = service.process.pid
         commits, own, postgres = bench.commits(), tree_cpu(pid), bench.postgres_cpu()
         await asyncio.sleep(seconds)

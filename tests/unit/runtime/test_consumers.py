@@ -1,5 +1,6 @@
 """The consumers of a process: they say together that they live, and miss no job."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -47,6 +48,7 @@ class Connector:
             self.woken.append(values["queue"])
         else:
             assert "heartbeat" in query
+            await asyncio.sleep(0)
             if self.away:
                 raise OSError
             self.told.append(values["ids"])
@@ -99,6 +101,16 @@ async def test_two_consumers_need_one_statement_in_each_interval(clock: Clock, l
     # At first the one does not know of the other.
     assert len(connector.told) <= 12
     assert connector.told[2:] == [[1, 2]] * len(connector.told[2:])
+
+
+async def test_consumers_that_call_at_the_same_moment_need_one_statement(clock: Clock) -> None:
+    connector = Connector()
+    jobs = jobs_of(connector)
+    for _ in range(5):
+        await asyncio.gather(jobs.update_heartbeat(1), jobs.update_heartbeat(2))
+        clock.now += 2
+    # At first the one does not know of the other.
+    assert len(connector.told) <= 6
 
 
 async def test_nobody_speaks_for_a_consumer_that_is_silent(clock: Clock) -> None:
