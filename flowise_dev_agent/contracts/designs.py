@@ -25,10 +25,19 @@ def _of(*kinds: JsonValue) -> JsonDict:
     return {"x-show": {"kind": list(kinds)}}
 
 
+def _named(**titles: str) -> JsonDict:
+    """How a form names the values of a choice."""
+    return {"x-options": [{"const": value, "title": title} for value, title in titles.items()]}
+
+
 class FormSource(Contract):
     """A source to answer from. A file is uploaded in Flowise; until then the flow holds a marked placeholder."""
 
-    kind: Literal["text", "pdf", "csv", "docx", "web", "store"]
+    kind: Literal["text", "pdf", "csv", "docx", "web", "store"] = Field(
+        json_schema_extra=_named(
+            text="Text", pdf="PDF file", csv="CSV file", docx="Word file", web="Web page", store="Document store"
+        )
+    )
     text: str = Field(
         default="",
         max_length=32_000,
@@ -69,17 +78,22 @@ class FormField(Contract):
     """A field of a structured answer."""
 
     name: str = Field(pattern=r"^[A-Za-z_]\w{0,59}$")
-    type: Literal["string", "number", "boolean"] = "string"
+    type: Literal["string", "number", "boolean"] = Field(
+        default="string", json_schema_extra=_named(string="Text", number="Number", boolean="Yes or no")
+    )
     description: str = Field(default="", max_length=300)
 
 
 class DesignForm(Contract):
     """A new flow, part by part. What is left out is as a plain chatbot has it. `x-show` in the schema: a form asks for
-    the part only where it applies. `x-lists`: what can be chosen is listed at that path."""
+    the part only where it applies. `x-options`: how a form names what can be
+    chosen. `x-lists`: what can be chosen is listed at that path."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=120), AfterValidator(_said)]
     kind: Literal["chat", "task", "steps"] = Field(
-        default="chat", description="A conversation, one answer for each message, or steps that follow one another."
+        default="chat",
+        description="A conversation, one answer for each message, or steps that follow one another.",
+        json_schema_extra=_named(chat="Conversation", task="One answer for each message", steps="Steps"),
     )
     prompt: _Text | None = Field(
         default=None, description="What the model is told, word for word.", json_schema_extra=_of("chat", "task")

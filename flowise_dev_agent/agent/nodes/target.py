@@ -148,7 +148,10 @@ def _select_target(state: AgentState) -> SelectTargetInterrupt:
     elif search is None or not search.fits:
         reason, total = "target_not_found", search.total if search else len(candidates)
         message = f"No flow matches '{wanted}'." if wanted else "It is not clear which flow is meant."
-        message += f" These are the {len(candidates)} changed last of {total}; which one is to be {verb}?"
+        if total == 1:
+            message += f" There is one flow; is it the one to be {verb}?"
+        else:
+            message += f" These are the {len(candidates)} changed last of {total}; which one is to be {verb}?"
     else:
         reason, message = "target_ambiguous", f"Which flow should be {verb}?"
     options = [option("select", "Choose", "One of the flows by its id.")] if candidates else []

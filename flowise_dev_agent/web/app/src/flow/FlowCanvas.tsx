@@ -27,6 +27,9 @@ import "./flow.css";
 const NODE_TYPES = { flow: NodeBox };
 /** The tools over the canvas cover no node. */
 const FIT = { padding: { top: "92px", bottom: "56px", x: "5%" }, maxZoom: 1 } as const;
+/** On a low canvas they may: the flow would be too small to read. */
+const FIT_LOW = { padding: { top: "56px", bottom: "8px", x: "5%" }, maxZoom: 1 } as const;
+const LOW = 320;
 /** Number of nodes from which the minimap is shown. */
 const LARGE = 25;
 /** So far away that nothing but the boxes can be told apart: hundreds of nodes are drawn without what is in them. */
@@ -212,7 +215,7 @@ function Fit({ of }: { of: string }) {
   const height = useStore((state) => state.height);
   // biome-ignore lint/correctness/useExhaustiveDependencies: these are what it is fitted to
   useEffect(() => {
-    const frame = requestAnimationFrame(() => void fitView(FIT));
+    const frame = requestAnimationFrame(() => void fitView(height < LOW ? FIT_LOW : FIT));
     return () => cancelAnimationFrame(frame);
   }, [of, width, height, fitView]);
   return null;

@@ -119,6 +119,7 @@ const sideName = (side: string, label: string): string =>
 /** How many of each change there are. */
 export function Legend({ marked }: { marked: Marked }) {
   const found = counts(marked);
+  if (Object.values(found).every((number) => number === 0)) return null;
   return (
     <p className="row legend">
       {(["added", "changed", "removed", "moved"] as const)

@@ -65,11 +65,18 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
               {flow.deployed ? t("deployed") : t("not deployed")}
             </span>
             {flow.draft && <span className="badge wait">{t("draft of a session")}</span>}
-            <div className="actions">
+            <button type="button" className="button plain menu-button" popoverTarget="flow-menu">
+              {t("More")}
+            </button>
+            {/* Part of the bar where there is room for it. */}
+            <div id="flow-menu" className="menu" popover="auto">
+              <span className="room" />
               <Link href={`/history/${id}`} className="button plain">
                 {t("History")}
               </Link>
               <ShareButton subject="flow" id={id} />
+            </div>
+            <div className="actions">
               <button type="button" className="button wide" onClick={() => setView("try")}>
                 {t("Try it")}
               </button>

@@ -224,9 +224,6 @@ function CopyLink() {
   const [copied, setCopied] = useState(false);
   return (
     <span className="row">
-      <span role="status" className="quiet">
-        {copied && t("Copied")}
-      </span>
       <button
         type="button"
         className="button"
@@ -234,6 +231,9 @@ function CopyLink() {
       >
         {t("Copy the link")}
       </button>
+      <span role="status" className="quiet">
+        {copied && t("Copied")}
+      </span>
     </span>
   );
 }

@@ -10,8 +10,8 @@ export function useStores(instance: string | undefined, enabled = true): Listed[
   const { data } = useQuery({ ...documentStores(instance), enabled });
   const stores = data?.stores ?? [];
   return stores.map(({ id, name, chunks, sources }) => {
-    const known = sources.length > 0 ? sources.join(", ") : t("empty");
+    const known = sources.length > 0 ? `${plural(chunks, "piece")}: ${sources.join(", ")}` : t("empty");
     const alone = stores.filter((one) => one.name.toLowerCase() === name.toLowerCase()).length === 1;
-    return { value: alone ? name : id, also: id, label: `${name} (${plural(chunks, "piece")}: ${known})` };
+    return { value: alone ? name : id, also: id, label: `${name} (${known})` };
   });
 }

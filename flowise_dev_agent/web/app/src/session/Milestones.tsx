@@ -25,10 +25,13 @@ export function Milestones({ sessionId, seq }: { sessionId: string; seq: number 
   const shown = (found.data?.items ?? []).map(said).filter((line) => line !== null);
   if (found.data && shown.length === 0) return <p>{t("Nothing yet.")}</p>;
   return (
-    <ol className="stack">
+    <ol className="bullets">
       {shown.reverse().map((line) => (
         <li key={line.id}>
-          {line.text} <time className="muted">{moment(line.at)}</time>
+          {line.text}{" "}
+          <small>
+            <time dateTime={line.at}>{moment(line.at)}</time>
+          </small>
         </li>
       ))}
     </ol>

@@ -31,8 +31,8 @@ export function NowBar({ session, timeline, writing, connection }: Props) {
 
   const words = working ? `${writing || currentActivity(timeline)}…` : statusSentence(session);
   return (
-    <div className={working ? "now live" : "now"}>
-      {/* The open question speaks for itself; a screen reader hears that it has come. */}
+    // The open question speaks for itself; a screen reader hears that it has come.
+    <div className={asks && connection !== "lost" ? "visually-hidden" : working ? "now live" : "now"}>
       <div className={asks ? "visually-hidden" : "row apart"}>
         <p aria-live="polite" className="row" ref={line} tabIndex={-1}>
           {working && <span className="pulse" aria-hidden="true" />}

@@ -26,7 +26,8 @@ export function Picture({ session, written, coming }: Props) {
   const { data: preview } = useQuery({ ...sessionPreview(session.thread_id, revision), enabled: planned });
   if (written)
     return <SessionDiff sessionId={session.thread_id} revision={session.last_event_seq} instance={session.instance} />;
-  if (preview && preview.nodes.length > 0) return <Planned preview={preview} instance={session.instance} />;
+  if (preview && preview.nodes.length > 0)
+    return <Planned preview={preview} instance={session.instance} approved={!asked} />;
   if (coming.length > 0) return <Coming nodes={coming} />;
   return (
     <div className="empty-picture">
@@ -51,7 +52,14 @@ function Coming({ nodes }: { nodes: CanvasNode[] }) {
   );
 }
 
-function Planned({ preview, instance }: { preview: Preview; instance: string }) {
+interface PlannedProps {
+  preview: Preview;
+  instance: string;
+  /** The session works on it. */
+  approved: boolean;
+}
+
+function Planned({ preview, instance, approved }: PlannedProps) {
   const edits = useContext(EditingContext)?.edits;
   const [chosen, setChosen] = useState<string | null>(null);
   const drawn = useMemo(() => previewed(preview), [preview]);
@@ -66,7 +74,9 @@ function Planned({ preview, instance }: { preview: Preview; instance: string }) 
         onChoose={setChosen}
         arranged="compact"
       >
-        <span className="badge wait">{t("Planned; nothing is written yet")}</span>
+        <span className={approved ? "badge live" : "badge wait"}>
+          {approved ? t("Being built") : t("Planned; nothing is written yet")}
+        </span>
         <Legend marked={flow} />
         {flow.edges.some((one) => one.expected) && (
           <span className="legend">

@@ -59,7 +59,7 @@ export function QuestionCard({ session, question, onMine }: Props) {
   // The answered form is gone and took the focus with it, or left it on what happens meanwhile; move the focus here.
   useEffect(() => {
     if (focusIsFree() || document.activeElement?.closest(".now")) heading.current?.focus({ preventScroll: true });
-    heading.current?.scrollIntoView?.({ block: "start" });
+    return heading.current ? keepInSight(heading.current) : undefined;
   }, []);
 
   const answer = useMutation({
@@ -101,6 +101,24 @@ export function QuestionCard({ session, question, onMine }: Props) {
       </Refusal>
     </section>
   );
+}
+
+/** What a person does to read on. */
+const MOVES = ["wheel", "touchmove", "pointerdown", "keydown", "focusin"] as const;
+
+/** Keep it at the top while what is above it still comes, until the person moves on. */
+function keepInSight(element: HTMLElement): () => void {
+  const show = () => element.scrollIntoView?.({ block: "start" });
+  const talk = element.closest(".talk");
+  show();
+  const watch = new MutationObserver(show);
+  if (talk) watch.observe(talk, { childList: true, subtree: true });
+  const stop = () => {
+    watch.disconnect();
+    for (const move of MOVES) talk?.removeEventListener(move, stop);
+  };
+  for (const move of MOVES) talk?.addEventListener(move, stop, { passive: true });
+  return stop;
 }
 
 /** Detects that the open question was answered by someone else, or in another tab. */

@@ -55,6 +55,7 @@ export function SessionHeader({ session, onTry }: Props) {
             <button type="button" className="button plain" onClick={() => setNaming(true)}>
               {t("Rename")}
             </button>
+            <span className="room" />
             {(session.plan || session.interrupt?.type === "plan_approval") && (
               <Link href={`/build/${id}`} className="button plain">
                 {t("Open as form")}

@@ -73,17 +73,19 @@ export function Choices({ options, busy, onChoose, without = [], composer, child
       </fieldset>
     );
   }
+  // What the service names first; where words are the answer, that is what sends them.
+  const leading = options.find((one) => !without.includes(one.value));
   const press = (one: Option) => (one.value in DESTRUCTIVE ? setUnconfirmed(one) : onChoose(one.value));
   return (
     <div className="dock">
       {children}
       <ErrorNote error={refusal} />
       <div className="dock-row">
-        {offered.map((one, index) => (
+        {offered.map((one) => (
           <Fragment key={one.value}>
             <button
               type="button"
-              className={index === 0 ? "button primary" : "button"}
+              className={one === leading ? "button primary" : "button"}
               disabled={busy}
               aria-describedby={one.description ? `${id}-${one.value}` : undefined}
               onClick={() => press(one)}
@@ -91,7 +93,7 @@ export function Choices({ options, busy, onChoose, without = [], composer, child
               {t(one.label)}
             </button>
             {one.description && (
-              <small id={`${id}-${one.value}`} className={index === 0 ? "effect" : "visually-hidden"}>
+              <small id={`${id}-${one.value}`} className={one === leading ? "effect" : "visually-hidden"}>
                 {t(one.description)}
               </small>
             )}
@@ -102,7 +104,12 @@ export function Choices({ options, busy, onChoose, without = [], composer, child
       {composer && sender && (
         <div className="composer-row">
           <FeedbackField feedback={composer.feedback} label={composer.label} onSend={() => !busy && press(sender)} />
-          <button type="button" className="button" disabled={busy} onClick={() => press(sender)}>
+          <button
+            type="button"
+            className={sender === leading ? "button primary" : "button"}
+            disabled={busy}
+            onClick={() => press(sender)}
+          >
             {t(sender.label)}
           </button>
         </div>

@@ -1,3 +1,5 @@
+import { t } from "../../i18n";
+
 /** The fields of a form, read from a JSON Schema as the service gives it. Keys with `x-` are explained at its routes. */
 
 interface Choice {
@@ -83,9 +85,9 @@ function fieldOf(name: string, property: Schema, defs: Record<string, Schema>, r
     name,
     label: property.title ?? name,
     // Flowise writes links into its descriptions; here they are text.
-    hint: (property.description ?? "").replace(/<[^>]*>/g, ""),
+    hint: (property.description ?? "").replace(/<[^>]*>|`/g, ""),
     kind: columns.length ? "rows" : items ? "list" : several ? "line" : kindOf(name, first, listed.length > 0),
-    choices: several ? [] : listed.map((one) => ({ value: one.const, label: one.title ?? one.const })),
+    choices: several ? [] : listed.map((one) => ({ value: one.const, label: one.title ? t(one.title) : one.const })),
     required,
     numeric: several && types.some((one) => one.type === "integer" || one.type === "number"),
     columns,
