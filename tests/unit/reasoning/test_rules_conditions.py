@@ -108,10 +108,6 @@ async def test_a_fixed_answer_takes_no_model(catalogue: NodeStore) -> None:
         ),
         ("An AgentFlow that iterates over a list of cities", "«iterates over a list of cities»"),
         (
-            "An AgentFlow: if the amount is greater than 100 the boss is asked",
-            "«if the amount is greater than 100 the boss is asked»",
-        ),
-        (
             "Agentflow: if the message contains 'urgent' a human takes over, else an LLM answers",
             "«if the message contains 'urgent' a human takes over»",
         ),

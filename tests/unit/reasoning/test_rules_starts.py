@@ -88,11 +88,6 @@ def test_models_for_steps_that_are_not_there_are_declined() -> None:
     assert planned(wish)[1].declined
 
 
-def test_two_agents_are_not_made_one_step() -> None:
-    wish = "Agentflow per un vivaio: due agenti, uno scrive la scheda, il secondo controlla. Poi il titolare approva."
-    assert planned(wish)[1].declined
-
-
 @pytest.mark.parametrize(
     ("wish", "expected"),
     [

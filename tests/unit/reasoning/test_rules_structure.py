@@ -1,6 +1,8 @@
 """What names structure is built, asked about or declined by its true name; facts that only sound like it are told."""
 
 import asyncio
+import re
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -102,7 +104,6 @@ def test_the_context_of_ollama_is_set() -> None:
 @pytest.mark.parametrize(
     "wish",
     [
-        "Agentflow: one model with temperature 0.9 writes a poem and another with temperature 0 counts the words",
         "Agentflow: das erste Modell schreibt einen Text, das zweite prüft ihn. Wenn nicht gut, zurück zum ersten.",
         "Agentflow: pierwszy model pisze opis, drugi ocenia. Jak nie, wraca do pierwszego, maks. 4 poprawki.",
         "Ein Ablauf der das Wetter von https://api.meteo.example/rain holt und wenn es regnet warnt, sonst 'Trocken.'",
@@ -402,9 +403,78 @@ def test_what_names_a_setting_in_other_words_sets_it(wish: str, values: dict[str
     assert not plan.not_done
 
 
-def test_an_address_with_a_gap_is_not_called_as_it_is_written() -> None:
+def test_a_gap_in_an_address_is_filled_by_a_model_that_reads_the_message() -> None:
     wish = "Agentflow: call GET https://api.parcel.example/v2/{number} with header X-Api-Key, then explain the status"
-    assert "{number}" in (planned(wish)[1].declined or "")
+    values = {f"{value.node_id}.{value.param}": value.value for value in planned(wish)[1].values}
+    (field,) = cast("list[dict[str, str]]", values["llmAgentflow_0.llmStructuredOutput"])
+    assert (field["key"], field["type"]) == ("number", "string")
+    assert values["httpAgentflow_0.url"] == "https://api.parcel.example/v2/{{ llmAgentflow_0.output.number }}"
+
+
+#: Flows as people describe them -> their edges.
+FLOWS = {
+    "A workflow where an AI drafts a reply to a review, I check it and if I reject it it gets rewritten with my "
+    "comments, max 4 rounds. Once approved POST it to https://hooks.lodge.example/reviews with header X-Token":
+        "start>llm0 llm0>human0 human0:proceed>custom0 custom0>http0 human0:reject>loop0",
+    "Um fluxo: o primeiro agente pesquisa na web sobre o tema, o segundo escreve um texto de 150 palavras, sem "
+    "hashtags. Antes de terminar quero aprovar o texto.":
+        "start>agent0 agent0>llm0 llm0>human0 human0:reject>loop0 human0:proceed>reply0",
+    "quiero un flujo que redacte el boletín, luego lo revisa Marta y lo aprueba antes de publicarlo con un POST a "
+    "https://boletin.example/api. Si lo rechaza se reescribe con sus comentarios, máximo 3 veces":
+        "start>llm0 llm0>human0 human0:reject>loop0 human0:proceed>custom0 custom0>http0",
+    "Flusso: un LLM scrive la risposta, poi il direttore deve approvare. Se approva la risposta viene mandata al "
+    "cliente, se rifiuta rispondi 'La richiameremo noi.'":
+        "start>llm0 llm0>human0 human0:reject>reply0 human0:proceed>reply1",
+    "Un flusso: se è un reclamo chiedi scusa e fai approvare la risposta al direttore, altrimenti rispondi":
+        "start>sorter0 sorter0:0>llm0 llm0>human0 human0:reject>loop0 sorter0:1>llm1 human0:proceed>reply0",
+    "Modulo con nome e importo. Se l'importo supera 5000 euro deve approvare una persona, altrimenti scrivi una "
+    "conferma. Non parlare mai di interessi.":
+        "start>llm0 llm0>condition0 condition0:0>human0 human0:reject>reply0 condition0:1>llm1 human0:proceed>reply1",
+    "Flow voor de garage: is het een afspraak, een klacht of iets anders? Afspraak: vraag de dag. Klacht: bied "
+    "excuses aan. Anders: antwoord kort.":
+        "start>sorter0 sorter0:0>agent0 sorter0:1>agent1 sorter0:2>agent2",
+    "Ablauf: KI entscheidet ob Notfall, Reparatur oder Sonstiges. Bei Notfall die Nummer 0170 55566 nennen, bei "
+    "Reparatur nach der Adresse fragen, sonst höflich sagen dass sich jemand meldet.":
+        "start>sorter0 sorter0:0>agent0 sorter0:1>agent1 sorter0:2>agent2",
+    "Schreib einen Elternbrief und verbessere ihn, bis er unter 120 Wörter hat, höchstens 3 Runden. Ein Agentflow.":
+        "start>llm0 llm0>sorter0 sorter0:1>loop0 sorter0:0>reply0",
+    "Najpierw LLM pisze szkic, potem drugi sprawdza błędy, na końcu kierownik zatwierdza.":
+        "start>llm0 llm0>llm1 llm1>human0 human0:reject>loop0 human0:proceed>reply0",
+    "Un flujo de agentes: uno escribe el post y otro lo critica": "start>llm0 llm0>llm1",
+    "Agentflow per un vivaio: due agenti, uno scrive la scheda, il secondo controlla. Poi il titolare approva.":
+        "start>llm0 llm0>llm1 llm1>human0 human0:reject>loop0 human0:proceed>reply0",
+    "1. summarise the notes the user pastes 2. list the action items 3. write a short mail, sign it 'Team Orchard'":
+        "start>llm0 llm0>llm1 llm1>llm2",
+    "Flow: get the status from https://api.parcels.example/v1 (GET), then tell the customer where it is. If the call "
+    "returns nothing say sorry and give 0800 11 22 33": "start>http0 http0>llm0",
+    "Agentflow: one model with temperature 0.9 writes a poem and another with temperature 0 counts the words":
+        "start>llm0 llm0>llm1",
+}  # fmt: skip
+_NAMES = {"conditionAgent": "sorter", "humanInput": "human", "directReply": "reply", "customFunction": "custom"}
+
+
+def edges_of(wish: str) -> str:
+    def short(node_id: str) -> str:
+        kind, _, number = node_id.partition("Agentflow_")
+        return "start" if kind == "start" else f"{_NAMES.get(kind, kind)}{number}"
+
+    _, plan = planned(wish)
+    assert plan.declined is None
+    return " ".join(
+        f"{short(one.source)}{':' * bool(one.output)}{one.output or ''}>{short(one.target)}" for one in plan.connections
+    )
+
+
+@pytest.mark.parametrize("wish", FLOWS, ids=range(len(FLOWS)))
+def test_a_flow_of_steps_has_the_edges_that_its_sentences_say(wish: str) -> None:
+    assert edges_of(wish) == FLOWS[wish]
+
+
+@pytest.mark.parametrize("wish", FLOWS, ids=range(len(FLOWS)))
+def test_p83_no_number_and_no_quotation_of_a_flow_of_steps_is_lost(wish: str) -> None:
+    told = " ".join(str(value.value) for value in planned(wish)[1].values)
+    said = re.findall(r"(?<![\w/.])\d+|(?<=')[^']+(?=')", re.sub(r"(?:^| )\d\. ", " ", wish))
+    assert [one for one in said if one not in told] == []
 
 
 def test_a_time_of_day_asks_for_no_clock() -> None:
@@ -515,12 +585,9 @@ def test_p83_no_word_of_a_flow_of_steps_disappears(wish: str, more: str) -> None
     [
         "Agentflow: write an offer. If it costs over 500 pounds a person must approve, below it is paid.",
         "Agentflow: a letter is written about boats, then if the boss likes",
-        "Ein Flow, der prüft, ob der Lebenslauf dabei ist. Wenn ja, bedanken, wenn nein, um den Lebenslauf bitten.",
         "Agentflow: classify messages into tyres, brakes and paint. Tyres and brakes: ask for the car. Paint: no.",
-        "Route questions: invoices to the accounting bot, technical ones to a bot, and if unsure ask what they mean",
         "flow with three steps: outline, draft, proofread. topic comes from the user",
         "Een flow: vertaal de klacht naar het Engels en stuur hem door naar Piet, hij beslist wat we doen",
-        "Un flusso: se è un reclamo chiedi scusa e fai approvare la risposta al direttore, altrimenti rispondi",
         "Agentflow: POST https://crm.example/leads and if that fails say sorry and give the number 030 1234",
     ],
 )

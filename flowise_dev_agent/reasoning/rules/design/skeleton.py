@@ -1,22 +1,23 @@
-"""The skeleton of a flow of steps: kinds, order, branches, limits and addresses. What a step is told are the person's
-own words, so only the skeleton has to be understood."""
+"""The skeleton of a flow of steps, by a small grammar: a text is sentences, a sentence is clauses, and each clause is a
+task or one of a few kinds, known by its closed words. What a step is told are the person's own words."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import takewhile
 
 from flowise_dev_agent.reasoning.rules.design.prompt import behaves, is_empty
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import capital, quoted, quoted_spans, signals, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.language.text import capital, quoted, quoted_spans, squeeze, to_number
 
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 #: What is whole, whatever marks are in it: brackets and bodies of requests.
 _WHOLE = re.compile(r"\([^()\n]{0,300}\)|\{[^\n]{0,400}\}|https?://\S+")
 _CLOSED = re.compile(r"[.!?]\s?[\"”»'’]")
 _SEPARATED = re.compile(r"^((?:\s\w+){0,2}?)\s?(?:[:,]|->|=>|→)\s?")
+_NUMBERED = re.compile(r"(?:^|(?<=\s))[1-9][.)]\s(?=[^\W\d])")
 _LONGEST_TEXT, _LONGEST_NAME, _HEAD, _MOST_PIECES = 3_000, 4, 8, 120
+#: Kinds that a stretch behind a comma or "and" can begin.
+_BEGINS = ("limit", "otherwise", "case", "branch", "approve", "again", "call", "who")
 
 
 @dataclass
@@ -39,28 +40,22 @@ def found(name: str, text: str) -> re.Match[str] | None:
     return pattern("steps", name).search(text)
 
 
-def approval(text: str) -> re.Match[str] | None:
-    return next((match for match, kind in signals(text) if kind == "approval"), None)
-
-
-def kind_of(text: str) -> str:
+def kind_of(text: str, names: Sequence[str] = ()) -> str:
     """What a clause does in a flow; "" for one that only says more, or is a task of a model."""
-    if matches("if_not", text):
-        return "again" if found("anew", text) or found("times", text) else "otherwise"
-    names = ("case", "otherwise", "each", "approve", "sort", "call", "again", "times", "says", "who", "check")
-    special = {"approve": approval, "sort": branch_names}
-    kind = next((name for name in names if (special.get(name) or partial(matches, name))(text)), "")
-    return "again" if kind == "times" else kind
+    special = {"branch": lambda: mention(text, names), "sort": lambda: branch_names(text),
+               "approve": lambda: found("approve", text) and (found("before_call", text) or not matches("call", text)),
+               }  # fmt: skip
+    order = ("limit", "otherwise", "case", "branch", "each", "approve", "call", "sort", "again", "says", "who")
+    return next((name for name in order if (special[name]() if name in special else matches(name, text))), "")
 
 
 def branch_names(text: str) -> list[str]:
     """The branches that a clause sorts into, none where it names fewer than two."""
-    if not (verb := found("sorts", text)):
-        return []
-    text = pattern("steps", "answers_each").sub("", text)
-    each = [squeeze(one["topic"]) for one in pattern("steps", "to_each").finditer(text[verb.end() :])]
-    into = found("into", text)
-    listing = re.sub(r"^[^:(]{0,60}:\s", "", into["list"] if into else text[verb.end() :].strip())
+    asked, verb = matches("which", text), found("sorts", text)
+    text = pattern("steps", "answers_each").sub("", text).rstrip("? ")
+    each = [squeeze(one["topic"]) for one in pattern("steps", "to_each").finditer(text[verb.end() :])] if verb else []
+    into = asked or found("into", text)
+    listing = re.sub(r"^[^:(]{0,60}:\s", "", text[into.start("list") :] if into else text)
     # What is in brackets explains a branch.
     plain = re.sub(r"\([^()]*\)", lambda one: one[0].replace(",", "\x01"), listing)
     parts = (squeeze(part.replace("\x01", ",")) for part in pattern("steps", "listed").split(plain))
@@ -68,7 +63,7 @@ def branch_names(text: str) -> list[str]:
     names = each if len(each) > 1 else [pattern("steps", "kinds").sub("", name) for name in bare if name]
     odd = any(len(name.split()) > _LONGEST_NAME or found("no_topic", name) for name in map(short, names))
     odd = odd or any(" " in name and matches("does", name) for name in names)
-    return [] if len(names) < 2 or odd or not (into or ":" in text or len(each) > 1) else names
+    return [] if not (asked or verb) or len(names) < 2 or odd or not (into or ":" in text or len(each) > 1) else names
 
 
 def short(name: str) -> str:
@@ -79,62 +74,47 @@ def short(name: str) -> str:
 def clauses(text: str) -> list[tuple[str, str]]:
     """(clause, what is in front of it: "sentence", "then" or a mere comma, ""). A stretch behind a comma or "and" that
     does nothing of its own belongs to what it follows."""
+    whole = [*quoted_spans(text), *(match.span() for match in _WHOLE.finditer(text))]
+    cuts = [one for one in pattern("steps", "break").finditer(text)
+            if not any(begin < one.start() and one.end() <= end for begin, end in whole)][:_MOST_PIECES]  # fmt: skip
+    # The mark that closes a quotation belongs to it.
+    ends = [cut.start() + (closing.end() if (closing := _CLOSED.match(cut.group())) else 0) for cut in cuts]
+    borders = ["sentence", *("sentence" if cut["sentence"] else "then" if cut["then"] else "" for cut in cuts)]
     kept: list[tuple[int, int, str]] = []
     names: list[str] = []
-    for start, end, border in _pieces(text):
+    for start, end, border in zip([0, *(cut.end() for cut in cuts)], [*ends, len(text)], borders, strict=True):
         before = text[kept[-1][0] : kept[-1][1]] if kept else ""
         names = branch_names(before) or names
-        more = not border and not _begins(text[start:end], before, names)
-        late = border != "sentence" and _unfinished(before) and not matches("otherwise", text[start:end])
-        if kept and (more or late):
-            kept[-1] = (kept[-1][0], end, kept[-1][2])
-        else:
-            kept.append((start, end, border))
+        if kept and _goes_on(text[start:end], before, border, names):
+            start, _, border = kept.pop()
+        kept.append((start, end, border))
     said = ((text[start:end].strip(" ,.;:!\x00"), border) for start, end, border in kept)
     return [(pattern("steps", "opening").sub("", one), border) for one, border in said if re.search(r"\w", one)]
 
 
-def _pieces(text: str) -> Iterator[tuple[int, int, str]]:
-    protected = [*quoted_spans(text), *(match.span() for match in _WHOLE.finditer(text))]
-    start, border, count = 0, "sentence", 0
-    for match in pattern("steps", "break").finditer(text):
-        inside = any(begin < match.start() and match.end() <= end for begin, end in protected)
-        if inside or (count > _MOST_PIECES and not match["sentence"]):
-            continue
-        # The mark that closes a quotation belongs to it.
-        closing = _CLOSED.match(match.group())
-        yield start, match.start() + (closing.end() if closing else 0), border
-        border = "sentence" if match["sentence"] else "then" if match["then"] else ""
-        start, count = match.end(), count + 1
-    yield start, len(text), border
+def _goes_on(piece: str, before: str, border: str, names: Sequence[str]) -> bool:
+    """Whether a stretch belongs to the clause in front of it."""
+    if border != "sentence" and _unfinished(before):
+        return not matches("otherwise", piece)
+    if border or outcome(piece):
+        return False
+    kind, last, does = kind_of(piece, names), kind_of(before, names), matches("does", piece)
+    if matches("incoming", before):
+        return not (kind or found("does", piece))
+    if last == "sort":
+        return not (names and " " in piece.strip() and (kind or does))
+    if last == "call" and (does or not found("calling", piece)):
+        return not (kind in _BEGINS or found("does", piece))
+    # What several persons do, or one person in several ways, is one approval.
+    return kind not in _BEGINS or kind == last == "approve"
 
 
 def _unfinished(clause: str) -> bool:
     """Whether what is done is still to come: "if it is late", "if not"."""
-    bare = re.fullmatch(r"\W*", pattern("steps", "if_not").sub("", clause, count=1))
-    agreed = outcome(clause)
-    return bool(bare) or agreed in (("yes", ""), ("no", "")) or (bool(matches("case", clause)) and not parted(clause))
-
-
-def _begins(piece: str, before: str, names: Sequence[str]) -> bool:
-    """Whether a stretch behind a comma or "and" is a step of its own."""
-    if _unfinished(before):
-        return bool(matches("otherwise", piece))
-    kind, last = kind_of(piece), kind_of(before)
-    if matches("incoming", before):
-        return bool(found("does", piece) or kind)
-    if found("sorts", before) and not found("sorts", piece):
-        # Between the branches of a list nothing else begins.
-        own = branch_names(before)
-        return bool(own and " " in piece.strip() and (mention(piece, own) or matches("does", piece) or kind))
-    if mention(piece, names) or (last == "approve" and outcome(piece)):
-        return True
-    if last == "call":
-        return not found("calling", piece) or kind in ("approve", "again") or bool(matches("does", piece))
-    if kind == "case":
-        return last not in ("", "each") or bool(approval(piece))
-    allowed = {"each": "approve sort", "approve": "otherwise again", "check": "again approve otherwise"}.get(last, kind)
-    return kind == "who" or (kind in allowed.split() and kind != last) or kind == last == "again"
+    if agreed := outcome(clause):
+        return not agreed[1]
+    bare = re.fullmatch(r"\W*", pattern("steps", "otherwise").sub("", clause, count=1))
+    return bool(bare) or (bool(matches("case", clause)) and not parted(clause))
 
 
 def parted(text: str) -> tuple[str, str] | None:
@@ -142,14 +122,13 @@ def parted(text: str) -> tuple[str, str] | None:
     if not (head := matches("case", text) or matches("each", text)):
         return None
     rest = text[head.end() :]
-    # What is done begins behind a comma, or in front of it with an order ("ask for the date, the size").
-    agrees = approval(rest)
-    sure = agrees if agrees and " " in agrees[0] else None
-    certain = [found("case_ends", rest), next(_verbs("orders", rest), None), sure]
-    ends = certain if any(certain) else [agrees, found("says_behind", rest), *_verbs("then_does", rest)]
-    cut = min((one.start() for one in ends if one), default=0)
+    # What is done begins behind a number, a comma, or in front of it with an order ("ask for the date, the size").
+    certain = [found("case_ends", rest), next(_verbs("orders", rest), None)]
+    ends = certain if any(certain) else [found("approve", rest), found("says_behind", rest), *_verbs("then_does", rest)]
+    over = found("over", rest)
+    cut = over.end() if over else min((one.start() for one in ends if one), default=0)
     do = pattern("steps", "then").sub("", rest[cut:].strip(" ,:"))
-    return (squeeze(rest[:cut]), do) if cut > 1 and do else None
+    return (squeeze(rest[:cut]).rstrip(" ,:"), do) if cut > 1 and do else None
 
 
 def _verbs(name: str, text: str) -> Iterator[re.Match[str]]:
@@ -162,20 +141,21 @@ def mention(text: str, names: Sequence[str]) -> tuple[str, str] | None:
     """(the branch that a clause begins with, what it says of it)."""
     tokens = list(_WORD.finditer(text))[:_HEAD] if names else []
     for index, token in enumerate(tokens):
-        word = token.group()
+        word, behind = token.group(), text[token.start() :]
         fitting = [name for name in names if alike(word, name)]
-        if not fitting and matches("rest", text[token.start() :]):
+        if not fitting and matches("rest", behind):
             fitting = [name for name in names if matches("rest", name)] or list(names[-1:])
         if len(fitting) == 1:
-            others = [one.group() for one in tokens[index + 1 :]]
-            named = takewhile(lambda one, own=fitting[0]: alike(one, own) or matches("kinds_alone", one), others)
-            behind = text[tokens[index + len([*named])].end() :]
+            while tokens[index + 1 :] and (alike(more := tokens[index + 1].group(), fitting[0])
+                                           or matches("kinds_alone", more)):  # fmt: skip
+                index += 1
+            behind = text[tokens[index].end() :]
             cut = _SEPARATED.match(behind)
             if cut and all(is_empty(one) or one.casefold() in FUNCTIONS for one in cut[1].split()):
                 return fitting[0], behind[cut.end() :]
             said = behind.strip()
             return (fitting[0], said if index and not matches("case", text) else text) if said else None
-        if not (is_empty(word) or word.casefold() in FUNCTIONS or matches("heads", text[token.start() :])):
+        if not (is_empty(word) or word.casefold() in FUNCTIONS or matches("heads", behind)):
             return None
     return None
 
@@ -201,113 +181,134 @@ def outcome(text: str) -> tuple[str, str] | None:
 
 
 def limit_of(clause: str) -> int | None:
-    match = found("times", clause)
-    return round(to_number(match.group(1))) if match else None
+    return round(to_number(match[1])) if (match := found("times", clause)) else None
 
 
 class Skeleton:
-    """The steps of a text. `context` is what the flow is for, told to each step; `odd` a clause that does not fit;
-    `sent` are clauses that say no more than that an answer goes out or is made again."""
+    """The steps of a text. `rules` are told to each model: what the flow is for, and how it is to behave; `sent` says
+    no more than that an answer goes out; `odd` is a clause that does not fit. Of a list each line or number is a step.
+    """
 
-    def __init__(self, text: str, answer: str = "") -> None:
-        self._answer = answer
-        self.context = self.odd = ""
-        self.steps, self.sent = list[Step](), list[str]()
-        self._fork: Step | None = None
-        self._approval: Step | None = None
-        #: Where the next clause of the same sentence goes.
+    _fork: Step | None = None
+    _approval: Step | None = None
+
+    def __init__(self, text: str, answer: str = "", *, listed: bool = False) -> None:
+        self._answer, self.odd = answer, ""
+        self.rules, self.steps, self.sent = list[str](), list[Step](), list[str]()
+        #: Where a clause goes: a list of steps, which the next one of the same sentence goes on with.
         self._scope = self.steps
-        text = text[:_LONGEST_TEXT]
+        self.listed = listed or len(_NUMBERED.findall(text)) > 1
+        text = (_NUMBERED.sub("\n", text[:_LONGEST_TEXT]) if self.listed else text[:_LONGEST_TEXT]).strip()
         while " " in text and text.split(maxsplit=1)[0].strip(" ,:").casefold() in wordset("leads"):
             text = text.split(maxsplit=1)[1]
-        for introduction in (matches("lead", text), None):
-            one = introduction or re.match(r"(?P<about>[^:.,;\n]{1,60}):\s", text)
-            if introduction and matches("does", introduction["about"].strip()):
-                # "An agentflow writes a letter, ..."
-                text = text[introduction.start("about") :].strip()
-            elif one and (introduction or not (kind_of(one[1]) or found("sorts", one[1]) or matches("does", one[1]))):
-                self._tell(one["about"])
-                text = text[one.end() :]
-        self.clauses = clauses(text)
+        for name in ("lead", "titled"):
+            one = matches(name, text)
+            about = one["about"].strip() if one else ""
+            acts = matches("does", about) or (name == "titled" and (kind_of(about) or found("sorts", about)))
+            # "An agentflow writes a letter, ..."
+            text = text if not one or (acts and name == "titled") else text[one.start("about") if acts else one.end() :]
+            self._tell("" if acts else about)
+        lines = text.strip().split("\n") if self.listed else [text.strip()]
+        self.clauses = [one for line in lines for one in clauses(line)]
         for clause, border in self.clauses:
-            self._scope = self.steps if border == "sentence" else self._scope
-            self._place(clause, border)
+            self._place(clause, "then" if self.listed and border == "sentence" else border)
 
     def _tell(self, about: str) -> None:
-        """Note what the flow is for; words of structure say nothing of it."""
+        """Note what each model is to know; words of structure say nothing of it."""
         own = [one for one in _WORD.findall(about) if not is_empty(one) and not words("structure").fullmatch(one)]
         if own and not words("team").search(about):
-            self.context = f"{self.context}.\n{capital(squeeze(about.strip(' ,')))}".strip(".\n")
+            self.rules.append(capital(squeeze(about.strip(" ,"))))
 
     def _place(self, clause: str, border: str) -> None:
-        """Put one clause where it belongs."""
-        kind, parts = kind_of(clause), parted(clause)
-        ending = outcome(clause) if self._approval else None
-        sorts = self._fork and self._fork.kind == "fork" and kind != "approve"
-        named = mention(clause, [*self._fork.ways]) if self._fork and sorts else None
-        if self._approval and ending:
+        """Put one clause where it belongs: on a way of an approval, of a condition or of branches, or at the end."""
+        self._scope = self._scope if not border else self.steps
+        fork, last = self._fork, self._scope[-1] if self._scope else None
+        names = [*fork.ways] if fork and fork.kind == "fork" else []
+        kind, parts, named = kind_of(clause, names), parted(clause), mention(clause, names)
+        if self._approval and (ending := outcome(clause)):
             way, do = ending
-            if not quoted(do) and (not do or words("answer_out").search(do) or (way == "no" and found("anew", do))):
+            mere = not do or words("answer_out").search(do) or found("anew", do)
+            if mere and not (quoted(do) or "://" in do):
                 self._approval.limit = limit_of(do) or self._approval.limit
-                self.sent.append(clause)
-                return
-            self._scope, clause, border = self._approval.ways.setdefault(way, []), do, "then"
-        elif self._fork and named:
+                self.rules += [capital(clause)] if _left(clause) else []
+                return self.sent.append(clause)
+            self._scope, clause = self._approval.ways.setdefault(way, []), do
+        elif kind == "case" and parts and not named:
+            alone = not any(matches("otherwise", one) for one, _ in self.clauses)
+            if alone and last and last.kind in ("", "who") and not kind_of(parts[1]):
+                # "If it finds nothing, say sorry" is a rule of the step before it.
+                last.text = f"{last.text}. {capital(clause)}"
+                return None
+            # "If unsure, ask" behind branches is one more.
+            if not (fork and self.steps[-1] is fork):
+                fork = self._fork = Step("cases", clause)
+                self.steps.append(fork)
+            self._scope, clause = fork.ways.setdefault(parts[0], []), parts[1]
+        elif fork and kind in ("branch", "case") and named:
             if not _own(named[1], "replying"):
-                return
-            self._scope, clause, border = self._fork.ways[named[0]], named[1], "then"
-        elif kind == "case" and parts:
-            if not (self._fork and self.steps[-1] is self._fork and self._fork.kind == "cases"):
-                self._fork = Step("cases", clause)
-                self.steps.append(self._fork)
-            self._scope, clause, border = self._fork.ways.setdefault(parts[0], []), parts[1], "then"
-        elif kind == "otherwise" and self._fork:
-            clause = pattern("steps", "if_not").sub("", pattern("steps", "otherwise").sub("", clause), count=1)
-            way = next((one for one in self._fork.ways if matches("rest", one)), "")
-            self._scope, border = self._fork.ways.setdefault(way, []), "then"
+                return None
+            self._scope, clause = fork.ways[named[0]], named[1]
+        elif fork and kind == "otherwise":
+            clause = pattern("steps", "otherwise").sub("", clause, count=1)
+            self._scope = fork.ways.setdefault(next((one for one in fork.ways if matches("rest", one)), ""), [])
         if clause and not matches("answers", clause):
-            self._put(clause, kind_of(clause), border)
+            self._put(clause, border if self._scope is self.steps else "then")
+        return None
 
-    def _put(self, clause: str, kind: str, border: str) -> None:
+    def _put(self, clause: str, border: str) -> None:
         """Add what a clause says at the end of where the sentence is."""
-        scope, step, does = self._scope, Step(kind, clause), found("does", " ".join(clause.split()[:_HEAD]))
-        fact = not does or (behaves(clause) and not matches("does", clause))
-        if kind == "sort":
-            self.odd = self.odd or (clause if self._fork else "")
+        kind, scope, starts = kind_of(clause), self._scope, matches("does", clause)
+        step, does = Step(kind, clause), found("does", " ".join(clause.split()[:_HEAD]))
+        first = not self.steps and ((matches("incoming", clause) and not starts)
+                                    or (not does and clause != self.clauses[-1][0]))  # fmt: skip
+        if kind == "sort" or (matches("sorts", clause) and found("no_topic", clause)):
+            self.odd = self.odd or (clause if self._fork or kind != "sort" else "")
             step = self._fork = Step("fork", clause, {name: [] for name in branch_names(clause)})
         elif kind == "approve":
-            ways = self._fork.ways.items() if self._fork and self._fork.kind == "fork" else ()
-            last, agrees = scope[-1] if len(scope) > 1 else step, approval(clause)
-            if not border and last.kind in ("", "check") and agrees and not clause[: agrees.start()].strip():
-                # "then a colleague checks and releases it"
-                clause = f"{scope.pop().text}, {clause}"
-            step = self._approval = Step(kind, clause, of=" ".join(_own(clause, "approving")))
-            self.sent += [clause] if words("answer_out").search(clause) else []
-            for own in [way for name, way in ways if alike(f"{clause} {self._answer}", name)] or [scope]:
-                own.append(step)
-            return None
-        elif kind == "again":
-            last, limit, until = scope[-1] if scope else step, limit_of(clause), found("till", clause)
-            repeated = last if last.kind == "again" else self._approval if last.kind != "check" else None
-            if repeated and limit and not _own(pattern("steps", "times").sub("", clause), "approving"):
-                repeated.limit = limit
-                return None
-            # What was checked is the condition, and not a step before it.
-            checked = pattern("steps", "check").sub("", scope.pop().text) if last.kind == "check" else ""
-            step = Step(kind, clause, of=squeeze(checked or (until["until"] if until else "")), limit=limit)
+            return self._approve(clause, border)
+        elif kind in ("limit", "again"):
+            repeated = scope[-1] if scope and scope[-1].kind == "again" else self._approval
+            if kind == "limit" and repeated:
+                repeated.limit = limit_of(clause)
+                self.rules += [capital(clause)] if _left(clause) else []
+                return self.sent.append(clause)
+            until = found("till", clause)
+            step = Step("again", clause, of=squeeze(until["until"]) if until else "", limit=limit_of(clause))
         elif kind == "each":
             step.of, step.text = parted(clause) or (" ".join(clause.split()[2:3]), clause)
-        elif not self.steps and (matches("incoming", clause) or (not kind and matches("heads", clause))):
-            return self._tell(clause)
-        elif scope and fact and not kind and border == "sentence":
-            # A fact is told to each step.
-            self.context = f"{self.context}.\n{capital(clause)}".strip(".\n")
+        elif not kind and does and (behind := found("each_behind", clause)):
+            step = Step("each", clause[: behind.start()].strip(" ,"), of=squeeze(behind["item"] or ""))
+        elif not kind and self._approval in scope and words("answer_out").search(clause) and not _left(clause):
+            return self.sent.append(clause)
+        elif not kind and (first or (border == "sentence" and (not does or (behaves(clause) and not starts)))):
             # What names a branch is no fact for all of them.
-            self.odd = self.odd or (clause if self._fork and any(alike(clause, way) for way in self._fork.ways) else "")
-            return None
+            named = self._fork and not self.odd and any(alike(clause, way) for way in self._fork.ways)
+            self.odd = clause if named else self.odd
+            return self._tell(clause)
         return scope.append(step)
+
+    def _approve(self, clause: str, border: str) -> None:
+        """A person's approval, in front of a request where the clause names one that comes after it."""
+        scope, agrees, late = self._scope, found("approve", clause), found("before_call", clause)
+        shown = clause[: late.start()].strip(" ,") if late else clause
+        if border != "sentence" and len(scope) > 1 and scope[-1].kind == "" and agrees and agrees.start() < 4:
+            # "then Marta reads it and approves"
+            shown = f"{scope.pop().text}, {shown}"
+        step = self._approval = Step("approve", shown, of=" ".join(_own(shown, "approving")))
+        ways = self._fork.ways.items() if self._fork and self._fork.kind == "fork" else ()
+        for own in [way for name, way in ways if alike(f"{clause} {self._answer}", name)] or [scope]:
+            own += [step, *([Step("call", late["call"])] if late else [])]
 
 
 def _own(clause: str, name: str) -> list[str]:
     """The words of a clause that say something, and are not of a list."""
-    return [one for one in _WORD.findall(clause.casefold()) if not (is_empty(one) or one in wordset(name))]
+    said = pattern("steps", "approve").sub(" ", clause.casefold())
+    return [one for one in _WORD.findall(said) if not (is_empty(one) or one in wordset(name))]
+
+
+def _left(clause: str) -> bool:
+    """Whether a clause says more than that an answer is approved, goes out or is made again."""
+    plain, known = clause.casefold(), " ".join(wordset("approving") | wordset("replying") | wordset("everyday"))
+    for one in (*(pattern("steps", name) for name in ("times", "skeleton", "approve")), words("answer_out")):
+        plain = one.sub(" ", plain)
+    return not all(one in FUNCTIONS or is_empty(one) or alike(one, known) for one in _WORD.findall(plain))
