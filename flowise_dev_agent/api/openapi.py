@@ -77,6 +77,8 @@ def _complete(operation: dict[str, Any]) -> None:
         add_codes(operation["responses"], "bad_request", "body_too_large")
     if any(one["name"] == "if-match" for one in operation.get("parameters", [])):
         add_codes(operation["responses"], "precondition_failed")
+    for parameter in operation.get("parameters", []):
+        parameter["schema"] = _never_null(parameter["schema"])
     for response in operation["responses"].values():
         if (frames := response.get("content", {}).get("text/event-stream")) is not None:
             frames["schema"] = _frame(frames["schema"])
@@ -87,6 +89,14 @@ def _complete(operation: dict[str, Any]) -> None:
             }
     if example := _examples().get(operation["operationId"]):
         _illustrate(operation, example)
+
+
+def _never_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a parameter: it is left out, and null is a word like any other."""
+    kinds = [kind for kind in schema.get("anyOf", []) if kind != {"type": "null"}]
+    if len(kinds) == 1:
+        return {key: value for key, value in schema.items() if key != "anyOf"} | kinds[0]
+    return schema | {"anyOf": kinds} if kinds else schema
 
 
 def _illustrate(operation: dict[str, Any], example: dict[str, Any]) -> None:

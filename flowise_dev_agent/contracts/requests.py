@@ -105,12 +105,9 @@ def exactly_one(*names: str, **needing: str) -> JsonObject:
     """For the JSON Schema of a body: one of these fields is given, the others are left out or null. Those of `needing`
     need another field beside them."""
     groups = [(name,) for name in names] + list(needing.items())
-    return {
-        "oneOf": [
-            {"required": list(group), "properties": {name: {"not": {"type": "null"}} for name in group}}
-            for group in groups
-        ]
-    }
+    none: JsonObject = {group[0]: {"type": "null"} for group in groups}
+    some: JsonValue = {"not": {"type": "null"}}
+    return {"oneOf": [{"required": [*group], "properties": none | dict.fromkeys(group, some)} for group in groups]}
 
 
 def _no_text_or_truth_value(value: object) -> object:

@@ -1,13 +1,17 @@
 """The committed OpenAPI document."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import pytest
 from jsonschema import Draft202012Validator
+from pydantic import ValidationError
 
 from flowise_dev_agent.api.app import create_app
 from flowise_dev_agent.api.openapi import LINKS, rendered
+from flowise_dev_agent.contracts.requests import ResumeSession
 from flowise_dev_agent.settings import Settings
 
 COMMITTED = Path(__file__).parents[3] / "docs" / "openapi.json"
@@ -40,6 +44,31 @@ def resolved(response: dict[str, Any]) -> dict[str, Any]:
 
 def fits(value: Any, schema: dict[str, Any]) -> None:
     Draft202012Validator({**schema, "components": DOCUMENT["components"]}).validate(value)
+
+
+def test_no_parameter_is_said_to_take_null() -> None:
+    for name, operation in of_operations():
+        for one in operation.get("parameters", []):
+            assert not any(kind.get("type") == "null" for kind in one["schema"].get("anyOf", [])), (name, one["name"])
+
+
+@pytest.mark.parametrize(
+    ("body", "is_taken"),
+    [
+        ({"response": "yes"}, True),
+        ({"response": "yes", "answer": None}, True),
+        ({"answer": {"action": "approve"}, "interrupt_id": "a"}, True),
+        ({"answer": {"action": "approve"}}, False),
+        ({"answer": {"action": "approve"}, "response": "yes"}, False),
+        ({"answer": {"action": "approve"}, "interrupt_id": "a", "response": "yes"}, False),
+        ({"interrupt_id": "a"}, False),
+    ],
+)
+def test_the_schema_of_an_answer_takes_what_the_route_takes(body: dict[str, Any], is_taken: bool) -> None:
+    schema = {"$ref": "#/components/schemas/ResumeSession", "components": DOCUMENT["components"]}
+    assert Draft202012Validator(schema).is_valid(body) is is_taken
+    with nullcontext() if is_taken else pytest.raises(ValidationError):
+        ResumeSession.model_validate(body)
 
 
 def test_every_operation_has_an_example_of_its_request_and_its_response_that_fits() -> None:

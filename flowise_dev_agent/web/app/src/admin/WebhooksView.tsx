@@ -27,10 +27,10 @@ export function WebhooksView() {
   const [status, setStatus] = useState<DeliveryView["status"]>();
   const { data, error, isPending, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
     queryKey: [...KEY, status],
-    initialPageParam: null as string | null,
+    initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) =>
       dataOf(api.GET("/deliveries", { params: { query: { status, cursor: pageParam } }, signal })),
-    getNextPageParam: (last) => last.next_cursor,
+    getNextPageParam: (last) => last.next_cursor ?? undefined,
     refetchInterval: ({ state }) =>
       state.data?.pages.some((page) => page.deliveries.some((one) => one.status === "pending")) ? 2_000 : false,
   });

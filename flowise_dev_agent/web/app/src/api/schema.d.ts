@@ -2101,7 +2101,9 @@ export interface components {
             ops?: (components["schemas"]["AddNode"] | components["schemas"]["SetParam"] | components["schemas"]["UnsetParam"] | components["schemas"]["Connect"] | components["schemas"]["Disconnect"] | components["schemas"]["BindCredential"] | components["schemas"]["RemoveNode"] | components["schemas"]["ReplaceNode"] | components["schemas"]["UpgradeNode"] | components["schemas"]["SetLabel"] | components["schemas"]["SetOutput"] | components["schemas"]["SetPosition"] | components["schemas"]["SetParent"])[] | null;
         } & ({
             flow_data: unknown;
+            ops?: null;
         } | {
+            flow_data?: null;
             ops: unknown;
         });
         /**
@@ -2992,12 +2994,18 @@ export interface components {
             /** Question */
             question?: string | null;
         } & ({
+            form?: null;
+            human?: null;
             question: unknown;
         } | {
             form: unknown;
+            human?: null;
+            question?: null;
         } | {
             chat_id: unknown;
+            form?: null;
             human: unknown;
+            question?: null;
         });
         /**
          * ChooseCredentials
@@ -5352,7 +5360,9 @@ export interface components {
             type?: ("CHATFLOW" | "AGENTFLOW" | "MULTIAGENT" | "ASSISTANT") | null;
         } & ({
             flow_data: unknown;
+            ops?: null;
         } | {
+            flow_data?: null;
             ops: unknown;
         });
         /**
@@ -8431,10 +8441,12 @@ export interface components {
              */
             response?: string | null;
         } & ({
+            answer?: null;
             response: unknown;
         } | {
             answer: unknown;
             interrupt_id: unknown;
+            response?: null;
         });
         /**
          * RetryCredentials
@@ -11273,7 +11285,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
             };
             path?: never;
             cookie?: never;
@@ -11387,19 +11399,19 @@ export interface operations {
             query?: {
                 limit?: number;
                 /** @description `next_cursor` of the page before. */
-                cursor?: number | null;
+                cursor?: number;
                 /** @description Only rows of this session. */
-                session?: string | null;
+                session?: string;
                 /** @description Only rows about this chatflow id. */
-                flow?: string | null;
+                flow?: string;
                 /** @description Only rows of this person or program (`actor`). */
-                person?: string | null;
+                person?: string;
                 /** @description Only this action. */
-                action?: string | null;
+                action?: string;
                 /** @description Only rows from this time on. */
-                since?: string | null;
+                since?: string;
                 /** @description Only rows before this time. */
-                until?: string | null;
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -11433,17 +11445,17 @@ export interface operations {
             query?: {
                 format?: "jsonl" | "csv";
                 /** @description Only rows of this session. */
-                session?: string | null;
+                session?: string;
                 /** @description Only rows about this chatflow id. */
-                flow?: string | null;
+                flow?: string;
                 /** @description Only rows of this person or program (`actor`). */
-                person?: string | null;
+                person?: string;
                 /** @description Only this action. */
-                action?: string | null;
+                action?: string;
                 /** @description Only rows from this time on. */
-                since?: string | null;
+                since?: string;
                 /** @description Only rows before this time. */
-                until?: string | null;
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -11477,7 +11489,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only rows of this session. */
-                session?: string | null;
+                session?: string;
             };
             header?: never;
             path?: never;
@@ -11510,9 +11522,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only rows of this session. */
-                session?: string | null;
+                session?: string;
                 /** @description Only rows of this person or program (`actor`). */
-                person?: string | null;
+                person?: string;
             };
             header?: never;
             path?: never;
@@ -11610,7 +11622,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The `ETag` of what was read: no other state is changed (412). */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path?: never;
             cookie?: never;
@@ -11664,7 +11676,7 @@ export interface operations {
             };
             header?: {
                 /** @description The `ETag` of what was read: no other state is changed (412). */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path?: never;
             cookie?: never;
@@ -11703,7 +11715,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The `ETag` of what was read: no other state is changed (412). */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path?: never;
             cookie?: never;
@@ -11752,7 +11764,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The `ETag` of what was read: no other state is changed (412). */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path?: never;
             cookie?: never;
@@ -11789,7 +11801,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
             };
             path?: never;
             cookie?: never;
@@ -11835,7 +11847,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
             };
             header?: never;
             path?: never;
@@ -11872,10 +11884,10 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only deliveries in this state. */
-                status?: ("pending" | "delivered" | "failed" | "disabled") | null;
+                status?: "pending" | "delivered" | "failed" | "disabled";
                 limit?: number;
                 /** @description `next_cursor` of the page before. */
-                cursor?: string | null;
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -11940,7 +11952,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
             };
             header?: never;
             path?: never;
@@ -11977,11 +11989,11 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
             };
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
             };
             path: {
                 store_id: string;
@@ -12025,7 +12037,7 @@ export interface operations {
                 limit?: number;
                 offset?: number;
                 /** @description Only of this run. */
-                flowchart_run_id?: string | null;
+                flowchart_run_id?: string;
             };
             header?: never;
             path: {
@@ -12106,14 +12118,14 @@ export interface operations {
                 /** @description Each word must begin a word of the flow. */
                 query?: string;
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
                 /** @description Also drafts of sessions. */
                 drafts?: boolean;
                 /** @description Also what each looks like, in small. */
                 pictures?: boolean;
                 limit?: number;
                 /** @description `next_cursor` of the page before. */
-                cursor?: string | null;
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -12150,15 +12162,15 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
                 /** @description Seconds to wait for the next question or the end; 0: none. */
-                wait?: number | null;
+                wait?: number;
             };
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
                 /** @description RFC 7240: `wait=10` or `respond-async`. */
-                prefer?: string | null;
+                prefer?: string;
             };
             path?: never;
             cookie?: never;
@@ -12213,11 +12225,11 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
             };
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
             };
             path?: never;
             cookie?: never;
@@ -12265,7 +12277,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
             };
             header?: never;
             path?: never;
@@ -12310,17 +12322,17 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
                 /** @description Seconds to wait for the next question or the end; 0: none. */
-                wait?: number | null;
+                wait?: number;
             };
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
                 /** @description RFC 7240: `wait=10` or `respond-async`. */
-                prefer?: string | null;
+                prefer?: string;
                 /** @description The `ETag` of what was read: no other state is changed (412). */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description The chatflow's id. */
@@ -12382,11 +12394,11 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
             };
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
             };
             path: {
                 /** @description The chatflow's id. */
@@ -12439,7 +12451,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
             };
             header?: never;
             path: {
@@ -12525,10 +12537,10 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
                 limit?: number;
                 /** @description `next_cursor` of the page before. */
-                cursor?: string | null;
+                cursor?: string;
             };
             header?: never;
             path: {
@@ -12564,7 +12576,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
             };
             header?: never;
             path: {
@@ -12608,7 +12620,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
                 /** @description Also what is set on the nodes. */
                 params?: boolean;
             };
@@ -12689,7 +12701,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
             };
             header?: never;
             path: {
@@ -12731,15 +12743,15 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Seconds to wait for the next question or the end; 0: none. */
-                wait?: number | null;
+                wait?: number;
             };
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
                 /** @description RFC 7240: `wait=10` or `respond-async`. */
-                prefer?: string | null;
+                prefer?: string;
                 /** @description The `ETag` of what was read: no other state is changed (412). */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description The chatflow's id. */
@@ -12801,7 +12813,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
             };
             header?: never;
             path: {
@@ -12845,11 +12857,11 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
             };
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
             };
             path: {
                 /** @description The chatflow's id. */
@@ -12903,7 +12915,7 @@ export interface operations {
             query?: {
                 limit?: number;
                 /** @description `next_before` of the page before. */
-                before?: number | null;
+                before?: number;
             };
             header?: never;
             path: {
@@ -13138,7 +13150,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
             };
             path?: never;
             cookie?: never;
@@ -13211,7 +13223,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The `ETag` of what was read: no other state is changed (412). */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description The key's id. */
@@ -13249,9 +13261,9 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
                 /** @description The `ETag` of what was read: no other state is changed (412). */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description The key's id. */
@@ -13332,7 +13344,7 @@ export interface operations {
                 /** @description What is looked for, in words. */
                 query: string;
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
                 limit?: number;
             };
             header?: never;
@@ -13367,7 +13379,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
             };
             path: {
                 /** @description Flowise instance. */
@@ -13426,13 +13438,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only of this session. */
-                flowchart_id?: string | null;
+                flowchart_id?: string;
                 /** @description Only of this node of the graph. */
-                flowchart_node_id?: string | null;
+                flowchart_node_id?: string;
                 limit?: number;
                 offset?: number;
                 /** @description Only of this run. */
-                flowchart_run_id?: string | null;
+                flowchart_run_id?: string;
             };
             header?: never;
             path: {
@@ -13538,11 +13550,11 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only of this node of the graph. */
-                flowchart_node_id?: string | null;
+                flowchart_node_id?: string;
                 limit?: number;
                 offset?: number;
                 /** @description Only of this run. */
-                flowchart_run_id?: string | null;
+                flowchart_run_id?: string;
             };
             header?: never;
             path: {
@@ -13619,12 +13631,12 @@ export interface operations {
                 /** @description Words; all node types without any. */
                 q?: string;
                 /** @description Such as `Chat Models`. */
-                category?: string | null;
+                category?: string;
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
                 limit?: number;
                 /** @description next_cursor of the page before. */
-                cursor?: string | null;
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -13657,7 +13669,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
                 /** @description Put what the server lists for its fields into `form`. */
                 options?: boolean;
                 /** @description Also how flows of the server's marketplace use it. */
@@ -13703,7 +13715,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Flowise instance; the default one. */
-                instance?: string | null;
+                instance?: string;
             };
             header?: never;
             path: {
@@ -13783,13 +13795,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Words of a requirement. */
-                q?: string | null;
-                category?: ("rag" | "tool_agent" | "conversational" | "custom") | null;
+                q?: string;
+                category?: "rag" | "tool_agent" | "conversational" | "custom";
                 /** @description Only patterns of this Flowise instance. */
-                instance?: string | null;
+                instance?: string;
                 limit?: number;
                 /** @description Only this one. */
-                id?: number | null;
+                id?: number;
             };
             header?: never;
             path?: never;
@@ -13822,7 +13834,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only patterns of this Flowise instance. */
-                instance?: string | null;
+                instance?: string;
             };
             header?: never;
             path?: never;
@@ -13855,11 +13867,11 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only patterns of this Flowise instance. */
-                instance?: string | null;
+                instance?: string;
             };
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
             };
             path?: never;
             cookie?: never;
@@ -13902,7 +13914,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The `ETag` of what was read: no other state is changed (412). */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description The pattern's id. */
@@ -13939,11 +13951,11 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only of this node of the graph. */
-                flowchart_node_id?: string | null;
+                flowchart_node_id?: string;
                 limit?: number;
                 offset?: number;
                 /** @description Only of this run. */
-                flowchart_run_id?: string | null;
+                flowchart_run_id?: string;
             };
             header?: never;
             path: {
@@ -14019,7 +14031,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
             };
             path?: never;
             cookie?: never;
@@ -14103,16 +14115,16 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only sessions in this state. */
-                status?: ("in_progress" | "pending_interrupt" | "completed" | "error" | "cancelled") | null;
+                status?: "in_progress" | "pending_interrupt" | "completed" | "error" | "cancelled";
                 /** @description Only those on this Flowise. */
-                instance?: string | null;
+                instance?: string;
                 /** @description Only those of this chatflow id. */
-                chatflow?: string | null;
+                chatflow?: string;
                 /** @description Each word must begin a word of the name or of the requirement. */
-                text?: string | null;
+                text?: string;
                 limit?: number;
                 /** @description `next_cursor` of the page before. */
-                cursor?: string | null;
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -14145,13 +14157,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Seconds to wait for the next question or the end; 0: none. */
-                wait?: number | null;
+                wait?: number;
             };
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
                 /** @description RFC 7240: `wait=10` or `respond-async`. */
-                prefer?: string | null;
+                prefer?: string;
             };
             path?: never;
             cookie?: never;
@@ -14208,9 +14220,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description What it does; any when left out. */
-                kind?: ("create" | "update" | "copy") | null;
+                kind?: "create" | "update" | "copy";
                 /** @description The model that it asks for. */
-                model?: string | null;
+                model?: string;
             };
             header?: never;
             path?: never;
@@ -14244,7 +14256,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
             };
             path?: never;
             cookie?: never;
@@ -14335,7 +14347,7 @@ export interface operations {
             };
             header?: {
                 /** @description The `ETag` of what was read: no other state is changed (412). */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description The session's id (`thread_id`). */
@@ -14372,13 +14384,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only of this kind. */
-                kind?: ("plan" | "memory" | "milestone" | "decision") | null;
+                kind?: "plan" | "memory" | "milestone" | "decision";
                 /** @description Only of this node of the graph. */
-                flowchart_node_id?: string | null;
+                flowchart_node_id?: string;
                 limit?: number;
                 offset?: number;
                 /** @description Only of this run. */
-                flowchart_run_id?: string | null;
+                flowchart_run_id?: string;
             };
             header?: never;
             path: {
@@ -14454,9 +14466,9 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
                 /** @description The `ETag` of what was read: no other state is changed (412). */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description The session's id (`thread_id`). */
@@ -14609,7 +14621,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
             };
             path: {
                 /** @description The session's id (`thread_id`). */
@@ -14685,9 +14697,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Label; the first version. */
-                from?: string | null;
+                from?: string;
                 /** @description Label; the last version. */
-                to?: string | null;
+                to?: string;
             };
             header?: never;
             path: {
@@ -14728,7 +14740,7 @@ export interface operations {
                 after_seq?: number;
                 limit?: number;
                 /** @description Only these types; may be given several times. */
-                type?: string[] | null;
+                type?: string[];
             };
             header?: never;
             path: {
@@ -14767,7 +14779,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The `ETag` of what was read: no other state is changed (412). */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description The session's id (`thread_id`). */
@@ -14851,15 +14863,15 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Seconds to wait for the next question or the end; 0: none. */
-                wait?: number | null;
+                wait?: number;
             };
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
                 /** @description RFC 7240: `wait=10` or `respond-async`. */
-                prefer?: string | null;
+                prefer?: string;
                 /** @description The `ETag` of what was read: no other state is changed (412). */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description The session's id (`thread_id`). */
@@ -14919,15 +14931,15 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Seconds to wait for the next question or the end; 0: none. */
-                wait?: number | null;
+                wait?: number;
             };
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
                 /** @description RFC 7240: `wait=10` or `respond-async`. */
-                prefer?: string | null;
+                prefer?: string;
                 /** @description The `ETag` of what was read: no other state is changed (412). */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description The session's id (`thread_id`). */
@@ -14979,13 +14991,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description A label such as `v1.0`. */
-                version?: string | null;
+                version?: string;
             };
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
                 /** @description The `ETag` of what was read: no other state is changed (412). */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description The session's id (`thread_id`). */
@@ -15076,9 +15088,9 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
                 /** @description The `ETag` of what was read: no other state is changed (412). */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description The session's id (`thread_id`). */
@@ -15414,9 +15426,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only links of this session. */
-                session?: string | null;
+                session?: string;
                 /** @description Only links of this chatflow. */
-                flow?: string | null;
+                flow?: string;
             };
             header?: never;
             path?: never;
@@ -15450,7 +15462,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same key with the same request gives the same answer instead of a second run. */
-                "idempotency-key"?: string | null;
+                "idempotency-key"?: string;
             };
             path?: never;
             cookie?: never;
