@@ -159,3 +159,9 @@ def test_p84_any_line_at_all_is_added_or_exchanges_one_stretch(prompt: str, line
     found = exchange(line, prompt)
     after = applied(prompt, found) if found else prompt
     assert found is None or (prompt[found.start : found.end] == found.old and len(after) >= len(prompt) - len(line) - 2)
+
+
+def test_a_sentence_that_is_spelled_out_beside_another_wish_changes_in_place() -> None:
+    wish = "Replace Cobh by Kinsale. Never mention dogs."
+    after = prompt_after(BOATS, planned(BOATS, wish))
+    assert after == told(BOATS.replace("Cobh", "Kinsale"), "Never mention dogs.")

@@ -16,20 +16,12 @@ from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.playbook import is_advice
 from flowise_dev_agent.reasoning.rules.design import build, naming, parts, prompt, providers, wording
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
-from flowise_dev_agent.reasoning.rules.design.rewording import whole
+from flowise_dev_agent.reasoning.rules.design.rewording import whole as whole_word
 from flowise_dev_agent.reasoning.rules.design.selection import TOOL, Edits, find_edits, tool_row, unwanted
 from flowise_dev_agent.reasoning.rules.design.values import Said, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, words
-from flowise_dev_agent.reasoning.rules.language.text import (
-    Span,
-    mentions,
-    normalised,
-    quoted,
-    signals,
-    squeeze,
-    to_number,
-)
+from flowise_dev_agent.reasoning.rules.language.text import Span, mentions, normalised, signals, squeeze, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 
@@ -102,13 +94,11 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     ranged = [one for one in ranged if (one.node_id, one.param) not in [(two.node_id, two.param) for two in moved]]
     places |= {f"{value.node_id}.{value.param}": str(value.value) for value in moved}
     # What is quoted may be the value of a field.
-    plain, said = {str(one.value) for one in values}, wording.pieces(change.text, spans, beside=bool(new_name))
-    quotes = [(one, quoted(change.text[one.start : one.end])) for one in said]
-    wishes = wording.lines(change.text, [one for one, own in quotes if not (own and plain.issuperset(own))], world)
-    done = bool(values or ids or going or new_name)
-    words_, steps, written = wording.worded(request, wishes, change, places, chosen, world)
-    spoken, told = "\n".join(written), [(one.node_id, one.param) for one in words_]
-    texts = [*(value for value in moved if (value.node_id, value.param) not in told), *words_]
+    said = wording.pieces(change.text, spans, beside=bool(new_name), copied=request.intent.operation == "copy")
+    wishes = wording.lines(change.text, said, {str(one.value) for one in values})
+    texts, steps, written = wording.worded(request, wishes, change, places, chosen, world)
+    spoken, told = "\n".join(written), [(one.node_id, one.param) for one in texts]
+    texts = [*(value for value in moved if (value.node_id, value.param) not in told), *texts]
     ranged, values = [*ranged, *texts], [*values, *texts]
     for node_id in (*going, *(value.node_id for value in values)):
         if (schema := existing.get(node_id)) and schema.category in kept and node_id in request.existing:
@@ -117,12 +107,11 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     # What a field held before is often named, too.
     nodes = (request.base.node(one.node_id) if request.base else None for one in values)
     written += [str(node.inputs.get(one.param)) for one, node in zip(values, nodes, strict=True) if node]
-    pieces = [prompt.Unit(one.start, one.end, one.kind == "part", True) for one in said if one.kind != "remark"]
-    account = parts.Account(
-        change.text, spans, {**stays, **added}, [*values, *ranged], gone, written=written, pieces=pieces
-    )
+    whole = {**stays, **added}
+    units = [prompt.Unit(one.start, one.end, one.kind == "part", True) for one in said if one.kind != "remark"]
+    account = parts.Account(change.text, spans, whole, [*values, *ranged], gone, written=written, pieces=units)
     account.check(world)
-    if not (done or texts):
+    if not (values or ids or going or new_name):
         raise world.decline("declined_no_change")
     partners = [op.target_node_id for op in wire({**added, **stays}, list(stays), occupied).connections if added]
     touched = dict.fromkeys([*(value.node_id for value in values), *partners])
@@ -131,6 +120,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     earlier = planned.credential_requirements if planned else []
     needed = dict.fromkeys([*earlier, *required_types(new, world.available)])
     prompts = [f"{text.node_id}.{text.param}" for text in texts]
+    remarks = [squeeze(change.text[one.start : one.end]).strip(" ,;:") for one in said if one.kind == "remark"]
     source = f"feedback:{1 if planned else 0}" if request.feedback else "requirement"
     steps += [world.say("step_remove", node=id_, label=existing[id_].label) for id_ in edits.removed]
     steps += [world.say("step_replace", node=id_, old=existing[id_].label, new=world.schema(name).label)
@@ -142,10 +132,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         flow_kind="AGENTFLOW" if inside else "CHATFLOW", values=ranged, connections=links, disconnections=cuts,
         nodes=telling.planned(shown, world, existing=set(request.existing)), credential_requirements=list(needed),
         removals=[node_id for node_id in going if node_id in request.existing], steps=steps,
-        parts=account.parts(
-            world, source=source, prompts=prompts, left=_of_kind(change.text, said, "left"),
-            remarks=_of_kind(change.text, said, "remark"),
-        ),
+        parts=account.parts(world, source=source, prompts=prompts, remarks=remarks),
     )  # fmt: skip
     design = telling.told(design, shown, Said(change, spoken), world)
     return _merged(planned, design, going, request, world, pending=pending) if planned else design
@@ -188,7 +175,7 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
     said = f"{wish}\n{build.asked(request.requirement, request.clarifications).details}"
     named, denied = list[str](), list[str]()
     for place in places:
-        names = [whole(name) for name in _own_names(request, place.partition(".")[0])]
+        names = [whole_word(name) for name in _own_names(request, place.partition(".")[0])]
         if any(name.search(said) for name in names):
             (named if any(True for name in names for _ in mentions(said, name)) else denied).append(place)
     if named or denied:
@@ -196,11 +183,10 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
         exact = [one for one in named if request.labels.get(one.partition(".")[0], "") in wish]
         return {place: places[place] for place in exact or named or places if place not in denied}
     # "The node that writes the mail" is "Write mail", "the one that drafts" the Drafter.
-    spoken = [word for word in set(_TITLE_WORD.findall(wish.casefold())) if any(mentions(wish, whole(word)))]
+    spoken = {word[:5] for word in set(_TITLE_WORD.findall(wish.casefold())) if any(mentions(wish, whole_word(word)))}
     ids = dict.fromkeys(place.partition(".")[0] for place in places)
     titles = {id_: _TITLE_WORD.findall(name.casefold()) for id_ in ids for name in _own_names(request, id_)[1:]}
-    alike = [id_ for id_, own in titles.items()
-             if own and all(any(wording.akin(one, word) for word in spoken) for one in own)]  # fmt: skip
+    alike = [id_ for id_, own in titles.items() if own and {word[:5] for word in own} <= spoken]
     if len(alike) == 1:
         return {place: schema for place, schema in places.items() if place.partition(".")[0] == alike[0]}
     ordinals = [match.group() for match in mentions(wish, pattern("inside", "ordinal"))]
@@ -228,17 +214,13 @@ def _own_names(request: PlanRequest, node_id: str) -> list[str]:
     return [node_id, *([label] if label.casefold() not in said_by_all else [])]
 
 
-def _of_kind(text: str, said: Sequence[wording.Piece], kind: wording.Kind) -> list[str]:
-    return [squeeze(text[one.start : one.end]).strip(" ,;:") for one in said if one.kind == kind]
-
-
 def _read(request: PlanRequest, text: str, world: World) -> Reading:
     """The wish, in which the names of nodes only say where. Raises DeclinedError where two models could be meant."""
     change = read(text, world.store)
     new = {provider.chat for _, provider in providers.chat_providers(change.text)} - set(request.existing.values())
     if len(new) > 1:
         raise world.decline("question_model", names=", ".join(sorted(new)))
-    named = [whole(name) for id_ in request.existing for name in _own_names(request, id_)]
+    named = [whole_word(name) for id_ in request.existing for name in _own_names(request, id_)]
     where = [*named, words("all_of_them"), pattern("inside", "ordinal")]
     places = [match.span() for looked_for in where for match in looked_for.finditer(text)]
     nodes = [*world.schemas(request.existing).values(), *world.schemas(request.inside).values()]

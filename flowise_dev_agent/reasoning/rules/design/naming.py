@@ -75,4 +75,4 @@ def wish_for_copy(text: str, original: str | None) -> str:
     before = before if (asks(before.strip()) and " " in before.strip()) or _VALUE.search(before) else ""
     said = squeeze(f"{before} {said}").strip(" ,;:.")
     first, _, rest = said.partition(" ")
-    return rest if first.casefold() in wordset("thats") else said
+    return rest if first.casefold() in wordset("thats") | wordset("ands") else said

@@ -2,9 +2,9 @@
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import groupby, pairwise, takewhile
+from itertools import groupby, pairwise
 from typing import Literal
 
 from flowise_dev_agent.contracts.plan import PlannedValue
@@ -17,77 +17,74 @@ from flowise_dev_agent.reasoning.rules.design.rewording import applied, exchange
 from flowise_dev_agent.reasoning.rules.design.values import without_braces
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import Span, capital, detect_language, quoted_spans, squeeze
+from flowise_dev_agent.reasoning.rules.language.text import (
+    Span,
+    capital,
+    detect_language,
+    quoted,
+    quoted_spans,
+    squeeze,
+)
 
 _OBLIGED, _REFERS, _ADDRESS = pattern("about", "obliged"), pattern("about", "refers"), pattern("prompt", "address")
 _CAN_IT, _SENTENCE, _IF = pattern("change", "can_it"), pattern("values", "sentence"), pattern("prompt", "if")
 #: How a wish says that something is to be in the prompt: "add that ...", "put in: ...".
 _PUT = re.compile(rf"(?i)(?:{words('add').pattern})[^:.;\n]{{0,20}}?(?:[:：]|,?\s(?:that|que|che|że))\s*(?=\S)")
-_JOINT = re.compile(rf"[,;]\s(?:(?:{'|'.join(wordset('ands'))})\s)?|\s(?:{'|'.join(wordset('ands'))})\s|\s[–—]\s")
+_AND = f"(?:{'|'.join(wordset('ands'))})"
+_JOINT = re.compile(rf"[,;]\s(?:{_AND}\s)?|\s{_AND}\s|\s[–—]\s|[!?]+\s|、")
+_CLAUSE, _ENDS = re.compile(r"[,;.!?]"), re.compile(rf"[,;]?\s{_AND}$")
+_MARKER = re.compile(r"^\s*(?:\d{1,2}[.)]\s+)")
 _TAG, _VALUE = re.compile(r"<[^<>]{1,60}>"), re.compile(r"\d|[\"“„«「]")
-
-#: "Add our price list, it is a PDF" is one wish.
-_NEAR = 40
-Kind = Literal["part", "wish", "remark", "left"]
 
 
 @dataclass(frozen=True)
 class Piece:
     """A sentence of a wish; of one that asks for a part of the flow a part of the sentence. `kind`: it asks for a
-    part, it is for the model, it asks for nothing, or nobody knows what it asks for."""
+    part, it is for the model, or it asks for nothing."""
 
     start: int
     end: int
-    kind: Kind
+    kind: Literal["part", "wish", "remark"]
 
 
-def pieces(text: str, spans: Sequence[Span], *, beside: bool = False) -> list[Piece]:
-    """What a wish says. A wish for no part of the flow is for the model as it is, unless it is `beside` others."""
+def pieces(text: str, spans: Sequence[Span], *, beside: bool = False, copied: bool = False) -> list[Piece]:
+    """What a wish says. A wish for no part of the flow is for the model as it is, unless it is `beside` others; in a
+    copy all is that is no part."""
     asked = [one for one in spans if (one.names or one.params) and not (one.task or one.keep)]
-    parts = [one for one in asked if not one.denied]
-    quotes, found = quoted_spans(text), list[Piece]()
-    ends = [match.end() for match in _SENTENCE.finditer(text)]
-    ends = [one for one in ends[:-1] if not any(start < one < end for start, end in quotes)]
-    for start, end in pairwise([0, *ends, len(text)]):
+    parts, quotes, found = [one for one in asked if not one.denied], quoted_spans(text), list[Piece]()
+    ends = [match.end() for match in _SENTENCE.finditer(text)][:-1]
+    for start, end in pairwise([0, *(one for one in ends if not _inside(quotes, one)), len(text)]):
         meets = _meet(parts, start, end)
-        cuts = [one.end() for one in _JOINT.finditer(text, start, end) if meets and not _meet_at(quotes, one.start())]
-        cuts = [one for one in cuts if not (_REFERS.match(text[one:end]) and _meet(parts, one, one + _NEAR))]
+        joints = [one for one in _JOINT.finditer(text, start, end) if meets and not _inside(quotes, one.start())]
+        # "Add our price list, it is a PDF" is one wish.
+        ahead = [(one.end(), one.end() + len(_CLAUSE.split(text[one.end() : end])[0])) for one in joints]
+        cuts = [at for at, stop in ahead if not (_REFERS.match(text[at:end]) and _meet(parts, at, stop))]
         for begin, finish in pairwise([start, *cuts, end]):
             said = text[begin:finish].strip(" ,;:–—\n")
-            rest = re.sub("|".join(re.escape(text[one.start : one.end]) for one in asked) or r"\Z\A", " ", said)
-            if _meet(parts, begin, finish) or (asked and not _says(rest)) or (meets and words("keep").search(said)):
-                kind: Kind = "part"
-            elif not (parts or beside):
-                kind = "wish"
-            elif not meets:
-                kind = "wish" if asks(said) or words("forbids").search(said) or _VALUE.search(said) else "remark"
-            elif words("because").match(said) or (_REFERS.match(said) and not _OBLIGED.search(said)):
-                kind = "remark"
-            elif asks(said) or words("structure").match(said) or (begin > start and found[-1].kind == "wish"):
-                kind = "wish"
-            else:
-                kind = "left" if _VALUE.search(said) or said.split()[0].casefold() in wordset("articles") else "remark"
-            if begin > start and found[-1:] and found[-1].kind == kind != "part":
-                begin = found.pop().start
-            found += [Piece(begin, finish, kind)] if said else []
+            known = "|".join(re.escape(text[one.start : one.end]) for one in spans if not one.task)
+            says = _says(re.sub(known or r"\Z\A", " ", said))
+            own = [one for one in parts if _meet([one], begin, finish)]
+            # "Add a calculator and always calculate with VAT": asked for once.
+            again = all(any(one.names & other.names for other in parts if other not in own) for one in own)
+            part = (own and not (again and says and _instructs(said))) or (asked and not says)
+            because = words("because").match(said) or (_REFERS.match(said) and not _OBLIGED.search(said))
+            tells = _instructs(said) or (words("structure").match(said) if meets else _VALUE.search(said))
+            goes_on = begin > start and found[-1].kind == "wish"
+            told = copied or not (parts or beside) or ((tells or goes_on) and not (meets and because))
+            if part or (meets and words("keep").search(said)):
+                begin += len(text[begin:finish]) - len(_MARKER.sub("", text[begin:finish]))
+                found.append(Piece(begin, finish, "part"))
+            elif said:
+                begin = found.pop().start if goes_on and told else begin
+                found.append(Piece(begin, finish, "wish" if told else "remark"))
     return found
 
 
-def lines(text: str, said: Sequence[Piece], world: World) -> list[str]:
-    """What is for the model, each stretch whole. Raises DeclinedError for one that changes the flow itself."""
-    found: list[str] = []
-    for kind, run in groupby(said, key=lambda one: one.kind):
-        stretch = [*run]
-        if kind != "wish":
-            continue
-        line = _line(text[stretch[0].start : stretch[-1].end])
-        clauses = re.split(r"[,;]\s", line)
-        builds = any(words(name).match(one) for one in clauses for name in ("add", "remove", "create", "change"))
-        told = behaves(line) or _IF.match(line) or _OBLIGED.search(line) or _VALUE.search(line)
-        if words("structure").search(line) and not quoted_spans(line) and (builds or not told):
-            raise world.decline("declined_wish", parts=f"«{line}»")
-        found.append(line)
-    return found
+def lines(text: str, said: Sequence[Piece], values: Set[str]) -> list[str]:
+    """What is for the model, each stretch whole; what only quotes one of the `values` is for a field."""
+    runs = ([*run] for kind, run in groupby(said, key=lambda one: one.kind) if kind == "wish")
+    found = (text[run[0].start : run[-1].end] for run in runs)
+    return [_line(one) for one in found if not ((own := quoted(one)) and values >= {*own})]
 
 
 def worded(
@@ -101,6 +98,9 @@ def worded(
     if not (wishes or given):
         return [], [], []
     texts = {place: held(request, place) or default for place, default in places.items()}
+    for line in wishes:
+        if _builds(line) and not any(_exchanges(line, text) for text in texts.values()):
+            raise world.decline("declined_wish", parts=f"«{line}»")
     place = _one_prompt(request, chosen or list(places), wishes, texts, world)
     (node_id, _, param), text, steps = place.partition("."), texts[place], list[str]()
     whole, written, added = not held(request, place) and bool(text), list[str](), list[str]()
@@ -110,12 +110,12 @@ def worded(
         text += f"\n\n{places[place]}" if "{context}" in places[place] and "{context}" not in text else ""
         written.append(text)
     for line in map(without_braces, [*wishes, *([given] if given and change.adds else [])]):
-        if found := exchange(line, text):
-            steps.append(world.say("step_reword", where=place, old=found.old, new=found.new or "–"))
-            text, whole = applied(text, found), True
-        else:
-            added.append(line)
         written.append(line)
+        for sentence in _SENTENCE.findall(line):
+            if found := exchange(sentence, text):
+                steps.append(world.say("step_reword", where=place, old=found.old, new=found.new or "–"))
+                text, whole, line = applied(text, found), True, line.replace(sentence, "", 1)
+        added += [rest] if (rest := "\n".join(row for row in line.split("\n") if re.search(r"\w", row)).strip()) else []
     more = _added(added, text, world)
     value = "\n".join([text.rstrip(), more]).strip("\n") if whole else more
     return [PlannedValue(node_id=node_id, param=param, value=value, mode="set" if whole else "append")], steps, written
@@ -136,14 +136,22 @@ def _added(said: Sequence[str], text: str, world: World) -> str:
     return "".join(f"<p>{html.escape(row, quote=False)}</p>" for one in rows for row in one.split("\n"))
 
 
+def _exchanges(line: str, text: str) -> bool:
+    return any(exchange(sentence, text) for sentence in _SENTENCE.findall(line))
+
+
+def _builds(line: str) -> bool:
+    """Whether a line asks for a part of the flow that is not understood, and says nothing to the model."""
+    clauses, verbs = re.split(r"[,;]\s", line), [words(name) for name in ("add", "remove", "create", "change")]
+    makes = any(verb.match(one) for one in clauses for verb in verbs)
+    structure = words("structure").search(line) and not quoted_spans(line)
+    return bool(structure) and (makes or not (_instructs(line) or _VALUE.search(line)))
+
+
 def says_nothing(text: str) -> bool:
     """Whether a wish does not say at all what is to be different: "make it better"."""
     said = re.findall(r"[^\W\d_]+", text.casefold())
-    return (
-        bool(said)
-        and not _VALUE.search(text)
-        and all(word in FUNCTIONS or word in wordset("says_nothing") for word in said)
-    )
+    return bool(said) and {*said} <= FUNCTIONS | wordset("says_nothing") and not _VALUE.search(text)
 
 
 def asks(line: str) -> bool:
@@ -152,14 +160,10 @@ def asks(line: str) -> bool:
     return wish or behaves(line) or _OBLIGED.search(line) is not None
 
 
-def akin(one: str, other: str) -> bool:
-    """Whether two words are forms of one, by how they begin.
-
-    >>> akin("drafter", "drafts"), akin("station", "stay")
-    (True, False)
-    """
-    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-    return one == other or (common >= min(len(one), len(other), 5) and common >= 0.57 * max(len(one), len(other)))
+def _instructs(line: str) -> bool:
+    # A script without spaces is not read word by word.
+    unread = " " not in line and not line.isascii()
+    return unread or asks(line) or bool(_IF.match(line) or words("insists").search(line))
 
 
 def held(request: PlanRequest, place: str) -> str:
@@ -180,7 +184,7 @@ def _one_prompt(
     """The only prompt, else the only one in which a wish exchanges something. Raises DeclinedError."""
     if not places:
         raise world.decline("declined_no_prompt")
-    places = [place for place in places if any(exchange(line, texts[place]) for line in wishes)] or places
+    places = [place for place in places if any(_exchanges(line, texts[place]) for line in wishes)] or places
     if len(places) > 1:
         ids = [place.partition(".")[0] for place in places]
         raise world.decline("declined_which", nodes=", ".join(request.labels.get(id_) or id_ for id_ in ids))
@@ -190,10 +194,7 @@ def _one_prompt(
 def _line(said: str) -> str:
     """A stretch as the model is told it: without what only frames it ("please add that", "it should")."""
     said = "\n".join(filter(None, (squeeze(re.sub(r"\s{2,}(?=[.!?])", "", row)) for row in said.split("\n"))))
-    said = said.strip(" ,;:–—\n")
-    while (first := said.partition(" "))[0].casefold() in wordset("ands") and first[2]:
-        said = first[2]
-    plain = said
+    plain = said = _ENDS.sub("", said.strip(" ,;:–—\n"))
     while (first := plain.partition(" "))[0].strip(",").casefold() in wordset("also") and first[2]:
         plain = first[2]
     if frame := _PUT.match(plain) or _CAN_IT.match(plain):
@@ -204,12 +205,14 @@ def _line(said: str) -> str:
 
 
 def _says(text: str) -> bool:
-    return any(not (is_empty(word) or word in FUNCTIONS) for word in re.findall(r"[^\W_]+", text.casefold()))
+    """Whether a text says more than which node is meant."""
+    said = {word for word in re.findall(r"[^\W_]+", text.casefold()) if not is_empty(word)} - FUNCTIONS
+    return any(not any(words(name).fullmatch(word) for name in ("first", "second", "third")) for word in said)
 
 
 def _meet(spans: Sequence[Span], start: int, end: int) -> bool:
     return any(one.start < end and start < one.end for one in spans)
 
 
-def _meet_at(quotes: Sequence[tuple[int, int]], place: int) -> bool:
+def _inside(quotes: Sequence[tuple[int, int]], place: int) -> bool:
     return any(start < place < end for start, end in quotes)
