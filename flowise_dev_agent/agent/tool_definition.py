@@ -24,20 +24,14 @@ def as_tool(
 
     `limit` and `answered_once` as in `ToolDef`.
     """
-    shape = _shape(getattr(function, "__func__", function))
+    plain = getattr(function, "__func__", function)
+    shape = _shape(plain)
 
     async def call(**arguments: Any) -> ToolResult:
         given = shape.model.model_validate(arguments)
         return await function(**{field: getattr(given, field) for field in shape.model.model_fields})
 
-    definition = ToolDef(
-        name=shape.model.__name__,
-        description=shape.description,
-        parameters=shape.parameters,
-        summary_limit=limit,
-        answered_once=answered_once,
-    )
-    return definition, call
+    return _definition(plain, limit, answered_once), call
 
 
 class _Shape(NamedTuple):
@@ -46,6 +40,18 @@ class _Shape(NamedTuple):
     model: type[BaseModel]
     description: str
     parameters: JsonObject
+
+
+@lru_cache(maxsize=256)
+def _definition(function: Callable[..., Any], limit: int, answered_once: bool) -> ToolDef:
+    shape = _shape(function)
+    return ToolDef(
+        name=shape.model.__name__,
+        description=shape.description,
+        parameters=shape.parameters,
+        summary_limit=limit,
+        answered_once=answered_once,
+    )
 
 
 @lru_cache(maxsize=256)

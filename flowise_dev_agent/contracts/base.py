@@ -53,8 +53,16 @@ class Bounded(Contract):
 
         `truncated` names what was left out.
         """
-        if json_size(self.model_dump(mode="json")) <= limit:
-            return self
+        return self if json_size(self.model_dump(mode="json")) <= limit else self._cut(limit)
+
+    def fitted_json(self, limit: int, *, exclude_defaults: bool = False) -> JsonObject:
+        """The JSON of `fitted`; without what is at its default, which then does not count. Mostly it is made once."""
+        text: JsonObject = self.model_dump(mode="json", exclude_defaults=exclude_defaults)
+        if json_size(text) <= limit:
+            return text
+        return self._cut(limit).model_dump(mode="json", exclude_defaults=exclude_defaults)
+
+    def _cut(self, limit: int) -> Self:
         shown: JsonObject = self.model_dump(mode="json", exclude_defaults=True)
         fields = type(self).model_fields
         spare = [name for name in shown if name != "truncated" and not fields[name].is_required()]

@@ -1,6 +1,7 @@
 """What all calls of a Flowise client share: the connection, time limits, and answers read as models."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -49,7 +50,7 @@ class FlowiseCalls:
         return self._parse(_ROWS, body, call)
 
     def _parse(self, kind: type[_T] | TypeAdapter[_T], body: Any, call: str) -> _T:
-        adapter = kind if isinstance(kind, TypeAdapter) else TypeAdapter(kind)
+        adapter: TypeAdapter[_T] = kind if isinstance(kind, TypeAdapter) else _adapter(kind)
         try:
             return adapter.validate_python(body)
         except ValidationError as error:
@@ -62,6 +63,11 @@ class FlowiseCalls:
             hint="Check that FLOWISE_API_ENDPOINT is the address of a Flowise server (3.1 or later).",
             details={"call": call},
         )
+
+
+@lru_cache(maxsize=64)
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def segment(text: str) -> str:

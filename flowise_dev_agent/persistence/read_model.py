@@ -118,6 +118,8 @@ class SessionRow:
     endpoint: str | None = None
     #: Of a row of a list.
     started_by: str | None = None
+    #: Whether files go with it; known where a run begins.
+    has_files: bool = True
 
 
 @dataclass(frozen=True)

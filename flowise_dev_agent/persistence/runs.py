@@ -124,7 +124,9 @@ _CLAIM: Final = f"""
            claimed.interrupt_id AS run_interrupt_id, claimed.answer AS run_answer, claimed.caller AS run_caller,
            claimed.owner AS run_owner,
            EXISTS (SELECT 1 FROM webhook_endpoints AS endpoint WHERE endpoint.session_id = claimed.session_id)
-               AS run_has_webhook, session.*
+               AS run_has_webhook,
+           EXISTS (SELECT 1 FROM attachments AS file WHERE file.session_id = claimed.session_id) AS has_files,
+           session.*
     FROM claimed JOIN (SELECT {SESSION_COLUMNS} FROM sessions) AS session ON session.id = claimed.session_id
 """
 # One statement: the session is locked first (the lock order of the schema), the run ends only under its lease, and

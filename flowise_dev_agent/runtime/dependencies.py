@@ -185,7 +185,7 @@ class _Contexts:
             flows=self.flows.of(session.instance_id),
             model_stand_in=self.model_stand_in,
             patterns=PatternLibrary(self.patterns, instance_id=session.instance_id, owner=current_caller().owner),
-            files=_SessionFiles(session.id, self.files),
+            files=_SessionFiles(session.id, self.files, [] if session.has_files else [()]),
             emit=emit,
         )
 

@@ -241,7 +241,7 @@ def new_event(
 
 def _stored(data: EventData) -> JsonObject:
     """What is at its default is left out: reading adds it again."""
-    return data.fitted(MAX_DATA_BYTES).model_dump(mode="json", exclude_defaults=True)
+    return data.fitted_json(MAX_DATA_BYTES, exclude_defaults=True)
 
 
 def _with_artifact(event: NodeEvent, artifact: NodeArtifact, session_id: UUID, run_id: UUID) -> NewEvent:
@@ -261,7 +261,7 @@ def _with_artifact(event: NodeEvent, artifact: NodeArtifact, session_id: UUID, r
     new = NewArtifact(
         id=id_,
         kind=kind,
-        payload=artifact.payload.fitted(MAX_ARTIFACT_BYTES).model_dump(mode="json"),
+        payload=artifact.payload.fitted_json(MAX_ARTIFACT_BYTES),
         memory_id=artifact.memory_id,
         answered=artifact.answered,
         request_id=request.id,

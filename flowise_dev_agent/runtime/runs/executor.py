@@ -382,7 +382,7 @@ def _waiting(
         event=event,
         columns=columns,
         interrupt=interrupt.model_dump(mode="json"),
-        result=result.fitted(_MAX_RESULT_BYTES).model_dump(mode="json") if result else None,
+        result=result.fitted_json(_MAX_RESULT_BYTES) if result else None,
     )
 
 

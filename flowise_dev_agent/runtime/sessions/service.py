@@ -173,7 +173,7 @@ class SessionService:
             answer,
             action=f"{interrupt.type}.{answer.get('action', 'answer')}",
             words=words_of(interrupt, answer),
-            plan=None if plan is None else plan.fitted(_MAX_PLAN_BYTES).model_dump(mode="json"),
+            plan=None if plan is None else plan.fitted_json(_MAX_PLAN_BYTES),
             attachments=body.attachments,
         )
         if (first := await self._approvals.first_of_two(row, interrupt, given)) is not None:

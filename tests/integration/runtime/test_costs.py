@@ -20,7 +20,7 @@ FLOWISE_CALLS = 7
 #: Of the same session by the rules; each is a round trip, in which it says for whom it acts, too. Events and notices
 #: are not among them: how many go together depends on time. Nor is what the worker asks for its jobs and looks after
 #: now and then, nor whether the node types are still those of a second ago.
-STATEMENTS = 43
+STATEMENTS = 42
 #: Statements among them that store a step of the graph, with what belongs to it.
 CHECKPOINTS = 9
 _TIMED = (

@@ -106,3 +106,11 @@ def test_a_field_without_a_default_is_never_left_out() -> None:
 def test_what_fits_stays_as_it_is() -> None:
     story = Story(title="t", text="half a pair \ud800")
     assert story.fitted(200) is story
+
+
+@pytest.mark.parametrize("limit", [100, 200, 10_000])
+def test_the_json_of_a_document_is_that_of_the_fitted_one(limit: int) -> None:
+    story = Story(title="t" * 50, text="x" * 500, lines=["short"])
+    assert story.fitted_json(limit) == story.fitted(limit).model_dump(mode="json")
+    short = story.fitted_json(limit, exclude_defaults=True)
+    assert short == story.fitted(limit).model_dump(mode="json", exclude_defaults=True)
