@@ -165,3 +165,52 @@ def test_a_sentence_that_is_spelled_out_beside_another_wish_changes_in_place() -
     wish = "Replace Cobh by Kinsale. Never mention dogs."
     after = prompt_after(BOATS, planned(BOATS, wish))
     assert after == told(BOATS.replace("Cobh", "Kinsale"), "Never mention dogs.")
+
+
+@pytest.mark.parametrize(
+    ("wish", "after"),
+    [
+        ("Replace the whole prompt by: You are a pirate. Say arr.", "You are a pirate. Say arr."),
+        ("Ersetze den ganzen Prompt durch: Du bist ein Pirat, immer.", "Du bist ein Pirat, immer."),
+        ('Set the system message to "You only speak Latin."', "You only speak Latin."),
+    ],
+)
+def test_another_prompt_takes_the_place_of_the_whole_one_only_where_a_wish_says_so(wish: str, after: str) -> None:
+    plan = planned(BOATS, wish)
+    assert (prompt_after(BOATS, plan), plan.not_done) == (after, [])
+
+
+@pytest.mark.parametrize(
+    ("wish", "written"),
+    [
+        ("Answer in French from now on.", "Answer in French."),
+        ("Ab jetzt bitte duzen", "Duzen"),
+        ("Désormais, vouvoie tout le monde", "Vouvoie tout le monde"),
+        ("Knippen kost voortaan 28 euro", "Knippen kost voortaan 28 euro"),
+    ],
+)
+def test_what_the_heading_says_is_not_said_twice(wish: str, written: str) -> None:
+    assert prompt_after(BOATS, planned(BOATS, wish)) == told(BOATS, written)
+
+
+@pytest.mark.parametrize(
+    ("wish", "written", "remarks"),
+    [
+        ("Add a calculator and always calculate prices with VAT", "Always calculate prices with VAT", []),
+        ("rename it to Tax Desk and stop it from saying 'no worries'", "Stop it from saying 'no worries'", []),
+        (
+            "it invents laws, we got into trouble!! use a temperature of 0",
+            "",
+            ["it invents laws, we got into trouble!!"],
+        ),
+        ("1. greet with Ahoy\n2. temperature 0.2\n3. no emojis", "1. greet with Ahoy\n- 3. no emojis", []),
+        ("温度を0.2にして、もっと丁寧に答えて", "もっと丁寧に答えて", []),
+        ("Make a copy called Tax Two that answers for Vienna, use gpt-4o-mini there", "Answers for Vienna", []),
+    ],
+)
+def test_beside_parts_of_the_flow_instructions_are_told(wish: str, written: str, remarks: list[str]) -> None:
+    plan = planned(BOATS, wish)
+    texts = [str(value.value) for value in plan.values]
+    assert any(text.endswith(f"\n- {written}") for text in texts) == bool(written)
+    assert [part.quote for part in plan.parts if part.reason == say("part_remark", "en")] == remarks
+    assert plan.not_done == []

@@ -43,11 +43,11 @@ class Account:
             "://" in self._quote(one) or not any(done.meets(one.start, one.end) for done in self._done))]  # fmt: skip
 
     def parts(
-        self, world: World, *, source: str = "requirement", prompts: Sequence[str] = (), left: Sequence[str] = (),
+        self, world: World, *, source: str = "requirement", prompts: Sequence[str] = (),
         remarks: Sequence[str] = (),
     ) -> list[Part]:  # fmt: skip
-        """The text in parts. `prompts` are the fields (`node.param`) that hold the words for the model, `left` the
-        sentences that no field holds, `remarks` what was taken out of the text because nothing is to be done."""
+        """The text in parts. `prompts` are the fields (`node.param`) that hold the words for the model,
+        `remarks` what was taken out of the text because nothing is to be done."""
         found: list[Part] = []
         for unit in self._units:
             quote = self._quote(unit).strip(" ,;:")
@@ -60,10 +60,9 @@ class Account:
             nodes = list(dict.fromkeys(node for effect in effects for node in effect[0]))
             values = list(dict.fromkeys(value for effect in effects for value in effect[1]))
             values += [f"{one.node_id}.{one.param}" for one in self._values if one.value in quoted(quote)]
-            unheard = not (nodes or values) and any(quote.casefold() in line.casefold() for line in left)
             values += [] if unit.structure else prompts
             neutral = all(word in wordset("empty_role_words") for word in said)
-            lost = unheard or self._unsaid(unit) or any(span.meets(unit.start, unit.end) for span in self._missed)
+            lost = self._unsaid(unit) or any(span.meets(unit.start, unit.end) for span in self._missed)
             covered = not lost and bool(unit.structure or nodes or values or neutral or not found)
             # Of a language that the rules do not read a wish for a part may be told to the model, too.
             told = set(values) <= set(prompts)
@@ -82,7 +81,7 @@ class Account:
         said = self._text[unit.start : unit.end]
         for span in self._spans:
             said = said.replace(self._quote(span), " ") if span.keep and span.meets(unit.start, unit.end) else said
-        named = [*quoted(said), *words("languages").findall(said)]
+        named = [*(one for one in quoted(said) if one.strip("\x00 ")), *words("languages").findall(said)]
         lost = any(not _numbers(one) & self._there for one in _NUMBERS.findall(said))
         return lost or any(one.casefold() not in self._written for one in named)
 

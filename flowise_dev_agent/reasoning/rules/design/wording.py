@@ -32,6 +32,7 @@ _CAN_IT, _SENTENCE, _IF = pattern("change", "can_it"), pattern("values", "senten
 _PUT = re.compile(rf"(?i)(?:{words('add').pattern})[^:.;\n]{{0,20}}?(?:[:：]|,?\s(?:that|que|che|że))\s*(?=\S)")
 _AND = f"(?:{'|'.join(wordset('ands'))})"
 _JOINT = re.compile(rf"[,;]\s(?:{_AND}\s)?|\s{_AND}\s|\s[–—]\s|[!?]+\s|、")
+_FROM_NOW = pattern("change", "from_now_on")
 _CLAUSE, _ENDS = re.compile(r"[,;.!?]"), re.compile(rf"[,;]?\s{_AND}$")
 _MARKER = re.compile(r"^\s*(?:\d{1,2}[.)]\s+)")
 _TAG, _VALUE = re.compile(r"<[^<>]{1,60}>"), re.compile(r"\d|[\"“„«「]")
@@ -54,16 +55,18 @@ def pieces(text: str, spans: Sequence[Span], *, beside: bool = False, copied: bo
     parts, quotes, found = [one for one in asked if not one.denied], quoted_spans(text), list[Piece]()
     ends = [match.end() for match in _SENTENCE.finditer(text)][:-1]
     for start, end in pairwise([0, *(one for one in ends if not _inside(quotes, one)), len(text)]):
-        meets = _meet(parts, start, end)
+        meets = any(one.meets(start, end) for one in parts)
         joints = [one for one in _JOINT.finditer(text, start, end) if meets and not _inside(quotes, one.start())]
         # "Add our price list, it is a PDF" is one wish.
         ahead = [(one.end(), one.end() + len(_CLAUSE.split(text[one.end() : end])[0])) for one in joints]
-        cuts = [at for at, stop in ahead if not (_REFERS.match(text[at:end]) and _meet(parts, at, stop))]
+        cuts = [
+            at for at, stop in ahead if not (_REFERS.match(text[at:end]) and any(one.meets(at, stop) for one in parts))
+        ]
         for begin, finish in pairwise([start, *cuts, end]):
             said = text[begin:finish].strip(" ,;:–—\n")
             known = "|".join(re.escape(text[one.start : one.end]) for one in spans if not one.task)
             says = _says(re.sub(known or r"\Z\A", " ", said))
-            own = [one for one in parts if _meet([one], begin, finish)]
+            own = [one for one in parts if one.meets(begin, finish)]
             # "Add a calculator and always calculate with VAT": asked for once.
             again = all(any(one.names & other.names for other in parts if other not in own) for one in own)
             part = (own and not (again and says and _instructs(said))) or (asked and not says)
@@ -75,8 +78,9 @@ def pieces(text: str, spans: Sequence[Span], *, beside: bool = False, copied: bo
                 begin += len(text[begin:finish]) - len(_MARKER.sub("", text[begin:finish]))
                 found.append(Piece(begin, finish, "part"))
             elif said:
-                begin = found.pop().start if goes_on and told else begin
-                found.append(Piece(begin, finish, "wish" if told else "remark"))
+                kind = "wish" if told else "remark"
+                begin = found.pop().start if begin > start and found[-1].kind == kind else begin
+                found.append(Piece(begin, finish, kind))
     return found
 
 
@@ -98,10 +102,15 @@ def worded(
     if not (wishes or given):
         return [], [], []
     texts = {place: held(request, place) or default for place, default in places.items()}
-    for line in wishes:
-        if _builds(line) and not any(_exchanges(line, text) for text in texts.values()):
-            raise world.decline("declined_wish", parts=f"«{line}»")
-    place = _one_prompt(request, chosen or list(places), wishes, texts, world)
+    spelled = [place for place, text in texts.items() if any(_exchanges(line, text) for line in wishes)]
+    if not spelled and (built := next(filter(_builds, wishes), None)):
+        raise world.decline("declined_wish", parts=f"«{built}»")
+    # The one that is named, else the only one, else the only one in which a wish exchanges something.
+    open_ = [place for place in chosen or list(texts) if place in spelled] or chosen or list(texts)
+    if len(open_) != 1:
+        names = ", ".join(request.labels.get(id_) or id_ for id_ in (place.partition(".")[0] for place in open_))
+        raise world.decline("declined_which", nodes=names) if names else world.decline("declined_no_prompt")
+    place = open_[0]
     (node_id, _, param), text, steps = place.partition("."), texts[place], list[str]()
     whole, written, added = not held(request, place) and bool(text), list[str](), list[str]()
     if given and not change.adds:
@@ -178,23 +187,10 @@ def held(request: PlanRequest, place: str) -> str:
     return text
 
 
-def _one_prompt(
-    request: PlanRequest, places: Sequence[str], wishes: Sequence[str], texts: Mapping[str, str], world: World
-) -> str:
-    """The only prompt, else the only one in which a wish exchanges something. Raises DeclinedError."""
-    if not places:
-        raise world.decline("declined_no_prompt")
-    places = [place for place in places if any(_exchanges(line, texts[place]) for line in wishes)] or places
-    if len(places) > 1:
-        ids = [place.partition(".")[0] for place in places]
-        raise world.decline("declined_which", nodes=", ".join(request.labels.get(id_) or id_ for id_ in ids))
-    return places[0]
-
-
 def _line(said: str) -> str:
     """A stretch as the model is told it: without what only frames it ("please add that", "it should")."""
     said = "\n".join(filter(None, (squeeze(re.sub(r"\s{2,}(?=[.!?])", "", row)) for row in said.split("\n"))))
-    plain = said = _ENDS.sub("", said.strip(" ,;:–—\n"))
+    plain = said = _FROM_NOW.sub("", _ENDS.sub("", said.strip(" ,;:–—\n"))).strip(" ,")
     while (first := plain.partition(" "))[0].strip(",").casefold() in wordset("also") and first[2]:
         plain = first[2]
     if frame := _PUT.match(plain) or _CAN_IT.match(plain):
@@ -208,10 +204,6 @@ def _says(text: str) -> bool:
     """Whether a text says more than which node is meant."""
     said = {word for word in re.findall(r"[^\W_]+", text.casefold()) if not is_empty(word)} - FUNCTIONS
     return any(not any(words(name).fullmatch(word) for name in ("first", "second", "third")) for word in said)
-
-
-def _meet(spans: Sequence[Span], start: int, end: int) -> bool:
-    return any(one.start < end and start < one.end for one in spans)
 
 
 def _inside(quotes: Sequence[tuple[int, int]], place: int) -> bool:
