@@ -16,16 +16,22 @@ import pytest
 
 from flowise_dev_agent import api
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.people import LOCKED, MakeService, http_of, make_flow, nodes_of
+from flowise_dev_agent.persistence import Database
+from tests.e2e.people import KEY, LOCKED, MakeService, http_of, make_flow, nodes_of
+from tests.e2e.service import ServiceProcess, free_port
+from tests.fixtures.database import superuser
+from tests.fixtures.oidc import CLIENT, SECRET, OidcProvider
 from tests.fixtures.receiver import running_receiver
+from tests.runtime_world import until
 
 FILE: Final = Path(api.__file__).with_name("examples.json")
 SECRETS_KEY: Final = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 _HEX: Final = re.compile(r"\b[0-9a-f]{32,64}\b")
-_PORT: Final = re.compile(r"(?<=127\.0\.0\.1:)\d+")
+_PORT: Final = re.compile(r"((?<=127\.0\.0\.1:)|(?<=127\.0\.0\.1%3A))\d+")
 _LINK: Final = re.compile(r"(?<=#/shared/)[\w.-]+")
 _KEY: Final = re.compile(r"fda_[A-Za-z0-9_-]{43}")
 _LONG, _MANY = 300, 2
@@ -145,8 +151,24 @@ async def left_as_it_was(flowise: FlowiseAccess, flowise_client: FlowiseClient) 
                 (await http.delete(f"/credentials/{row.id}")).raise_for_status()
 
 
+@pytest.fixture
+async def store(flowise_client: FlowiseClient) -> AsyncIterator[str]:
+    """A document store, of no flow."""
+    made = await flowise_client.create_document_store("Handbook", "What people ask about")
+    yield made.id
+    await flowise_client.delete_document_store(made.id)
+
+
 async def test_every_operation_has_an_example_that_the_service_gave(
-    make_service: MakeService, flowise_client: FlowiseClient, left_as_it_was: None
+    make_service: MakeService,
+    flowise: FlowiseAccess,
+    flowise_client: FlowiseClient,
+    standin: ModelStandIn,
+    store: str,
+    database: Database,
+    database_dsn: str,
+    tmp_path: Path,
+    left_as_it_was: None,
 ) -> None:
     row = await make_flow(flowise_client, name="Front desk")
     service = make_service(
@@ -158,14 +180,34 @@ async def test_every_operation_has_an_example_that_the_service_gave(
     )
     await service.start()
     with running_receiver() as receiver:
-        async with http_of(service, LOCKED["AGENT_API_KEY"]) as http:
+        async with http_of(service, KEY) as http:
             document = (await http.get("/openapi.json")).json()
             recorder = Recorder(http, document)
             model = next(name for name in nodes_of(row) if name.startswith("chatOpenAI"))
-            await the_first_day(recorder, row.id, model, receiver)
+            await the_first_day(recorder, row.id, model, receiver, store, database)
+    with OidcProvider() as provider:
+        environment = {
+            "AGENT_API_KEY": KEY,
+            "POSTGRES_DSN": database_dsn,
+            "SECRETS_KEY": SECRETS_KEY,
+            "REASONING_ENGINE": "",
+            "OIDC_ISSUER": provider.endpoint,
+            "OIDC_CLIENT_ID": CLIENT,
+            "OIDC_CLIENT_SECRET": SECRET,
+            "OIDC_GROUPS": "builders=build",
+        }
+        port = free_port()
+        environment |= {"AGENT_API_PORT": str(port), "PUBLIC_BASE_URL": f"http://127.0.0.1:{port}"}
+        service = ServiceProcess(environment, tmp_path, "serve", "--no-worker")
+        try:
+            await service.start()
+            await at_the_page(recorder, service, flowise, standin)
+        finally:
+            await service.stop()
     names = Names()
     made = {name: names.of(recorder.examples[name]) for name in sorted(recorder.examples)}
     assert sorted(made) == sorted(recorder.operations)
+    assert [name for name, one in made.items() if one["status"] >= 400] == []
     if os.environ.get("RECORD_EXAMPLES"):
         FILE.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     kept = json.loads(FILE.read_text(encoding="utf-8"))
@@ -177,7 +219,30 @@ async def test_every_operation_has_an_example_that_the_service_gave(
     assert differs == {}, "run with RECORD_EXAMPLES=1, then `make openapi`"
 
 
-async def the_first_day(recorder: Recorder, flow: str, model: str, receiver: Any) -> None:
+async def at_the_page(
+    recorder: Recorder, service: ServiceProcess, flowise: FlowiseAccess, standin: ModelStandIn
+) -> None:
+    """A service without connections, and people who sign in."""
+    async with http_of(service, KEY) as recorder.http:
+        for name, body in (
+            ("connect_flowise", {"endpoint": flowise.endpoint, "api_key": flowise.api_key.get_secret_value()}),
+            ("connect_model", {"engine": "openai", "base_url": standin.base_url_openai, "api_key": "a-key"}),
+        ):
+            await recorder.ask(name, body)
+            recorder.examples[name]["body"] = body | {"api_key": "a-key"}
+        await recorder.ask("disconnect_flowise", force=True)
+        await recorder.ask("disconnect_model")
+    async with http_of(service) as recorder.http:
+        at_provider = (await recorder.http.get("/auth/sign-in")).headers["location"]
+        async with httpx2.AsyncClient() as elsewhere:
+            back = (await elsewhere.get(at_provider)).headers["location"]
+        assert (await recorder.http.get(back)).status_code == 303
+        await recorder.ask("sign_out", headers={"Origin": service.url})
+
+
+async def the_first_day(
+    recorder: Recorder, flow: str, model: str, receiver: Any, store: str, database: Database
+) -> None:
     """Each operation once: a session from its start to its end, then what is done with flows, then the service."""
     ask = recorder.ask
     file = {"file": ("hours.txt", b"Opening hours: 9 to 5", "text/plain")}
@@ -201,6 +266,7 @@ async def the_first_day(recorder: Recorder, flow: str, model: str, receiver: Any
     other = json.loads(streamed["data"])["session_id"]
     third = (await recorder.http.post("/sessions", json={"requirement": wish})).json()["thread_id"]
     await ask("resume_session_stream", {"response": "yes"}, session_id=third)
+    await failed(database, other)
     await ask("retry_session", session_id=other)
     await ask("cancel_session", session_id=other)
     await ask("process_conversation", {"message": wish, "origin": "create"})
@@ -217,6 +283,7 @@ async def the_first_day(recorder: Recorder, flow: str, model: str, receiver: Any
     await ask("delete_bookmark", **of_flow, version="v1")
     await ask("compare_flow_versions", **of_flow, before="v1")
     test = await ask("start_flow_test", {"tests": [{"id": "t1", "turns": ["Hello"]}]}, **of_flow)
+    tested = await until(lambda: done_test(recorder.http, test["id"]), "the test is done")
     await ask("start_flow_text_test", {"flow_data": exported["flow_data"], "tests": [{"id": "t1", "turns": ["Hello"]}]})
     chat = await ask("ask_flow", {"question": "Hello"}, **of_flow)
     await ask("delete_chat", **of_flow, chat_id=chat["chat_id"])
@@ -227,11 +294,9 @@ async def the_first_day(recorder: Recorder, flow: str, model: str, receiver: Any
     await ask("get_shared_version", headers=opened, version=version)
     shares = (await ask("list_shares"))["shares"]
     await ask("revoke_share", share_id=shares[0]["id"])
-    await ask("refresh_document_store", store_id=str(UUID(int=1)))
+    await ask("refresh_document_store", store_id=store)
 
     await ask("post_credential", {"name": "support", "type": "openAIApi", "fields": {"openAIApiKey": "a-key"}})
-    await ask("connect_flowise", {"endpoint": "http://127.0.0.1:3000", "api_key": "a-key"})
-    await ask("connect_model", {"engine": "openai", "api_key": "a-key"})
     await ask("refresh_knowledge", instance_id="default")
     await ask("list_options", {"param": "modelName"}, name="chatOpenAI")
     pattern = {"requirement": "a chatbot for support", "name": "Support", "ops": [node]}
@@ -241,10 +306,10 @@ async def the_first_day(recorder: Recorder, flow: str, model: str, receiver: Any
     await ask("list_keys")
     await ask("revoke_key", key_id=key)
     await ask("erase_audit_words", session=other)
-    await ask("sign_out")
 
     await ask("list_session_artifacts", **of_session)
     kinds = {one["artifact_type"]: one for one in (await recorder.http.get(artifacts_of(session))).json()["items"]}
+    kept = kinds["memory"]
     trace = next((one["trace_sha256"] for one in view["result"]["tests"] if one["trace_sha256"]), "0" * 64)
     values: dict[str, Any] = {
         **of_session,
@@ -270,12 +335,28 @@ async def the_first_day(recorder: Recorder, flow: str, model: str, receiver: Any
         given = {one: values[one] for one in needed}
         if "artifact_id" in operation["description"] or "{artifact_id}" in recorder.operations[name][1]:
             given["artifact_id"] = kinds.get(kind_of.get(name, "plan"), kinds["plan"])["id"]
+        if "test_id" in given and "sha256" in given:
+            given["sha256"] = tested["trials"][0]["trace_sha256"]
+        if name == "get_memory_artifact":
+            given |= {"memory_id": kept["memory_id"], "artifact_id": kept["id"]}
         await ask(name, **given)
     await ask("delete_attachment", attachment_id=attachment)
     await ask("delete_pattern", pattern_id=memory)
-    for kind in ("flowise", "model"):
-        await ask(f"disconnect_{kind}")
     await ask("delete_session", session_id=str(UUID(other)))
+
+
+async def done_test(http: httpx2.AsyncClient, test_id: str) -> dict[str, Any] | None:
+    view = (await http.get(f"/tests/{test_id}")).json()
+    return view if view["status"] == "done" else None
+
+
+async def failed(database: Database, session: str) -> None:
+    """The session asks, and then a step of it fails."""
+    async with superuser(database) as connection:
+        await connection.execute(
+            "UPDATE sessions SET status = 'failed', interrupt = NULL, interrupt_id = NULL, error = %s WHERE id = %s",
+            (json.dumps({"code": "flowise_timeout", "detail": "Flowise did not answer."}), session),
+        )
 
 
 def artifacts_of(session: str) -> str:
