@@ -89,7 +89,7 @@ async def test_p02_kill_9_while_a_store_is_filled_leaves_one_store_that_is_whole
         assert await asyncio.to_thread(faulty_flowise.holding.wait, 60)
         await service.kill()
         await service.start()
-        view = await until_settled(client, session)  # type: ignore[arg-type]
+        view = await until_settled(client, session)
         assert view.interrupt is not None, view.error
         review: Any = view.interrupt.data
         assert [test.passed for test in review.tests] == [True]
@@ -134,7 +134,7 @@ async def test_the_store_of_a_deleted_session_goes_after_its_flow_and_its_vector
     before = await ids_of(flowise_client)
     async with http_of(service) as http, AgentClient(service.url) as client:
         session = await approved(http)
-        view = await until_settled(client, session)  # type: ignore[arg-type]
+        view = await until_settled(client, session)
         assert view.interrupt is not None, view.error
         (made,) = await ids_of(flowise_client) - before
         assert len(await flowise_client.flows_with(made)) == 1
@@ -151,7 +151,7 @@ async def test_a_store_that_a_flow_uses_stays_whatever_became_of_its_session(
     before = await ids_of(flowise_client)
     async with http_of(service) as http, AgentClient(service.url) as client:
         session = await approved(http)
-        view = await until_settled(client, session)  # type: ignore[arg-type]
+        view = await until_settled(client, session)
         # Somebody keeps the flow: it loses the tag that the session would find it by.
         await flowise_client.update_chatflow(str(view.chatflow_id), category="mine")
         await ok(await http.post(f"/sessions/{session}/cancel?wait=30"))

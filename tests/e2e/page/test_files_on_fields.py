@@ -27,7 +27,7 @@ async def test_a_file_becomes_the_value_of_a_placeholder_and_of_a_text_field(
         await expect(waiting.get_by_role("button", name="Add a file")).to_be_visible()
         assert await screen.violations() == []
         assert await screen.overflow() <= 0
-    await waiting.locator("input[type=file]").set_input_files(FILE)  # type: ignore[arg-type]
+    await waiting.locator("input[type=file]").set_input_files(FILE)
     await expect(waiting.get_by_text("filled in")).to_be_visible()
     # It is an edit like one that is typed.
     await page.set_viewport_size(SIZES[0])

@@ -77,7 +77,7 @@ async def test_a_session_says_how_far_it_is_with_filling_a_store(screen: Screen)
     page = screen.page
     text = b"# Vacation\n\nEverybody has thirty days of vacation."
     notes = {"name": "vacation.md", "mimeType": "text/markdown", "buffer": text}
-    await page.locator("input[type=file]").set_input_files(notes)  # type: ignore[arg-type]
+    await page.locator("input[type=file]").set_input_files(notes)
     await expect(page.locator(".chip", has_text="vacation.md")).to_be_visible()
     await screen.start("Build a bot with GPT-4o that answers from our notes in a document store of its own")
     await screen.press("Approve", await screen.question("The plan"))

@@ -87,7 +87,7 @@ async def test_a_queued_test_is_refused_on_another_server(tests: FlowTests, data
 
     row = await tests.start(uuid4(), "default", REQUEST, endpoint=HERE, chatflow_id="c1")
     instances.connect(HttpUrl(THERE), SecretStr("key"), formerly=[HttpUrl(HERE)] if same else [])
-    instances.client().get_chatflow = get_chatflow  # type: ignore[method-assign]
+    instances.client().get_chatflow = get_chatflow
     agent: Any = SimpleNamespace(instances=instances, hold_tests=hold_tests)
 
     await FlowTester(tests, agent, Timings()).run(row.id, await job_of(database))

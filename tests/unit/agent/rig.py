@@ -260,7 +260,7 @@ class Bench:
         self.intents = FakeIntents()
         self.versions = FakeVersions()
         self.session_id = uuid4()
-        self.limits = LimitSettings(_env_file=None, **limits)  # type: ignore[call-arg]
+        self.limits = LimitSettings(_env_file=None, **limits)
         self.drift_policy = drift_policy
         self.capability = FlowiseCapability()
         self.graph = build_graph([self.capability], InMemorySaver())

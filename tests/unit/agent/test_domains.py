@@ -44,7 +44,7 @@ async def test_p86_what_fits_is_looked_up_beside_the_event_loop() -> None:
         threads.append(threading.get_ident())
         return []
 
-    bench.reasoner.suggest_node_types = suggest  # type: ignore[method-assign]
+    bench.reasoner.suggest_node_types = suggest
     await bench.start()
     assert threads
     assert threading.get_ident() not in threads
@@ -127,7 +127,7 @@ async def test_the_value_of_a_personal_field_is_in_the_answer_but_in_no_trace_an
     async def predict(*_: object, **__: object) -> Prediction:
         return Prediction.model_validate({"text": "It is Grace Hopper.", "usedTools": [used]})
 
-    bench.flowise.predict = predict  # type: ignore[method-assign]
+    bench.flowise.predict = predict
     review = await bench.answer(action="approve")
 
     tests = review["data"]["tests"]
@@ -157,7 +157,7 @@ async def test_marked_values_of_people_are_in_no_trace_event_or_log_and_no_judge
     async def predict(*_: object, **__: object) -> Prediction:
         return Prediction.model_validate({"text": f"It is {said}", "usedTools": used})
 
-    bench.flowise.predict = predict  # type: ignore[method-assign]
+    bench.flowise.predict = predict
     review = await bench.answer(action="approve")
     await bench.answer(action="accept")
 

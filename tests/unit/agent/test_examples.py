@@ -19,7 +19,7 @@ LINES = "Examples of what is wanted:\n\nInput: I love it\nOutput: good\n\nInput:
 
 def proposed(*names: str, param: str = "", value: object = None, kind: str = "CHATFLOW") -> PlanContract:
     nodes = [PlannedNode(node_id=f"{name}_0", node_name=name, purpose=name) for name in names]
-    given = [PlannedValue(node_id=f"{names[0]}_0", param=param, value=value)] if param else []  # type: ignore[arg-type]
+    given = [PlannedValue(node_id=f"{names[0]}_0", param=param, value=value)] if param else []
     return plan(nodes=nodes, values=given).model_copy(update={"flow_kind": kind})
 
 

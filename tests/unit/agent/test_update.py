@@ -467,12 +467,12 @@ async def overtaken_by_a_person(moment: str) -> tuple[Bench, Chatflow, dict[str,
     async def save_over(chatflow_id: str, **fields: Any) -> Chatflow:
         made = await update(chatflow_id, **fields)
         if chatflow_id == row.id:
-            bench.flowise.update_chatflow = update  # type: ignore[method-assign]
+            bench.flowise.update_chatflow = update
             bench.flowise.flows[row.id] = made.model_copy(update={"flow_data": row.flow_data})
             await edit_as_a_person(bench, row)
         return made
 
-    bench.flowise.update_chatflow = save_over  # type: ignore[method-assign]
+    bench.flowise.update_chatflow = save_over
     question = await bench.answer(action="approve")
     return bench, row, await bench.answer(action="accept") if moment == "promotion" else question
 
@@ -501,11 +501,11 @@ async def test_p90_the_conflicts_of_earlier_iterations_stay_in_the_result() -> N
 
     async def save_over(chatflow_id: str, **fields: Any) -> Chatflow:
         made = await update(chatflow_id, **fields)
-        bench.flowise.update_chatflow = update  # type: ignore[method-assign]
+        bench.flowise.update_chatflow = update
         bench.flowise.flows[row.id] = made.model_copy(update={"flow_data": moved})
         return made
 
-    bench.flowise.update_chatflow = save_over  # type: ignore[method-assign]
+    bench.flowise.update_chatflow = save_over
     bench.reasoner.patches = [[SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.4)]]
     await bench.answer(action="iterate", feedback="0.4")
     conflicts = project(await bench.values())["conflicts"]
@@ -655,11 +655,11 @@ async def test_p08_a_draft_that_was_edited_before_its_test_does_not_go_live_and_
         """A person edits the draft after the change was written to it and before it is tested."""
         for draft in drafts(bench):
             if inputs_of(draft, "chatOpenAI_0")["temperature"] == 0.1 and bench.nodes_run[-1] == "test_v2":
-                bench.flowise.get_chatflow = predict  # type: ignore[method-assign]
+                bench.flowise.get_chatflow = predict
                 await edit_as_a_person(bench, draft)
         return await predict(chatflow_id)
 
-    bench.flowise.get_chatflow = edit_first  # type: ignore[method-assign]
+    bench.flowise.get_chatflow = edit_first
     assert (await bench.answer(action="approve"))["type"] == "result_review"
     stopped = await bench.answer(action="accept")
     assert (stopped["reason"], "The draft was changed" in stopped["message"]) == ("stale_base", True)

@@ -519,4 +519,4 @@ def app_of(engine: EngineDouble, *, model_stand_in: bool = False, **server: Any)
         server=ServerSettings(**{"wait_secs": 0, "api_key": None} | server),
     )
     engine.connections = Connections(settings, cast(Any, engine.db))
-    return create_app(settings, engine)  # type: ignore[arg-type]
+    return create_app(settings, engine)

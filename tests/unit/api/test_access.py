@@ -253,7 +253,7 @@ async def test_a_body_that_never_arrives_is_given_up(make_app: MakeApp, monkeypa
         "scheme": "http",
         "http_version": "1.1",
     }
-    await make_app()(scope, receive, send)  # type: ignore[arg-type]
+    await make_app()(scope, receive, send)
     assert sent[0]["status"] == 408
 
 

@@ -385,7 +385,7 @@ async def test_acceptance_takes_only_our_tag_off_deploys_and_removes_late_twins(
 
 async def test_acceptance_of_what_one_call_made_reads_no_other_flow(desk: Desk) -> None:
     first = await desk.create()
-    desk.flowise.find_chatflow_by_category_tag = never_asked  # type: ignore[method-assign]
+    desk.flowise.find_chatflow_by_category_tag = never_asked
     await desk.again().accept(chatflow_id=first.chatflow_id, deploy=True, iteration=0)
     assert desk.flowise.flows[first.chatflow_id].deployed
 
@@ -436,7 +436,7 @@ async def test_p90_a_save_between_read_and_write_stops_the_write(desk: Desk) -> 
         await record(*args, **named)
         await desk.flowise.update_chatflow(first.chatflow_id, flow_data=mine)
 
-    desk.versions.record = save_meanwhile  # type: ignore[method-assign]
+    desk.versions.record = save_meanwhile
     result = await desk.again().update(**change(first))
     assert isinstance(result, Stale)
     assert result.flow_data == mine
@@ -453,7 +453,7 @@ async def test_p90_a_save_at_the_moment_of_a_rollback_is_said_and_nothing_is_rol
         await record(*args, **named)
         await desk.flowise.update_chatflow(first.chatflow_id, flow_data=mine)
 
-    desk.versions.record = save_meanwhile  # type: ignore[method-assign]
+    desk.versions.record = save_meanwhile
     with pytest.raises(StaleBaseError):
         await desk.again().restore(
             chatflow_id=first.chatflow_id, flow_data=FLOW, sha256=payload_sha256(FLOW), iteration=0
@@ -472,7 +472,7 @@ async def test_p90_a_save_over_a_text_that_was_there_already_is_no_conflict(desk
         row = await read(chatflow_id)
         return row if reads == 1 else row.model_copy(update={"flow_data": mine})
 
-    desk.flowise.get_chatflow = save_after_the_first  # type: ignore[method-assign]
+    desk.flowise.get_chatflow = save_after_the_first
     kept = list(desk.versions.rows)
     unchanged = {**change(first), "flow_data": FLOW, "validated_sha256": payload_sha256(FLOW)}
     result = await desk.again().update(**unchanged)
@@ -491,7 +491,7 @@ async def test_p90_a_save_right_after_the_write_is_told_and_both_texts_are_kept(
         desk.flowise.flows[chatflow_id] = row.model_copy(update={"flow_data": mine})
         return row
 
-    desk.flowise.update_chatflow = save_after  # type: ignore[method-assign]
+    desk.flowise.update_chatflow = save_after
     told = Conflict(chatflow_id=first.chatflow_id, ours=payload_sha256(OTHER), theirs=payload_sha256(mine))
     # The same again for a worker that was lost before it could store the outcome.
     for _ in range(2):
@@ -514,24 +514,24 @@ async def test_p02_a_twin_that_a_frozen_worker_is_about_to_delete_is_not_adopted
     deleted the younger one after its successor had adopted it."""
     desk.flowise.after["create"] = desk.flowise.lose(FlowiseServerError)
     find, remove = desk.flowise.find_chatflow_by_category_tag, desk.flowise.delete_chatflow
-    desk.flowise.find_chatflow_by_category_tag = nothing_found  # type: ignore[method-assign]
+    desk.flowise.find_chatflow_by_category_tag = nothing_found
     with pytest.raises(FlowiseServerError):
         await desk.create()
     (older,) = desk.flowise.flows
     adopted: list[Written] = []
 
     def listed_again() -> None:
-        desk.flowise.find_chatflow_by_category_tag = find  # type: ignore[method-assign]
+        desk.flowise.find_chatflow_by_category_tag = find
 
     async def freeze(chatflow_id: str) -> None:
         """A person edits the older one, and the next worker comes, before this request arrives."""
-        desk.flowise.delete_chatflow = remove  # type: ignore[method-assign]
+        desk.flowise.delete_chatflow = remove
         await desk.flowise.update_chatflow(older, flow_data=OTHER)
         adopted.append(await desk.create())
         await remove(chatflow_id)
 
     desk.flowise.after["create"] = listed_again
-    desk.flowise.delete_chatflow = freeze  # type: ignore[method-assign]
+    desk.flowise.delete_chatflow = freeze
     with suppress(WriteFailedError):  # it has lost its lease
         await desk.create()
     (made,) = adopted
@@ -544,7 +544,7 @@ async def test_p02_a_flow_that_the_list_does_not_show_yet_is_removed_as_the_youn
     list showed the first and not the second."""
     desk.flowise.after["create"] = desk.flowise.lose(FlowiseServerError)
     find = desk.flowise.find_chatflow_by_category_tag
-    desk.flowise.find_chatflow_by_category_tag = nothing_found  # type: ignore[method-assign]
+    desk.flowise.find_chatflow_by_category_tag = nothing_found
     with pytest.raises(FlowiseServerError):
         await desk.create()
     (older,) = desk.flowise.flows
@@ -553,7 +553,7 @@ async def test_p02_a_flow_that_the_list_does_not_show_yet_is_removed_as_the_youn
         async def without_the_newest(tag: str) -> list[Any]:
             return [row for row in await find(tag) if row.id == older]
 
-        desk.flowise.find_chatflow_by_category_tag = without_the_newest  # type: ignore[method-assign]
+        desk.flowise.find_chatflow_by_category_tag = without_the_newest
 
     desk.flowise.after["create"] = listed_in_part
     written = await desk.create()
@@ -571,7 +571,7 @@ async def test_p89_a_twin_that_a_person_has_just_taken_into_use_is_not_deleted(d
         await desk.flowise.update_chatflow(twin.id, deployed=True)
         return found
 
-    desk.flowise.find_chatflow_by_category_tag = list_then_deploy  # type: ignore[method-assign]
+    desk.flowise.find_chatflow_by_category_tag = list_then_deploy
     await desk.again().accept(chatflow_id=ours.chatflow_id, deploy=True, iteration=0)
     assert desk.flowise.flows[twin.id].deployed
 

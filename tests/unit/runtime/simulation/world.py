@@ -79,7 +79,7 @@ class Flowise(Server, BenchFlowise):
         self.removing = False
 
     @property
-    def acting(self) -> int:  # type: ignore[override]
+    def acting(self) -> int:
         process = CURRENT.get()
         return process.number if process else 0
 
@@ -88,7 +88,7 @@ class Flowise(Server, BenchFlowise):
         del number
 
     @property
-    def frozen_acts(self) -> bool:  # type: ignore[override]
+    def frozen_acts(self) -> bool:
         process, latest = CURRENT.get(), self.world.tables.runs[-1]
         return process is not None and (latest.epoch, latest.status) != (process.epoch, "running")
 
@@ -249,7 +249,7 @@ class World:
                 lease=lease,
                 versions=versions,
             ),
-            limits=LimitSettings(_env_file=None),  # type: ignore[call-arg]
+            limits=LimitSettings(_env_file=None),
         )
 
     async def put(self, session_id: UUID, text: str) -> str:
