@@ -6,7 +6,7 @@ import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
-from flowise_dev_agent.reasoning.rules.design.values import Said, parameters
+from flowise_dev_agent.reasoning.rules.design.values import Said, exchanged, parameters
 from flowise_dev_agent.reasoning.rules.language.text import normalised
 
 
@@ -26,6 +26,14 @@ from flowise_dev_agent.reasoning.rules.language.text import normalised
         ("set the loop limit to 3", "loopAgentflow", {"maxLoopCount": 3}),
         ("prends les 8 meilleurs extraits", "memoryVectorStore", {"topK": 8}),
         ("topP a 0,8", "chatOpenAI", {"topP": 0.8}),
+        ("baja el solapamiento de los trozos a 50", "recursiveCharacterTextSplitter", {"chunkOverlap": 50}),
+        ("change the temp to 0", "chatOpenAI", {"temperature": 0}),
+        ("streaming off", "chatOpenAI", {"streaming": False}),
+        ("Streaming bitte ausschalten", "chatOpenAI", {"streaming": False}),
+        ("schalte das Streaming ein", "chatOpenAI", {"streaming": True}),
+        ("desactiva el streaming", "chatOpenAI", {"streaming": False}),
+        ("zet streaming uit", "chatOpenAI", {"streaming": False}),
+        ("turn on return source documents", "conversationalRetrievalQAChain", {"returnSourceDocuments": True}),
         ("split it into chunks of 150", "recursiveCharacterTextSplitter", {"chunkSize": 150, "chunkOverlap": 15}),
     ],
 )
@@ -34,3 +42,20 @@ def test_a_value_goes_into_the_field_that_the_text_means(
 ) -> None:
     reading: Reading = read(normalised(text), catalogue)
     assert parameters(catalogue.schemas[node], Said(reading), language="en", asked_only=True) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Sube los resultados de búsqueda de 4 a 8", {"topK": 8}),
+        ("6 statt 4 Textstellen", {"topK": 6}),
+        ("raise it from 3 to 8", {}),
+        ("the price goes from 4 to 8 euros", {}),
+    ],
+)
+def test_a_number_in_the_place_of_another_is_for_the_field_that_holds_it(
+    text: str, expected: dict[str, Any], catalogue: NodeStore
+) -> None:
+    store = catalogue.schemas["memoryVectorStore"]
+    reading = exchanged(read(normalised(text), catalogue), [(store, {"topK": "4"})])
+    assert parameters(store, Said(reading), language="en", asked_only=True) == expected

@@ -1,6 +1,7 @@
 """The design of a new flow, from what a person said or from a form."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -16,13 +17,13 @@ from flowise_dev_agent.reasoning.rules.design import providers
 from flowise_dev_agent.reasoning.rules.design.details import Field
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of
-from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARAMS, chat_provider, model_id
+from flowise_dev_agent.reasoning.rules.design.providers import CHATS, chat_provider, model_id
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read, tool_named
 from flowise_dev_agent.reasoning.rules.design.selection import select, usable
 from flowise_dev_agent.reasoning.rules.design.steps import design_steps, is_stepwise
 from flowise_dev_agent.reasoning.rules.design.values import Said, named_fields, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, constants, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, mentioned, normalised
 from flowise_dev_agent.reasoning.rules.render import telling
 
@@ -65,22 +66,14 @@ def open_question(said: Asked, reading: Reading, language: str, *, described: bo
     """The one question whose answer settles what the text leaves open; None when nothing is, or it was answered."""
     steps = is_stepwise(reading)
     key = "" if steps or said.purpose or said.details or reading.requested or reading.unknown else left_open(reading)
-    named = providers.chat_providers(reading.text)
-    models = {model_id(reading.text[start:end]) for start, end in _outer(reading)} - {None}
+    named, models = providers.chat_providers(reading.text), providers.model_ids(reading.text)
     calls = any("requestsGet" in names for names in reading.tools) or mentioned(reading.text, words("calls_address"))
     if key or said.details or said.answered:
         return say(key, language) if key and not said.answered else None
-    if not steps and (len({one.chat for _, one in named}) > 1 or len(models) > 1):
+    if not steps and (len({one.chat for _, one in named}) > 1 or len({*models}) > 1):
         said_so = (reading.text[start:].split(maxsplit=1)[0] for start, _ in named)
         return say("question_model", language, names=", ".join(dict.fromkeys(s.strip(".,;:!?'’\"") for s in said_so)))
     return say("question_address", language) if calls and not (reading.address or described) else None
-
-
-def _outer(reading: Reading) -> set[tuple[int, int]]:
-    """Where models are named in full."""
-    places = {(one.start, one.end) for one in reading.spans if one.params & MODEL_PARAMS and not one.denied}
-    return {(start, end) for start, end in places
-            if not any(a <= start and end <= b for a, b in places - {(start, end)})}  # fmt: skip
 
 
 def left_open(reading: Reading) -> str | None:
@@ -175,22 +168,13 @@ def designed(request: PlanRequest, text: str, reading: Reading, prompt: str, wor
 def values_of(nodes: Mapping[str, NodeSchema], reading: Reading, prompt: str, world: World) -> list[PlannedValue]:
     """The values of new nodes; of several of one type each gets its own subject or address."""
     found: list[PlannedValue] = []
+    seen: Counter[str] = Counter()
     for node_id, schema in nodes.items():
-        ordinal = [id_ for id_, other in nodes.items() if other.name == schema.name].index(node_id)
-        topic, url = (dict(enumerate(own)).get(ordinal) for own in (reading.topics, reading.urls))
-        own = parameters(schema, Said(reading, prompt, topic, url), language=world.language) | _places(schema, reading)
+        topic, url = (dict(enumerate(own)).get(seen[schema.name]) for own in (reading.topics, reading.urls))
+        seen[schema.name] += 1
+        own = parameters(schema, Said(reading, prompt, topic, url), language=world.language)
         found += [PlannedValue(node_id=node_id, param=name, value=value) for name, value in own.items()]
     return found[:100]
-
-
-def _places(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
-    """What the text names by its kind ("namespace tomato"), and the server that all nodes of a provider share."""
-    kinds = [(kind, name) for said, name in reading.places for kind, forms in constants("places").items()
-             if said.startswith(tuple(forms))]  # fmt: skip
-    found = {param.name: name for kind, name in kinds for param in schema.params
-             if kind in param.name.casefold() and param.type == "string"}  # fmt: skip
-    same = reading.model_url and reading.provider and reading.provider.embeddings == schema.name
-    return found | ({"baseUrl": reading.model_url} if same else {})
 
 
 def spans_of(reading: Reading, nodes: Mapping[str, NodeSchema]) -> list[Span]:

@@ -18,7 +18,7 @@ from flowise_dev_agent.reasoning.rules.design import build, naming, parts, promp
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.rewording import whole as whole_word
 from flowise_dev_agent.reasoning.rules.design.selection import TOOL, Edits, find_edits, tool_row, unwanted
-from flowise_dev_agent.reasoning.rules.design.values import Said, parameters, prompt_field
+from flowise_dev_agent.reasoning.rules.design.values import Said, exchanged, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, words
 from flowise_dev_agent.reasoning.rules.language.text import Span, mentions, normalised, signals, squeeze, to_number
@@ -88,7 +88,8 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     own, come, out = _own_tools(request, change, wish, world)
     values += own
     ranged = _in_range(request, values, world)
-    spans, gone = build.spans_of(change, {**stays, **added}), [*out, *(existing[node_id] for node_id in going)]
+    spans = build.spans_of(change, {**stays, **added, **world.schemas(request.inside)})
+    gone = [*out, *(existing[node_id] for node_id in going)]
     places, chosen = _prompts(request, change, {**stays, **added}, wish, world)
     moved = _moved(request, edits, existing, added, world)
     ranged = [one for one in ranged if (one.node_id, one.param) not in [(two.node_id, two.param) for two in moved]]
@@ -216,7 +217,9 @@ def _own_names(request: PlanRequest, node_id: str) -> list[str]:
 
 def _read(request: PlanRequest, text: str, world: World) -> Reading:
     """The wish, in which the names of nodes only say where. Raises DeclinedError where two models could be meant."""
-    change = read(text, world.store)
+    base = request.base.nodes if request.base else ()
+    nodes = [(schema, node.inputs) for node in base if (schema := world.store.get(node.name))]
+    change = exchanged(read(text, world.store), nodes)
     new = {provider.chat for _, provider in providers.chat_providers(change.text)} - set(request.existing.values())
     if len(new) > 1:
         raise world.decline("question_model", names=", ".join(sorted(new)))

@@ -2,13 +2,13 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
-from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, patterns, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import BEGINS, ENDS, constants, pattern, patterns, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Scan, first_group, is_negated, quoted_spans, to_number
 
 # --- Numbers ----------------------------------------------------------------------------------------------------
@@ -19,15 +19,21 @@ LOW, _LOW = pattern("quantities", "low"), 0.2
 
 def read_numbers(scan: Scan) -> dict[str, float]:
     """Quantity -> number; of contradicting ones the last counts."""
+    read = [(name, match, set(fields)) for name, fields in constants("quantities").items()
+            for one in patterns("quantities", name) for match in scan.find(one, params=" ".join(fields))]  # fmt: skip
     found: dict[str, float] = {}
-    for name, fields in constants("quantities").items():
-        matches = [m for one in patterns("quantities", name) for m in scan.find(one, params=" ".join(fields))]
-        if matches:
-            number = to_number(first_group(max(matches, key=lambda item: item.start())))
+    for name, match, _ in sorted(read, key=lambda item: item[1].start()):
+        # "The overlap of the chunks to 50" is no size of chunks.
+        if not any(_within(match, other) for which, other, _ in read if which != name):
+            number = to_number(first_group(match))
             found[name] = number if name == "temperature" and number != int(number) else round(number)
     if scan.find(LOW, params="temperature"):
         found.setdefault("temperature", _LOW)
     return found
+
+
+def _within(one: re.Match[str], other: re.Match[str]) -> bool:
+    return other.start() <= one.start() and one.end() <= other.end() and one.span() != other.span()
 
 
 # --- Fields of a structured answer --------------------------------------------------------------------------------
@@ -86,50 +92,39 @@ def _identifier(said: str) -> str:
 
 # --- Node types by their titles -----------------------------------------------------------------------------------
 
-_TOKEN, _CAMEL, _MOST_TOKENS = re.compile(r"[^\W_]+"), re.compile(r"(?<=[a-z])(?=[A-Z])"), 6
+_TOKEN, _CAMEL = re.compile(r"[^\W_]+"), re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def named_components(text: str, store: NodeStore) -> list[tuple[str, int, int]]:
     """(node type, start, end) of what the text asks for by title, in whatever spelling ("multi-query retriever",
     "InMemory Cache"), in order; longest titles first. What is negated or in quotes is left out."""
-    return [found for found in _occurrences(text, store) if not is_negated(text, *found[1:])]
-
-
-def _occurrences(text: str, store: NodeStore) -> Iterator[tuple[str, int, int]]:
-    lexicon, quotes = _lexicon(store), quoted_spans(text)
-    tokens = [(*match.span(), _folded(match.group())) for match in _TOKEN.finditer(text)]
-    position = 0
-    while position < len(tokens):
-        for length in range(min(_MOST_TOKENS, len(tokens) - position), 0, -1):
-            start, end = tokens[position][0], tokens[position + length - 1][1]
-            name = lexicon.get("".join(token for _, _, token in tokens[position : position + length]))
-            # A full stop between two words ends what they could name together.
-            if name and not re.search(r"[.;:!?,\n]\s", text[start:end]):
-                if not any(opening < start < closing for opening, closing in quotes):
-                    yield name, start, end
-                position += length
-                break
-        else:
-            position += 1
+    titles, looked_for = _lexicon(store)
+    quotes, found = quoted_spans(text), (match.span() for match in looked_for.finditer(text))
+    return [(titles[_folded(text[start:end])], start, end) for start, end in found
+            if not (is_negated(text, start, end) or any(a < start < b for a, b in quotes))]  # fmt: skip
 
 
 @lru_cache(maxsize=8)
-def _lexicon(store: NodeStore) -> Mapping[str, str]:
-    """Folded title -> node name. Of a title that several types have, none counts."""
-    full: dict[str, str] = {}
-    short: dict[str, str] = {}
-    for schema in store.schemas.values():
-        if _is_named(schema):
-            said = [_folded(word) for word in _TOKEN.findall(_CAMEL.sub(" ", schema.label))]
-            _enter(full, "".join(said), schema)
-            # What a title ends with and people leave out: "Cohere rerank" is the Cohere Rerank Retriever.
-            if said[-1] in wordset("kind_words") and len(said) > 2 and not schema.deprecated:
-                _enter(short, "".join(said[:-1]), schema)
-    return {key: name for key, name in {**short, **full}.items() if name and key not in wordset("everyday_titles")}
+def _lexicon(store: NodeStore) -> tuple[Mapping[str, str], re.Pattern[str]]:
+    """(folded title -> node name, what finds them). Of a title that several types have, none counts."""
+    full, short = dict[str, tuple[str, str]](), dict[str, tuple[str, str]]()
+    for schema in filter(_is_named, store.schemas.values()):
+        said = _TOKEN.findall(_CAMEL.sub(" ", schema.label))
+        _enter(full, said, schema)
+        # What a title ends with and people leave out: "Cohere rerank" is the Cohere Rerank Retriever.
+        if _folded(said[-1]) in wordset("kind_words") and len(said) > 2 and not schema.deprecated:
+            _enter(short, said[:-1], schema)
+    known = {key: one for key, one in {**short, **full}.items() if one[0] and key not in wordset("everyday_titles")}
+    forms = sorted((form for _, form in known.values()), key=len, reverse=True)
+    looked_for = re.compile(rf"{BEGINS}(?:{'|'.join(forms) or '(?!)'}){ENDS}", re.IGNORECASE)
+    return {key: name for key, (name, _) in known.items()}, looked_for
 
 
-def _enter(lexicon: dict[str, str], key: str, schema: NodeSchema) -> None:
-    lexicon[key] = "" if key in lexicon else schema.name
+def _enter(lexicon: dict[str, tuple[str, str]], said: Sequence[str], schema: NodeSchema) -> None:
+    key = _folded(" ".join(said))
+    # Words are joined, apart, or in the plural.
+    form = r"[\s_/-]{0,2}".join(f"{re.escape(_singular(word))}s?" for word in said)
+    lexicon[key] = ("" if key in lexicon else schema.name, form)
 
 
 def _is_named(schema: NodeSchema) -> bool:
@@ -140,6 +135,9 @@ def _is_named(schema: NodeSchema) -> bool:
     return many and schema.category not in KIND_OF_CATEGORY
 
 
-def _folded(word: str) -> str:
-    word = word.lower()
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+def _folded(said: str) -> str:
+    return "".join(_singular(word.lower()) for word in _TOKEN.findall(_CAMEL.sub(" ", said)))
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word[-1] in "sS" and word[-2] not in "sS" else word

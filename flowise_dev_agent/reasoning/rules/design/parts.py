@@ -14,6 +14,8 @@ from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, con
 from flowise_dev_agent.reasoning.rules.language.text import Span, quoted, signals, squeeze, to_number
 from flowise_dev_agent.sanitize import shortened
 
+#: "8 instead of 4": a number that was there.
+_FORMER = pattern("facts", "former")
 _NUMBERS, _PRODUCT = re.compile(r"\d+(?:[.,:-]\d+)*(?!\d|st\b|nd\b|rd\b|th\b|[ºª])"), pattern("facts", "product")
 #: What a model in the settings would not make possible either.
 _IMPOSSIBLE = {"train", "offline", "guarantee", "pay", "phone", "device"}
@@ -28,19 +30,24 @@ class Account:
         gone: Sequence[NodeSchema] = (), *, ready: bool = False, written: Sequence[str] | None = None,
         pieces: Sequence[Unit] | None = None,
     ) -> None:  # fmt: skip
-        self._text, self._spans = text, [span for span in spans if not span.task]
-        self._nodes, self._values = nodes, values
-        #: What ready tools are for.
-        self._kinds_done = {"call", "service"} if ready else set[str]()
+        own = [span for span in spans if not span.task]
+        self._text, self._nodes, self._values = text, nodes, values
+        self._kept = [span for span in own if span.keep]
         self._gone = {name for schema in gone for name in (schema.name, f"@{schema.category}")}
-        self._units = units(text, spans) if pieces is None else pieces
+        #: Kinds of signals that nodes or ready tools answer.
+        present = {schema.name for schema in nodes.values()}
+        self._kinds = {kind for kind, doers in constants("doers").items() if present.intersection(doers)}
+        self._kinds |= {"call", "service"} if ready else set()
+        self._units = units(text, own) if pieces is None else pieces
         #: Everything that is written: of a text that changes what is new in it.
         self._written = " ".join([str(value.value) for value in values] if written is None else written).casefold()
         self._there = {number for found in _NUMBERS.findall(self._written) for number in _numbers(found)}
-        self._done = [span for span in self._spans if self._effect(span) is not None]
+        effects = [(span, self._effect(span)) for span in own]
+        self._done = [(span, effect) for span, effect in effects if effect]
         #: Recognised stretches that the design does nothing about.
-        self._missed = [one for one in self._spans if self._effect(one) is None and (
-            "://" in self._quote(one) or not any(done.meets(one.start, one.end) for done in self._done))]  # fmt: skip
+        done = [span for span, _ in self._done]
+        self._missed = [one for one, effect in effects if not effect and (
+            "://" in self._quote(one) or not any(span.meets(one.start, one.end) for span in done))]  # fmt: skip
 
     def parts(
         self, world: World, *, source: str = "requirement", prompts: Sequence[str] = (),
@@ -54,21 +61,17 @@ class Account:
             said = re.findall(r"\w+", quote.casefold())
             if all(word in wordset("connectors") for word in said):
                 continue
-            effects = [
-                effect for span in self._done if span.meets(unit.start, unit.end) and (effect := self._effect(span))
-            ]
-            nodes = list(dict.fromkeys(node for effect in effects for node in effect[0]))
-            values = list(dict.fromkeys(value for effect in effects for value in effect[1]))
+            here = [effect for span, effect in self._done if span.meets(unit.start, unit.end)]
+            nodes, values = (list(dict.fromkeys(one for effect in here for one in effect[n])) for n in (0, 1))
             values += [f"{one.node_id}.{one.param}" for one in self._values if one.value in quoted(quote)]
             values += [] if unit.structure else prompts
             neutral = all(word in wordset("empty_role_words") for word in said)
             lost = self._unsaid(unit) or any(span.meets(unit.start, unit.end) for span in self._missed)
             covered = not lost and bool(unit.structure or nodes or values or neutral or not found)
             # Of a language that the rules do not read a wish for a part may be told to the model, too.
-            told = set(values) <= set(prompts)
-            assumed = covered and told and not nodes and world.language not in READ
-            state = "assumed" if assumed else "covered" if covered else "not_understood"
-            reason = "" if state == "covered" else world.say("part_foreign" if assumed else "part_missed")
+            told = covered and not nodes and set(values) <= set(prompts) and world.language not in READ
+            state = "assumed" if told else "covered" if covered else "not_understood"
+            reason = "" if state == "covered" else world.say("part_foreign" if told else "part_missed")
             found.append(Part(id=f"p{len(found) + 1}", quote=quote, source=source, state=state, nodes=nodes,
                               values=values, reason=reason))  # fmt: skip
         found += [Part(id=f"p{number}", quote=quote, source=source, state="assumed", reason=world.say("part_remark"))
@@ -78,9 +81,9 @@ class Account:
 
     def _unsaid(self, unit: Unit) -> bool:
         """Whether a number, a quotation or a language of a stretch is in nothing that is written."""
-        said = self._text[unit.start : unit.end]
-        for span in self._spans:
-            said = said.replace(self._quote(span), " ") if span.keep and span.meets(unit.start, unit.end) else said
+        said = _FORMER.sub(" ", self._text[unit.start : unit.end])
+        for span in self._kept:
+            said = said.replace(self._quote(span), " ") if span.meets(unit.start, unit.end) else said
         named = [*(one for one in quoted(said) if one.strip("\x00 ")), *words("languages").findall(said)]
         lost = any(not _numbers(one) & self._there for one in _NUMBERS.findall(said))
         return lost or any(one.casefold() not in self._written for one in named)
@@ -91,8 +94,8 @@ class Account:
         lost = [quote for span in self._missed if (quote := self._quote(span))]
         impossible = [one for one in found if one[1] in _IMPOSSIBLE]
         place = "inside" if any(schema.is_agentflow for schema in self._nodes.values()) else "place"
-        reasons = [(quote, place) for quote in lost if not any(quote in said or said in quote for said, _ in found)]
-        reasons = impossible or [*reasons, *found]
+        own = [(quote, place) for quote in lost if not any(quote in said or said in quote for said, _ in found)]
+        reasons = impossible or [*own, *found]
         gaps = [world.say("gap", quote=shortened(quote, _LONGEST_REASON), why=world.say(f"gap_{kind}"))
                 for quote, kind in reasons]  # fmt: skip
         if gaps:
@@ -104,11 +107,9 @@ class Account:
 
     def _signals(self) -> list[tuple[str, str]]:
         """(words, kind) of what names structure that nothing in the design does."""
-        present = {schema.name for schema in self._nodes.values()}
         # Several agents are none of the one flow that is made, whatever else the words name.
-        return [(squeeze(match.group()), kind) for match, kind in signals(self._text)
-                if not present & set(constants("doers").get(kind, ())) and kind not in self._kinds_done
-                and (kind == "team" or not any(_does(span, match) for span in self._done))]  # fmt: skip
+        return [(squeeze(match.group()), kind) for match, kind in signals(self._text) if kind not in self._kinds
+                and (kind == "team" or not any(_does(span, match) for span, _ in self._done))]  # fmt: skip
 
     def _effect(self, span: Span) -> tuple[list[str], list[str]] | None:
         """The nodes and values that a stretch leads to, None when it leads to nothing."""
@@ -116,10 +117,9 @@ class Account:
                  if {schema.name, f"@{schema.category}"} & span.names and self._has_address(id_, schema)]  # fmt: skip
         said = self._text[span.start : span.end]
         values = [f"{value.node_id}.{value.param}" for value in self._values
-                  if _answers(value, span, said) or ("@Memory" in span.names and "Memory" in value.param)]  # fmt: skip
-        if nodes or values or span.keep or span.denied or span.names & self._gone:
-            return nodes, values
-        return None
+                  if _answers(value, span, said)]  # fmt: skip
+        done = nodes or values or span.keep or span.denied or span.names & self._gone
+        return (nodes, values) if done else None
 
     def _has_address(self, node_id: str, schema: NodeSchema) -> bool:
         """A node for requests to an address does nothing that was asked for without one."""
@@ -151,6 +151,8 @@ def _answers(value: PlannedValue, span: Span, said: str) -> bool:
         # A model or a tool inside a node of an agentflow, with its values.
         return True
     is_address = "@address" in span.params and bool(text) and (text in said or said.rstrip(".,;") in text)
+    if "@Memory" in span.names and "Memory" in value.param:
+        return True
     return is_address or bool({value.param, value.param.rpartition(".")[2]} & span.params)
 
 
@@ -177,7 +179,6 @@ def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part]) -> lis
     if lost and all(own.quote in quote for own in told):
         # What is done and what is not are told apart.
         return [own.model_copy(update={"source": part.source}) for own in told]
-    places = {"nodes": list(dict.fromkeys(node for own in mine for node in own.nodes)),
-              "values": list(dict.fromkeys(value for own in mine for value in own.values))}  # fmt: skip
-    places |= {"state": lost.state, "reason": lost.reason} if lost else {"state": "covered", "reason": ""}
-    return [part.model_copy(update=places)]
+    nodes, values = (list(dict.fromkeys(one for own in mine for one in getattr(own, n))) for n in ("nodes", "values"))
+    state, reason = (lost.state, lost.reason) if lost else ("covered", "")
+    return [part.model_copy(update={"nodes": nodes, "values": values, "state": state, "reason": reason})]

@@ -90,18 +90,13 @@ class Reading:
     #: Node types asked for by name, and names that no node has.
     requested: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-    names_part: bool = False
-
-    @property
-    def index_name(self) -> str | None:
-        return self.places[0][1] if self.places else None
 
     @property
     def names_structure(self) -> bool:
         """Whether it says anything about how the flow is made."""
-        named = self.names_part or self.no_memory or self.transform or self.prompt_text or self.system_text
+        named = self.no_memory or self.transform or self.prompt_text or self.system_text or self.unknown
         asked = any((one.names or one.params) and not (one.denied or one.keep) for one in self.spans)
-        return bool(named or self.unknown or asked)
+        return bool(named or asked or mentioned(self.text, words("parts")))
 
 
 def read(text: str, store: NodeStore | None = None) -> Reading:
@@ -168,7 +163,7 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         # Without documents a source is something to be said.
         sources=bool(scan.find(words("sources"), params="returnSourceDocuments", task=not (knowledge or loaders))),
         fields=details.find_fields(plain) if structured else (), unknown=unknown, spans=tuple(scan.spans),
-        names_part=mentioned(plain, words("parts")), requested=requested,
+        requested=requested,
     )  # fmt: skip
 
 

@@ -32,33 +32,29 @@ _CLOSE: Final = 0.6
 def select(reading: Reading, world: World) -> list[str]:
     """The node names of a new flow in the order of the plan, the ending node first. Raises DeclinedError."""
     check_names(reading, world)
-    requested = list(reading.requested)
-    knowledge = reading.knowledge or any(world.schema(name).category in _DOCUMENTS for name in requested)
-    provider = provider_for(reading, world, knowledge=knowledge)
+    own = {world.schema(name).category for name in reading.requested}
+    knowledge = reading.knowledge or bool(own & _DOCUMENTS)
     tools = tools_of(reading, world)
     ending = world.schema(_ending(reading, tools, world, knowledge=knowledge))
-    names = [ending.name]
-    if takes(ending, "BaseChatModel", "BaseLanguageModel"):
-        names.append(provider.chat)
-    memory = next((one for one in ending.anchors if {"BaseMemory", "BaseChatMemory"} & set(one.types)), None)
-    if memory and (reading.memory or not memory.optional):
-        names.append(reading.memory or "bufferMemory")
-    if takes(ending, "Tool"):
-        names += tools
-    if takes(ending, "BasePromptTemplate"):
-        if reading.structured and not reading.fields:
+    names = [reading.memory] if reading.memory and takes(ending, "BaseMemory", "BaseChatMemory") else []
+    names += tools if takes(ending, "Tool") else []
+    if reading.structured and takes(ending, "BasePromptTemplate"):
+        if not reading.fields:
             raise world.decline("question_fields")
-        names += ["promptTemplate", *(["structuredOutputParser"] if reading.structured else [])]
+        names.append("structuredOutputParser")
     if knowledge:
-        names += documents_of(reading, provider, world, as_tool=takes(ending, "Tool"))
+        names += documents_of(reading, world, as_tool=takes(ending, "Tool"))
         if any(anchor.is_list for anchor in ending.anchors if "VectorStoreRetriever" in anchor.types):
             names.append("vectorStoreRetriever")
-    if takes(ending, "Moderation"):
-        names += moderation_of(reading)
-    names = _with_requested(names, requested, world)
-    for name in names:
-        world.schema(name)
-    names = _several(complete(names, world.store.schemas, defaults_of(provider, world)), reading, world)
+    names += moderation_of(reading) if takes(ending, "Moderation") else []
+    # One asked for by name takes the place of the usual one.
+    names = [name for name in names if world.schema(name).category not in own & _SINGLE]
+    parts = (name for name in reading.requested
+             if name == "llmChain" or world.schema(name).category not in ENDING_CATEGORIES)  # fmt: skip
+    defaults = defaults_of(provider_for(reading, world, knowledge=knowledge), world)
+    names = [ending.name, *names]
+    names += [name for name in parts if name not in names]
+    names = _several(complete(names, world.store.schemas, defaults), reading, world)
     nodes = {f"{name}_{index}": world.schema(name) for index, name in enumerate(names)}
     check_wired({**nodes, **world.ready}, world)
     check_filled(nodes.values(), reading, world)
@@ -114,9 +110,8 @@ def tools_of(reading: Reading, world: World, without: frozenset[str] = frozenset
     chosen: list[str] = []
     for names in reading.tools:
         fitting = [name for name in usable(names, world) if name not in without]
-        at_hand = [name for name in fitting if world.at_hand(world.schema(name))]
         if fitting and not any(name in chosen for name in fitting):
-            chosen.append((at_hand or fitting)[0])
+            chosen.append(at_hand(fitting, world))
     return chosen
 
 
@@ -125,25 +120,25 @@ def usable(names: Iterable[str], world: World) -> list[str]:
     return [name for name in names if (schema := world.store.get(name)) and "Tool" in schema.base_classes]
 
 
-def documents_of(reading: Reading, provider: Provider, world: World, *, as_tool: bool) -> list[str]:
-    """Vector store, embeddings, and a loader with its splitter for each source."""
-    named = {world.schema(name).category: name for name in reading.requested}
-    store = named.get("Vector Stores", reading.vector_store or "memoryVectorStore")
-    names = [*(["retrieverTool"] if as_tool else []), store]
-    if takes(world.schema(store), "Embeddings"):
-        embeddings = reading.embeddings.embeddings if reading.embeddings else provider.embeddings
-        names.append(embeddings or default_embeddings(world))
-    kinds = [loader] if (loader := named.get("Document Loaders")) else list(reading.loaders)
-    taking = [name for name in kinds if name in _TAKE_PAGES]
-    loaders = [*kinds, *[*taking[:1], "cheerioWebScraper"][:1] * max(0, len(reading.urls) - len(taking))]
-    if reading.inline_text and "plainText" not in loaders:
-        loaders.append("plainText")
-    if reading.stored and store != "memoryVectorStore" and not reading.promised and not loaders:
-        # It was filled before.
-        return names
-    loaders = loaders or ["plainText"]
+def at_hand(names: Sequence[str], world: World) -> str:
+    """The first whose credential the instance has, else the first."""
+    return next((name for name in names if world.at_hand(world.schema(name))), names[0])
+
+
+def documents_of(reading: Reading, world: World, *, as_tool: bool) -> list[str]:
+    """Vector store, embeddings that are named, and a loader with its splitter for each source."""
+    store = reading.vector_store or "memoryVectorStore"
+    names = [*["retrieverTool"] * as_tool, store]
+    if reading.embeddings and reading.embeddings.embeddings and takes(world.schema(store), "Embeddings"):
+        names.append(reading.embeddings.embeddings)
+    taking = [name for name in reading.loaders if name in _TAKE_PAGES]
+    more = max(0, len(reading.urls) - len(taking))
+    loaders = [*reading.loaders, *[*taking[:1], "cheerioWebScraper"][:1] * more]
+    loaders += ["plainText"] if reading.inline_text and "plainText" not in loaders else []
+    filled = reading.stored and store != "memoryVectorStore" and not reading.promised
+    loaders = loaders or ([] if filled else ["plainText"])
     splits = any(takes(world.schema(name), "TextSplitter") for name in loaders)
-    return [*names, *loaders, *([reading.splitter] if splits else [])]
+    return [*names, *loaders, *[reading.splitter] * splits]
 
 
 def moderation_of(reading: Reading) -> list[str]:
@@ -152,29 +147,12 @@ def moderation_of(reading: Reading) -> list[str]:
     return ["inputModerationOpenAI"] if reading.content_moderation else []
 
 
-def _with_requested(names: list[str], requested: Sequence[str], world: World) -> list[str]:
-    for name in requested:
-        category = world.schema(name).category
-        if name in names or (category in ENDING_CATEGORIES and name != "llmChain"):
-            continue
-        rivals = [other for other in names if world.schema(other).category == category]
-        if category in _SINGLE and rivals and names[0] not in rivals:
-            names[names.index(rivals[0])] = name
-        else:
-            names.append(name)
-    loaders = [name for name in names if world.schema(name).category == "Document Loaders"]
-    return [*dict.fromkeys(name for name in names if name not in loaders), *loaders]
-
-
 def _several(names: list[str], reading: Reading, world: World) -> list[str]:
     """With several subjects a part for each."""
-    if len(reading.topics) < 2:
-        return names
     apart = {"retrieverTool", "vectorStoreRetriever"} & set(names)
     kinds = ("Vector Stores", "Document Loaders") if apart else ()
-    each = {name for name in names if name in apart or world.schema(name).category in kinds}
-    each |= set() if apart else {"plainText"}
-    return [copy for name in names for copy in [name] * (len(reading.topics) if name in each else 1)]
+    each = {name for name in names if name in apart or world.schema(name).category in kinds} or {"plainText"}
+    return [copy for name in names for copy in [name] * (max(1, len(reading.topics)) if name in each else 1)]
 
 
 def defaults_of(provider: Provider, world: World) -> dict[str, str]:
@@ -207,8 +185,8 @@ def check_filled(schemas: Iterable[NodeSchema], reading: Reading, world: World) 
 
 def tool_row(names: Sequence[str], reading: Reading, world: World) -> dict[str, Any]:
     """The row of the first of these tools whose credential is at hand, else of the first. Raises DeclinedError."""
-    usable = [schema for name in names if (schema := world.store.get(name))] or [world.schema(names[0])]
-    schema = next((schema for schema in usable if world.at_hand(schema)), usable[0])
+    known = [name for name in names if name in world.store.schemas] or [names[0]]
+    schema = world.schema(at_hand(known, world))
     check_filled([schema], reading, world)
     config = parameters(schema, Said(reading), language=world.language)
     return {TOOL: schema.name, f"{TOOL}Config": config}
@@ -314,27 +292,24 @@ def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: fr
 def _wanted(change: Reading, existing: Mapping[str, NodeSchema], world: World, dropped: frozenset[str]) -> list[str]:
     """Node types that the wish speaks of, besides those that it takes out."""
     kinds = {schema.category for schema in existing.values()}
-    names: list[str | None] = [change.memory, *tools_of(change, world, dropped)]
+    embeddings = change.embeddings.embeddings if change.embeddings else None
     # "Use the OpenAI embeddings" names a provider by its embeddings alone.
-    if change.provider and kinds & MODEL_CATEGORIES and (change.provider is not change.embeddings or change.model):
-        names.insert(0, change.provider.chat)
-    if "Vector Stores" in kinds:
-        names.append(change.vector_store or next((n for n in change.requested if n == "memoryVectorStore"), None))
-    if "Embeddings" in kinds and change.embeddings:
-        names.append(change.embeddings.embeddings)
-    if "Document Loaders" in kinds:
-        names += change.loaders[:1]
+    model = change.provider if change.provider is not change.embeddings or change.model else None
+    names = [model.chat] if model and kinds & MODEL_CATEGORIES else []
+    names += [change.memory, *tools_of(change, world, dropped)]
+    by_kind = {"Vector Stores": change.vector_store, "Embeddings": embeddings,
+               "Document Loaders": next(iter(change.loaders), None)}  # fmt: skip
+    names += [name for kind, name in by_kind.items() if kind in kinds]
     if change.splits and "Text Splitters" not in kinds and any(takes(s, "TextSplitter") for s in existing.values()):
         names.append(change.splitter)
-    if _has_list(existing, "Moderation"):
-        names += moderation_of(change)
+    names += moderation_of(change) if _has_list(existing, "Moderation") else []
     names += [name for name in change.requested if world.schema(name).category not in ENDING_CATEGORIES]
     if _asked_documents(change, existing):
-        names += documents_of(change, provider_for(change, world, knowledge=True), world, as_tool=False)
+        names += documents_of(change, world, as_tool=False)
     elif "retrieverTool" in names or (
-        change.knowledge and not kinds & {"Vector Stores"} and _has_list(existing, "Tool")
+        change.knowledge and "Vector Stores" not in kinds and _has_list(existing, "Tool")
     ):
-        documents = documents_of(change, provider_for(change, world, knowledge=True), world, as_tool=True)
+        documents = documents_of(change, world, as_tool=True)
         names += [name for name in documents if name == "retrieverTool" or world.schema(name).category not in kinds]
     return list(dict.fromkeys(name for name in names if name))
 

@@ -1,8 +1,8 @@
 """The values of a node: what the text asks for, what a new node needs besides, and stand-ins for what is missing."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -10,7 +10,7 @@ from flowise_dev_agent.patch import InputParam, NodeSchema
 from flowise_dev_agent.patch.model.placeholders import MARK, placeholder_file
 from flowise_dev_agent.patch.model.visibility import is_visible
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.providers import MODEL_PARAMS, belongs, provider_of
+from flowise_dev_agent.reasoning.rules.design.providers import MODEL_PARAMS, belongs, embedding_model, provider_of
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, patterns, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, first_group, is_negated, quoted, squeeze, to_number
@@ -18,13 +18,13 @@ from flowise_dev_agent.reasoning.rules.language.text import Span, first_group, i
 MAX_TOKENS = tuple(constants("quantities")["max_tokens"])
 #: Fields for what the model is told, by how well they fit.
 _PROMPT_FIELDS = ("systemMessagePrompt", "systemMessage", "responsePrompt", "template")
-_EMBEDDING_MODEL = re.compile(r"(?i)\b(text-embedding-[\w-]+|nomic-embed-text|mxbai-embed-large|voyage-[\w-]+)")
 _TOLD = ("approval", "placeholder", "good_for", "expert_in", "retriever_tool")
 _ADDRESS = re.compile(r"url|uri|host|endpoint|link|webpath|address", re.IGNORECASE)
 _NAME = re.compile(r"index|collection|table|database|bucket|namespace|store|key$", re.IGNORECASE)
 _WORD, _CAMEL = re.compile(r"[A-Za-z0-9]+"), re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_LINK, _ON, _OFF = (f"(?:{pattern('titles', name).pattern})" for name in ("link", "on", "off"))
-_EMPTIED, _GONE = (f"(?:{pattern('titles', name).pattern})" for name in ("emptied", "gone"))
+_LINK, _ON, _OFF, _EMPTIED, _GONE, _IS_ON, _IS_OFF = (
+    f"(?:{pattern('titles', name).pattern})" for name in ("link", "on", "off", "emptied", "gone", "is_on", "is_off")
+)
 _QUOTED = r"(?:\"(?P<a>[^\"]*)\"|“(?P<b>[^”]*)”|„(?P<c>[^“”]*)[“”]|«\s*(?P<d>[^»]*?)\s*»|'(?P<e>[^'\n]{1,80})')"
 _SKIPPED = frozenset({"modelName", "model", "systemMessagePrompt", "systemMessage"})
 #: Words beside a number that only one field can mean.
@@ -91,12 +91,11 @@ def _texts(schema: NodeSchema, said: Said, language: str) -> dict[str, Any]:
 def _asked(schema: NodeSchema, said: Said) -> dict[str, Any]:
     """What the text gives for fields of this category."""
     reading = said.reading
-    embeddings = _EMBEDDING_MODEL.search(reading.text)
     rows = [{"property": f.name, "type": f.kind, "description": f.description} for f in reading.fields]
     given: dict[str, Any] = {
         **reading.numbers,
         "model": reading.model if reading.model and belongs(reading.model, schema.name) else None,
-        "model_url": reading.model_url, "embedding_model": embeddings[1].lower() if embeddings else None,
+        "model_url": reading.model_url, "embedding_model": embedding_model(reading.text),
         "denied": "\n".join(reading.denied_words), "rows": rows, "text": reading.inline_text,
         "refusal": next((quote for quote in quoted(reading.text) if quote not in reading.denied_words), None),
         "page": said.url or next(iter(reading.urls), None), "sources": reading.sources or None,
@@ -107,8 +106,21 @@ def _asked(schema: NodeSchema, said: Said) -> dict[str, Any]:
     if size is not None and size <= _DEFAULT_OVERLAP:
         # The default overlap would not be smaller than the chunk, which the splitter refuses.
         given.setdefault("chunk_overlap", size // 10)
-    fields = constants("asked").get(schema.category, {})
-    return {field: given[name] for field, name in fields.items() if given.get(name) not in (None, "", [])}
+    fields: dict[str, str] = constants("asked").get(schema.category, {})
+    if reading.provider and reading.provider.embeddings == schema.name:
+        # The server that all nodes of a provider share.
+        fields = {**fields, "baseUrl": "model_url"}
+    return _places(schema, reading) | {
+        field: given[name] for field, name in fields.items() if given.get(name) not in (None, "", [])
+    }
+
+
+def _places(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
+    """What the text names by its kind: "namespace tomato"."""
+    kinds = [(kind, name) for said, name in reading.places for kind, forms in constants("places").items()
+             if said.startswith(tuple(forms))]  # fmt: skip
+    return {param.name: name for kind, name in kinds for param in schema.params
+            if kind in param.name.casefold() and param.type == "string"}  # fmt: skip
 
 
 def _needed(schema: NodeSchema, said: Said, language: str) -> dict[str, Any]:
@@ -152,18 +164,15 @@ def _filled(schema: NodeSchema, values: Mapping[str, Any], reading: Reading) -> 
     What cannot be stood in for (a choice that only the running server knows, a number) stays open.
     """
     found: dict[str, Any] = {}
-    names = [name for name in (reading.index_name,) if name]
-    for _ in schema.params:
-        # A value may bring further fields into view.
-        param = next(iter(open_params(schema, {**values, **found})), None)
-        value = _fill(schema, param, reading, names) if param else None
-        if param is None or value is None:
+    # A value may bring further fields into view.
+    while param := next(iter(open_params(schema, {**values, **found})), None):
+        if (value := _fill(schema, param, reading, found)) is None:
             break
         found[param.name] = value
     return found
 
 
-def _fill(schema: NodeSchema, param: InputParam, reading: Reading, names: list[str]) -> Any:
+def _fill(schema: NodeSchema, param: InputParam, reading: Reading, found: Mapping[str, Any]) -> Any:
     # A file that the person names is the one to put there.
     file = _FILE.search(reading.text) if param.type == "file" else None
     marked = squeeze(f"{MARK}: {schema.label}: {file[0] if file else param.label}]")
@@ -181,13 +190,9 @@ def _fill(schema: NodeSchema, param: InputParam, reading: Reading, names: list[s
         return [option for option in param.options if not _TAKES_AWAY.match(option)] or None
     if (param.type not in ("string", "folder") and param.name != "selectedStore") or schema.category == "Prompts":
         return None
-    if reading.address and _ADDRESS.search(param.name):
-        return reading.address
-    if reading.path and _PATH.search(param.name):
-        return reading.path
-    if names and _NAME.search(param.name):
-        return names.pop()
-    return marked
+    name = next((name for _, name in reading.places[:1] if name not in found.values()), None)
+    own = ((_ADDRESS, reading.address), (_PATH, reading.path), (_NAME, name))
+    return next((value for kind, value in own if value and kind.search(param.name)), marked)
 
 
 # --- Fields that a text names by their titles: "set the frequency penalty to 0.5" ----------------------------------
@@ -215,6 +220,23 @@ def _fits(match: re.Match[str], others: Sequence[Span]) -> bool:
     return not (is_negated(text, start, start) or any(one.meets(*match.span()) for one in others))
 
 
+def exchanged(reading: Reading, nodes: Iterable[tuple[NodeSchema, Mapping[str, Any]]]) -> Reading:
+    """With numbers that take the place of others: "from 4 to 8" is about the one quantity of the flow that is 4."""
+    held: list[tuple[str, str, float]] = []
+    for schema, inputs in nodes:
+        fresh = {str(entry["name"]): entry.get("placeholder") for entry in schema.input_definitions}
+        for field, name in constants("asked").get(schema.category, {}).items():
+            if re.fullmatch(r"\d+(?:\.\d+)?", value := str(inputs.get(field) or fresh.get(field))):
+                held.append((name, field, to_number(value)))
+    for match in (one for looked_for in patterns("values", "exchange") for one in looked_for.finditer(reading.text)):
+        meant = [(name, field) for name, field, number in held if number == to_number(match["old"])]
+        if len({name for name, _ in meant}) == 1:
+            span = Span(*match.span(), params=frozenset(field for _, field in meant))
+            numbers = {**reading.numbers, meant[0][0]: to_number(match["new"])}
+            reading = replace(reading, numbers=numbers, spans=(*reading.spans, span))
+    return reading
+
+
 @lru_cache(maxsize=512)
 def _patterns(schema: NodeSchema) -> list[tuple[InputParam, list[tuple[re.Pattern[str], bool | str | None]]]]:
     """For each field the ways to name it with a value, and the value where the words alone give it."""
@@ -237,8 +259,8 @@ def _forms(param: InputParam) -> list[tuple[re.Pattern[str], bool | str | None]]
             emptied = rf"\b{_EMPTIED}{name}(?!\s*\d)|{name}{_GONE}"
             return [set_, (re.compile(emptied, re.I), "")] if param.optional else [set_]
         case "boolean":
-            on = rf"\b{_ON}{name}|{name}{_LINK}(?:on|true|yes|enabled|an|ein)\b"
-            return [(re.compile(rf"\b{_OFF}{name}|{name}{_LINK}(?:off|false|disabled|aus)\b", re.I), False),
+            on = rf"\b{_ON}{name}|{name}{_LINK}{_IS_ON}"
+            return [(re.compile(rf"\b{_OFF}{name}|{name}{_LINK}{_IS_OFF}", re.I), False),
                     (re.compile(on, re.I), True)]  # fmt: skip
         case "options" if param.options:
             choice = "|".join(re.escape(option) for option in sorted(param.options, key=len, reverse=True))

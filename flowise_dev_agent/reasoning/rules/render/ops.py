@@ -25,11 +25,9 @@ def to_ops(request: PatchRequest) -> list[patch.PatchOp]:
         raise ModelOutputError(f"The plan names nodes that this Flowise does not have: {', '.join(missing)}.")
     pairs = replacements(plan, there, added)
     new = {id_: schema for id_, schema in added.items() if id_ not in pairs.values()}
-    values: dict[str, dict[str, Any]] = {}
-    for value in plan.values:
-        # Text that is added to what is there needs the whole of it: code does that later.
-        if value.mode == "set":
-            values.setdefault(value.node_id, {})[value.param] = value.value
+    # Text that is added to what is there needs the whole of it: code does that later.
+    set_ = [value for value in plan.values if value.mode == "set"]
+    values = {id_: {one.param: one.value for one in set_ if one.node_id == id_} for id_ in (v.node_id for v in set_)}
     # A field that the stored version of a node does not have yet comes with its upgrade.
     old = [f.where for f in request.findings if f.code == "UNKNOWN_PARAM" and f.where in there]
     ops: list[patch.PatchOp] = [patch.UpgradeNode(node_id=node_id) for node_id in dict.fromkeys(old)]

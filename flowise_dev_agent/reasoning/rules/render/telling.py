@@ -59,16 +59,13 @@ def _questions(said: Said, nodes: Mapping[str, NodeSchema], world: World) -> lis
         return [[world.say("test_task")]]
     found = [[world.say("test_documents", topic=topic)] for topic in _topics(said, world)]
     found += [[world.say(f"test_{name}")] for name in ("calculator", "currentDateTime") if name in names]
-    if names & _SEARCHES:
-        found.append([world.say("test_search")])
+    found += [[world.say("test_search")]] if names & _SEARCHES else []
     if prompt := said.prompt or reading.system_text:
         found.append([world.say("test_about", quote=shortened(squeeze(prompt), _LONGEST_QUOTE))])
-    if reading.memory:
-        found.append([world.say("test_name"), world.say("test_name_again")])
+    found += [[world.say("test_name"), world.say("test_name_again")]] if reading.memory else []
     if reading.denied_words:
         # A flow that refuses everything would refuse the word, too.
-        found = found or [[world.say("test_hello")]]
-        found.append([world.say("test_refused", word=reading.denied_words[0])])
+        found = [*(found or [[world.say("test_hello")]]), [world.say("test_refused", word=reading.denied_words[0])]]
     return found[:_MOST_QUESTIONS] or [[world.say("test_hello")]]
 
 
