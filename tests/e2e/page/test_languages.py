@@ -8,8 +8,9 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.page.screen import Screen
+from tests.e2e.page.screen import SIZES, Screen
 from tests.e2e.service import ServiceProcess
+from tests.e2e.test_update_over_http import make_flow
 
 I18N = Path(__file__).parents[3] / "flowise_dev_agent" / "web" / "app" / "src" / "i18n"
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -60,19 +61,36 @@ FOREIGN = (
 )
 
 
-def english_words() -> frozenset[str]:
-    """The words of the page's English texts that no German text of it has."""
-    words = re.compile(r"[a-zäöüß]{4,}")
-    catalogue: dict[str, str] = json.loads((I18N / "de.json").read_text())
-    german = {word for text in catalogue.values() for word in words.findall(text.lower())}
+LOADING = re.compile(r"geladen…|^Lädt…|^Chargement|^Cargando|^Vérification|^Comprobando|geprüft")
+#: All views but the API's reference, which is that of the document.
+VIEWS = (
+    "/",
+    "/build",
+    "/f/{id}/default",
+    "/f/{id}/default/try",
+    "/history/{id}",
+    "/patterns",
+    "/instances",
+    "/knowledge",
+    "/webhooks",
+    "/settings",
+    "/nothing-here",
+)
+
+
+def english_words(language: str) -> frozenset[str]:
+    """The words of the page's English texts that none of its texts in the language has."""
+    words = re.compile(r"[^\W\d_]{4,}")
+    catalogue: dict[str, str] = json.loads((I18N / f"{language}.json").read_text())
+    own = {word for text in catalogue.values() for word in words.findall(text.lower())}
     plain = (re.sub(r"\{\{\w+\}\}|`[^`]*`|_(one|many|other)$", " ", key) for key in catalogue)
-    return frozenset({word for key in plain for word in words.findall(key.lower())} - german - NOT_OURS)
+    return frozenset({word for key in plain for word in words.findall(key.lower())} - own - NOT_OURS)
 
 
-async def english(page: Page, beside: str) -> list[str]:
+async def english(page: Page, beside: str = FOREIGN, language: str = "de") -> list[str]:
     """The English that a person reads on the page: lines with a word of ours, all cards open."""
     await page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
-    await expect(page.get_by_text(re.compile(r"geladen…|^Lädt…"))).to_have_count(0)
+    await expect(page.get_by_text(LOADING)).to_have_count(0)
     text: str = await page.evaluate(
         """(foreign) => {
             const shown = document.body.cloneNode(true);
@@ -83,11 +101,38 @@ async def english(page: Page, beside: str) -> list[str]:
         }""",
         beside,
     )
-    ours = english_words()
+    ours = english_words(language)
     # Names are quoted.
-    lines = [(line.strip(), re.sub(r"„[^“]*“|https?://\S+", " ", line.lower())) for line in text.splitlines()]
-    found = [line for line, said in lines if ours & set(re.findall(r"[a-zäöüß]{4,}", said))]
+    lines = [(line.strip(), re.sub(r"„[^“]*“|«[^»]*»|https?://\S+", " ", line.lower())) for line in text.splitlines()]
+    found = [line for line, said in lines if ours & set(re.findall(r"[^\W\d_]{4,}", said))]
     return list(dict.fromkeys(found))
+
+
+@pytest.mark.parametrize("language", ["de", "fr", "es"])
+async def test_every_view_speaks_the_language_of_the_person_and_fits_a_phone(
+    language: str, browser: Browser, page_service: ServiceProcess, flowise_flows: FlowiseClient
+) -> None:
+    row = await make_flow(flowise_flows)
+    screen = await Screen.open(browser, page_service.url, locale=language)
+    page = screen.page
+    wrong: dict[str, list[str] | int] = {}
+    for view in VIEWS:
+        await page.goto(f"{page_service.url}/?{language}#{view.format(id=row.id)}")
+        await page.reload()
+        await expect(page.locator("html")).to_have_attribute("lang", language)
+        # Until the program is there, the page holds its first words in all languages.
+        await expect(page.locator(".head-start")).to_have_count(0)
+        await expect(page.locator("main h1")).to_be_visible()
+        # What people have written before is theirs.
+        if found := await english(page, f"{FOREIGN}, .version-list, .session-row, .inbox, .pattern", language):
+            wrong[view] = found
+        await page.set_viewport_size(SIZES[1])
+        if (pixels := await screen.overflow()) > 0:
+            wrong[f"{view} on a phone"] = pixels
+        await page.set_viewport_size(SIZES[0])
+    assert wrong == {}, json.dumps(wrong, indent=1, ensure_ascii=False)
+    assert screen.heard == []
+    await page.context.close()
 
 
 async def test_a_german_person_reads_no_english_from_the_plan_to_a_conflict(

@@ -4,6 +4,7 @@ import { api, dataOf } from "../api/client";
 import { health } from "../api/queries";
 import type { InstanceView } from "../api/types";
 import { t } from "../i18n";
+import { said } from "../i18n/sentences";
 import { AddCredential } from "../ui/AddCredential";
 import { Connection } from "../ui/Connect";
 import { ErrorNote } from "../ui/ErrorNote";
@@ -20,7 +21,7 @@ export function InstancesView() {
       <div className="row apart">
         <h1>{t("Instances")}</h1>
         <button type="button" className="button" onClick={() => refetch()} disabled={isFetching}>
-          {isFetching ? "Checking the servers…" : "Check again"}
+          {isFetching ? t("Checking the servers…") : t("Check again")}
         </button>
       </div>
       <ErrorNote error={error} />
@@ -44,10 +45,10 @@ export function InstancesView() {
 function Instance({ instance }: { instance: InstanceView }) {
   const { drift } = instance;
   return (
-    <section className="card stack tight" aria-label={`Instance ${instance.id}`}>
+    <section className="card stack tight" aria-label={t("Instance {{name}}", { name: instance.id })}>
       <h2 className="row">
         {instance.id}
-        <State ok={instance.state === "ok"} word={instance.state === "ok" ? "reachable" : "not reachable"} />
+        <State ok={instance.state === "ok"} word={instance.state === "ok" ? t("reachable") : t("not reachable")} />
         {instance.default && <span className="badge">{t("default")}</span>}
       </h2>
       <dl className="facts">
@@ -66,14 +67,16 @@ function Instance({ instance }: { instance: InstanceView }) {
             <dt>{t("Node types")}</dt>
             <dd>
               {drift.differs
-                ? `Different from the snapshot of Flowise ${drift.snapshot_version}; the server's own are used.`
-                : `The same as in the snapshot of Flowise ${drift.snapshot_version}.`}
+                ? t("Different from the snapshot of Flowise {{version}}; the server's own are used.", {
+                    version: drift.snapshot_version,
+                  })
+                : t("The same as in the snapshot of Flowise {{version}}.", { version: drift.snapshot_version })}
               {(["added", "removed", "changed"] as const).map(
                 (kind) =>
                   drift[kind].length > 0 && (
                     <div key={kind}>
                       <small>
-                        {kind}: {drift[kind].join(", ")}
+                        {t(kind)}: {drift[kind].join(", ")}
                         {drift[kind].length === 20 && ", …"}
                       </small>
                     </div>
@@ -83,7 +86,7 @@ function Instance({ instance }: { instance: InstanceView }) {
           </>
         )}
       </dl>
-      {instance.error && <p className="note bad">{instance.error}</p>}
+      {instance.error && <p className="note bad">{said(instance.error)}</p>}
       {instance.default && <Connection kind="flowise" />}
       <p>
         <Link href="/knowledge">{t("Knowledge")}</Link>
@@ -98,7 +101,7 @@ function Service() {
   return (
     <section className="card stack tight" aria-label={t("This service")}>
       <h2 className="row">
-        {t("This service")} {data && <State ok={data.status === "ok"} word={data.status} />}
+        {t("This service")} {data && <State ok={data.status === "ok"} word={t(data.status)} />}
       </h2>
       <ErrorNote error={error} />
       {data && (
@@ -107,19 +110,26 @@ function Service() {
           <dd>{data.version}</dd>
           <dt>{t("Database")}</dt>
           <dd>
-            {data.database?.state ?? "unknown"}
+            {t(data.database?.state ?? "unknown")}
             {data.database?.latency_ms !== undefined && `, ${data.database.latency_ms} ms`}
           </dd>
           <dt>{t("Queue")}</dt>
           <dd>
             {data.queue
-              ? `${plural(data.queue.queued, "run")} waiting, ${plural(data.queue.workers, "worker")}`
-              : "unknown"}
+              ? t("{{runs}} waiting, {{workers}}", {
+                  runs: plural(data.queue.queued, "run"),
+                  workers: plural(data.queue.workers, "worker"),
+                })
+              : t("unknown")}
           </dd>
           <dt>{t("Worker in this process")}</dt>
-          <dd>{data.worker ? `${data.worker.state}, ${plural(data.worker.runs, "run")} active` : "none"}</dd>
+          <dd>
+            {data.worker
+              ? t("{{state}}, {{runs}} active", { state: t(data.worker.state), runs: plural(data.worker.runs, "run") })
+              : t("none")}
+          </dd>
           <dt>{t("Event feed")}</dt>
-          <dd>{data.feed}</dd>
+          <dd>{t(data.feed)}</dd>
         </dl>
       )}
     </section>

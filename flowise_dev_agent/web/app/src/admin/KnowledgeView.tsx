@@ -2,8 +2,9 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, dataOf } from "../api/client";
 import type { KnowledgeView as Knowledge, KnowledgeList, RefreshView } from "../api/types";
 import { t } from "../i18n";
+import { said } from "../i18n/sentences";
 import { ErrorNote } from "../ui/ErrorNote";
-import { ago, duration, plural } from "../ui/format";
+import { ago, plural } from "../ui/format";
 import "./admin.css";
 
 const KEY = ["knowledge"];
@@ -42,7 +43,7 @@ function Instance({ known, snapshot }: { known: Knowledge; snapshot: KnowledgeLi
   });
   const { nodes } = known;
   return (
-    <section className="card stack tight" aria-label={`Knowledge of ${known.instance}`}>
+    <section className="card stack tight" aria-label={t("Knowledge of {{name}}", { name: known.instance })}>
       <div className="row apart">
         <h2>{known.instance}</h2>
         <button
@@ -58,17 +59,24 @@ function Instance({ known, snapshot }: { known: Knowledge; snapshot: KnowledgeLi
         <dt>{t("Node types")}</dt>
         <dd>
           {nodes.source === "live"
-            ? `${nodes.node_count} of Flowise ${nodes.flowise_version}, confirmed ${age(nodes.age_secs ?? 0)}${
-                nodes.drift ? "; differs from the snapshot" : ""
-              }`
-            : `not loaded yet; the snapshot has ${snapshot.node_count} of Flowise ${snapshot.flowise_version}`}
-          {nodes.repaired > 0 && `; ${plural(nodes.repaired, "type")} looked up individually`}
+            ? t("{{number}} of Flowise {{version}}, confirmed {{when}}", {
+                number: nodes.node_count ?? 0,
+                version: nodes.flowise_version ?? "",
+                when: age(nodes.age_secs ?? 0),
+              })
+            : t("not loaded yet; the snapshot has {{number}} of Flowise {{version}}", {
+                number: snapshot.node_count,
+                version: snapshot.flowise_version,
+              })}
+          {nodes.source === "live" && nodes.drift && `; ${t("differs from the snapshot")}`}
+          {nodes.repaired > 0 &&
+            `; ${t("{{types}} looked up individually", { types: plural(nodes.repaired, "type") })}`}
         </dd>
         <dt>{t("Templates")}</dt>
         <dd>
           {known.templates === null
-            ? "not loaded yet"
-            : `${known.templates}, read ${age(known.templates_age_secs ?? 0)}`}
+            ? t("not loaded yet")
+            : t("{{number}}, read {{when}}", { number: known.templates, when: age(known.templates_age_secs ?? 0) })}
         </dd>
       </dl>
       <ErrorNote error={refresh.error} />
@@ -84,17 +92,22 @@ function Progress({ refresh }: { refresh: RefreshView }) {
         {refresh.status === "queued" && <p>{t("Waiting for a worker…")}</p>}
         {refresh.status === "running" && (
           <p>
-            {t("Reading")} {STEPS[refresh.step ?? ""] ?? "the server"}… ({refresh.steps_done} {t("of")} {refresh.steps}{" "}
-            {t("done)")}
+            {t("Reading {{what}}… ({{done}} of {{all}} done)", {
+              what: t(STEPS[refresh.step ?? ""] ?? "the server"),
+              done: refresh.steps_done,
+              all: refresh.steps,
+            })}
           </p>
         )}
         {refresh.status === "done" && (
           <p className="note ok">
-            {t("Refreshed")} {ago(refresh.updated_at)}:{" "}
-            {Object.entries(refresh.result)
-              .map(([step, found]) => `${found.count} ${STEPS[step] ?? step}`)
-              .join(", ")}
-            . {refresh.result.nodes?.text}
+            {t("Refreshed {{when}}: {{what}}.", {
+              when: ago(refresh.updated_at),
+              what: Object.entries(refresh.result)
+                .map(([step, found]) => `${found.count} ${t(STEPS[step] ?? step)}`)
+                .join(", "),
+            })}{" "}
+            {said(refresh.result.nodes?.text ?? "")}
           </p>
         )}
       </div>
@@ -104,7 +117,10 @@ function Progress({ refresh }: { refresh: RefreshView }) {
       {refresh.status === "failed" && (
         <ErrorNote
           error={{
-            message: `The last refresh failed ${ago(refresh.updated_at)}: ${refresh.error?.detail ?? ""}`,
+            message: t("The last refresh failed {{when}}: {{why}}", {
+              when: ago(refresh.updated_at),
+              why: said(String(refresh.error?.detail ?? "")),
+            }),
             hint: refresh.error?.hint,
           }}
         />
@@ -116,7 +132,4 @@ function Progress({ refresh }: { refresh: RefreshView }) {
 const isRefreshing = (refresh: RefreshView | null): boolean =>
   refresh?.status === "queued" || refresh?.status === "running";
 
-function age(seconds: number): string {
-  if (seconds < 60) return "just now";
-  return `${seconds < 3_600 ? duration(seconds * 1_000) : `${Math.round(seconds / 3_600)} h`} ago`;
-}
+const age = (seconds: number): string => ago(new Date(Date.now() - seconds * 1_000).toISOString());

@@ -3,6 +3,7 @@ import { type ChangeEvent, useState } from "react";
 import { api, dataOf } from "../api/client";
 import type { PatternFile, PatternView } from "../api/types";
 import { t } from "../i18n";
+import { said } from "../i18n/sentences";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
@@ -75,12 +76,10 @@ export function PatternsView() {
         {importing.isPending && <p className="note">{t("Reading the file…")}</p>}
         {importing.data && (
           <div className="note ok">
-            <p>
-              {plural(importing.data.imported.length, "pattern")} {t("imported.")}
-            </p>
+            <p>{t("{{patterns}} imported.", { patterns: plural(importing.data.imported.length, "pattern") })}</p>
             {importing.data.skipped.map((one) => (
               <p key={one.index}>
-                {t("Pattern")} {one.index + 1} {t("was skipped:")} {one.reason}
+                {t("Pattern {{number}} was skipped: {{why}}", { number: one.index + 1, why: said(one.reason) })}
               </p>
             ))}
           </div>
@@ -106,7 +105,7 @@ export function PatternsView() {
             <option value="">{t("All")}</option>
             {Object.entries(CATEGORIES).map(([value, name]) => (
               <option key={value} value={value}>
-                {name}
+                {t(name)}
               </option>
             ))}
           </select>
@@ -115,19 +114,19 @@ export function PatternsView() {
       {isPending && <p className="quiet">{t("Loading the patterns…")}</p>}
       {data?.patterns.length === 0 && (
         <p className="quiet">
-          {words || category ? "No matching patterns." : "No patterns yet. Accept a flow to save one."}
+          {words || category ? t("No matching patterns.") : t("No patterns yet. Accept a flow to save one.")}
         </p>
       )}
       <ul className="plain-list stack">
         {data?.patterns.map((pattern) => (
-          <li key={pattern.id} className="card stack tight">
+          <li key={pattern.id} className="card stack tight pattern">
             <div className="row apart">
-              <h2 className="small-title">{pattern.name || "Unnamed"}</h2>
+              <h2 className="small-title">{pattern.name || t("Unnamed")}</h2>
               <ConfirmButton
                 label={t("Delete…")}
-                name={`Delete the pattern ${pattern.name}`}
+                name={t("Delete the pattern {{name}}", { name: pattern.name })}
                 look="danger"
-                question={`Delete the pattern “${pattern.name}”?`}
+                question={t("Delete the pattern “{{name}}”?", { name: pattern.name })}
                 yes={t("Delete the pattern")}
                 onYes={() => remove.mutate(pattern)}
               >
@@ -136,7 +135,7 @@ export function PatternsView() {
             </div>
             <p>{pattern.requirement.slice(0, 400)}</p>
             <p className="row">
-              <span className="badge">{CATEGORIES[pattern.category]}</span>
+              <span className="badge">{t(CATEGORIES[pattern.category])}</span>
               <span className="badge ok">
                 {t("accepted")} {pattern.success_count}×
               </span>
@@ -147,7 +146,7 @@ export function PatternsView() {
               )}
               <small>
                 {plural(pattern.ops, "op")} · {pattern.instance}
-                {pattern.last_used_at && ` · used ${ago(pattern.last_used_at)}`}
+                {pattern.last_used_at && ` · ${t("used {{when}}", { when: ago(pattern.last_used_at) })}`}
               </small>
             </p>
             <small>{pattern.node_types.join(", ")}</small>
@@ -162,7 +161,7 @@ function parsed(text: string): PatternFile {
   try {
     return JSON.parse(text);
   } catch {
-    throw Object.assign(new Error("The file is not JSON."), { hint: "Choose a file made by “Export all”." });
+    throw Object.assign(new Error(t("The file is not JSON.")), { hint: t("Choose a file made by “Export all”.") });
   }
 }
 

@@ -47,7 +47,7 @@ export function ReferenceView() {
         <h1>{t("API")}</h1>
         <p className="quiet">
           {t("Everything on this page can be done through the API. OpenAPI document:")}{" "}
-          <a href="/openapi.json">{t("/openapi.json")}</a>
+          <a href="/openapi.json">/openapi.json</a>
         </p>
       </div>
       {Object.entries(data.paths).map(([path, methods]) =>

@@ -3,8 +3,9 @@ import { useState } from "react";
 import { api, dataOf } from "../api/client";
 import { forgetKey, keptKey } from "../api/early";
 import type { PublicSettings } from "../api/types";
-import { t } from "../i18n";
+import { language, t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
+import { plural } from "../ui/format";
 import "./admin.css";
 
 const LIMITS: Record<string, string> = {
@@ -17,6 +18,17 @@ const LIMITS: Record<string, string> = {
   session_usd: "USD per session",
   run_attempts: "Attempts after an outage",
 };
+
+/** What a model, or the rules, do in a session. */
+const STEPS: Record<string, string> = {
+  classify: "Understand the wish",
+  plan: "Plan",
+  patch: "Write the change",
+  judge: "Judge the answers",
+};
+
+/** What happens when the node types of a server change. */
+const DRIFT: Record<string, string> = { warn: "said in the session", fail: "stop the session", refresh: "read again" };
 
 const RETENTION: Record<string, string> = {
   sessions: "Ended sessions",
@@ -48,17 +60,17 @@ export function SettingsView() {
 }
 
 function Shown({ settings }: { settings: PublicSettings }) {
-  const yes = (value: boolean) => (value ? "yes" : "no");
-  const days = (value: number) => (value > 0 ? `${value} days` : "unlimited");
+  const yes = (value: boolean) => (value ? t("yes") : t("no"));
+  const days = (value: number) => (value > 0 ? plural(value, "day") : t("unlimited"));
   return (
     <>
       <Group
         title={t("Reasoning")}
         facts={[
-          ["Engine", settings.engine === "deterministic" ? "rules, without a model" : settings.engine],
+          ["Engine", settings.engine === "deterministic" ? t("rules, without a model") : settings.engine],
           ...Object.entries(settings.phases).map(([phase, { mode, model }]): [string, string] => [
-            phase,
-            mode === "deterministic" ? "rules" : model,
+            STEPS[phase] ?? phase,
+            mode === "deterministic" ? t("rules") : model,
           ]),
           ["Retries per phase", String(settings.retry_count)],
           ["Fallback to the other mode", yes(settings.fallback_enabled)],
@@ -68,7 +80,7 @@ function Shown({ settings }: { settings: PublicSettings }) {
         title={t("Limits")}
         facts={Object.entries(settings.limits)
           .filter(([name]) => name in LIMITS)
-          .map(([name, value]) => [LIMITS[name] ?? name, Number(value).toLocaleString()])}
+          .map(([name, value]) => [LIMITS[name] ?? name, Number(value).toLocaleString(language())])}
       />
       <Group
         title={t("Retention")}
@@ -79,15 +91,15 @@ function Shown({ settings }: { settings: PublicSettings }) {
         facts={[
           ["Version", settings.version],
           ["API key required", yes(settings.auth)],
-          ["Instances", settings.instances.map((one) => one.id + (one.default ? " (default)" : "")).join(", ")],
-          ["Node type changes", settings.schema_drift_policy],
+          ["Instances", settings.instances.map((one) => one.id + (one.default ? ` (${t("default")})` : "")).join(", ")],
+          ["Node type changes", t(DRIFT[settings.schema_drift_policy] ?? settings.schema_drift_policy)],
           [
             "Session starts per minute",
-            settings.rate_limit_sessions_per_min ? String(settings.rate_limit_sessions_per_min) : "no limit",
+            settings.rate_limit_sessions_per_min ? String(settings.rate_limit_sessions_per_min) : t("no limit"),
           ],
           ["Concurrent runs per worker", String(settings.worker_concurrency)],
           ["Signed webhooks", yes(settings.webhooks_signed)],
-          ["Public address", settings.public_base_url ?? "not set"],
+          ["Public address", settings.public_base_url ?? t("not set")],
           ["Tracing", yes(settings.tracing)],
         ]}
       />
@@ -102,7 +114,7 @@ function Group({ title, facts }: { title: string; facts: [string, string][] }) {
       <dl className="facts">
         {facts.map(([name, value]) => (
           <div key={name} className="fact">
-            <dt>{name}</dt>
+            <dt>{t(name)}</dt>
             <dd>{value}</dd>
           </div>
         ))}

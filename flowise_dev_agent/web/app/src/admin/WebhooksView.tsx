@@ -4,6 +4,7 @@ import { Link } from "wouter";
 import { api, dataOf } from "../api/client";
 import type { DeliveryView } from "../api/types";
 import { t } from "../i18n";
+import { said } from "../i18n/sentences";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, moment } from "../ui/format";
 import "./admin.css";
@@ -65,7 +66,7 @@ export function WebhooksView() {
           <option value="">{t("All")}</option>
           {Object.entries(STATES).map(([value, [name]]) => (
             <option key={value} value={value}>
-              {name}
+              {t(name)}
             </option>
           ))}
         </select>
@@ -91,15 +92,17 @@ export function WebhooksView() {
                 <tr key={one.id}>
                   <td>
                     <Link href={`/s/${one.session_id}`}>{one.session_name ?? one.session_id.slice(0, 8)}</Link>{" "}
-                    {TYPES[one.type] ?? one.type}
+                    {t(TYPES[one.type] ?? one.type)}
                   </td>
                   <td>{one.origin}</td>
                   <td>
-                    <span className={`badge ${STATES[one.status][1]}`}>{STATES[one.status][0]}</span>
+                    <span className={`badge ${STATES[one.status][1]}`}>{t(STATES[one.status][0])}</span>
                     <div>
                       <small>
-                        {one.attempts}×{one.response_status !== null && `, answered ${one.response_status}`}
-                        {one.error && one.status !== "delivered" && `: ${one.error}`}
+                        {one.attempts}×
+                        {one.response_status !== null &&
+                          `, ${t("answered {{status}}", { status: one.response_status })}`}
+                        {one.error && one.status !== "delivered" && `: ${said(one.error)}`}
                       </small>
                     </div>
                   </td>
@@ -114,7 +117,7 @@ export function WebhooksView() {
                       className="button"
                       disabled={replay.isPending || one.status === "pending"}
                       onClick={() => replay.mutate(one)}
-                      aria-label={`Send again: ${one.session_name ?? one.session_id}`}
+                      aria-label={`${t("Send again")}: ${one.session_name ?? one.session_id}`}
                     >
                       {t("Send again")}
                     </button>
@@ -128,7 +131,7 @@ export function WebhooksView() {
       {hasNextPage && (
         <div className="actions">
           <button type="button" className="button" onClick={() => fetchNextPage()} disabled={isFetchingNextPage}>
-            {isFetchingNextPage ? "Loading older deliveries…" : "Older deliveries"}
+            {isFetchingNextPage ? t("Loading older deliveries…") : t("Older deliveries")}
           </button>
         </div>
       )}

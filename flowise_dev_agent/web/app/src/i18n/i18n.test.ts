@@ -8,7 +8,7 @@ import french from "./fr.json";
 import { preferredLanguage } from "./language";
 
 const FILES: Record<string, Record<string, string>> = { german, french, spanish };
-const SOURCES = import.meta.glob<string>(["../**/*.{ts,tsx}", "!../**/*.test.*", "!../api/**", "!../admin/**"], {
+const SOURCES = import.meta.glob<string>(["../**/*.{ts,tsx}", "!../**/*.test.*", "!../api/**"], {
   query: "?raw",
   import: "default",
   eager: true,

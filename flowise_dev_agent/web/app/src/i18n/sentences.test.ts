@@ -36,6 +36,17 @@ it("counts the pieces of a document store, one or many", async () => {
   expect(read("12 pieces")).toContain("12 Abschnitte");
 });
 
+it("knows a sentence in brackets, and one behind a list", async () => {
+  await speak("de");
+  const left = "The content of the answers was not judged, since no model judges here";
+  expect(said(`Not shown: Every answer is short (${left}).`)).toContain(
+    "(Der Inhalt der Antworten wurde nicht bewertet, da hier kein Modell bewertet)",
+  );
+  expect(said("There are: Rules, HR. Which document store should it answer from?")).toBe(
+    "Es gibt: Rules, HR. Aus welchem Dokumentenspeicher soll er antworten?",
+  );
+});
+
 it("takes what is typed literally: neither a value nor a name is read as a template or an expression", async () => {
   await speak("de");
   expect(said("No flow matches '{{x}} (.*) $t(Approve now)'.")).toBe(

@@ -109,6 +109,8 @@ function completed(text: string): string | null {
 
 function translated(text: string): string | null {
   if (isKnown(text)) return t(text);
+  // In brackets a sentence has no full stop.
+  if (isKnown(`${text}.`)) return t(`${text}.`).replace(/\.$/, "");
   const whole = completed(text);
   if (whole !== null) return whole;
   for (const { key, names, pattern } of templates()) {

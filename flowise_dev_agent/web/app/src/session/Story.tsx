@@ -108,7 +108,7 @@ function NoteLine({ note }: { note: Note }) {
         {others.map((candidate) => (
           <li key={`${candidate.to} ${candidate.why}`}>
             <small>
-              {candidate.to === "end" ? t("the end") : activity(candidate.to)}
+              {candidate.to === "end" ? t("the end") : said(activity(candidate.to))}
               {t(", if")} {said(candidate.why)}
             </small>
           </li>
