@@ -61,7 +61,7 @@ FOREIGN = (
 )
 
 
-LOADING = re.compile(r"geladen…|^Lädt…|^Chargement|^Cargando|^Vérification|^Comprobando|geprüft")
+LOADING = re.compile(r"geladen…|^Lädt…|werden geprüft|^(Chargement|Cargando|Vérification|Comprobando)\b")
 #: All views but the API's reference, which is that of the document.
 VIEWS = (
     "/",

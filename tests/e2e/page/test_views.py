@@ -55,7 +55,8 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(si
         details = page.locator(".node-details")
         await expect(details.locator(".old").first).to_have_text("Before: 0.9")
         await expect(details.locator(".new").first).to_have_text("After: 0.2")
-        assert await page.locator(".react-flow__node", has_text="mine").count() == 1, "the sticky note"
+        # The sticky note.
+        await expect(page.locator(".react-flow__node", has_text="mine")).to_have_count(1)
         await page.get_by_role("button", name="Before: as it was").click()
         await expect(page.locator(".fnode .mark")).to_have_count(0)
         await tab(page, "List")
@@ -177,7 +178,7 @@ async def changes_while_dragged(page: Page) -> list[str]:
     await page.mouse.down()
     await page.mouse.move(box["x"] + 15, box["y"] + box["height"] - 15, steps=8)
     await page.mouse.up()
-    assert await view.get_attribute("style") != before
+    await expect(view).not_to_have_attribute("style", before or "")
     return await page.evaluate("window.changes")
 
 
@@ -269,3 +270,21 @@ async def test_an_instance_is_refreshed_and_its_state_and_the_settings_are_shown
     async with site.page("/settings") as page:
         await expect(page.get_by_text("rules, without a model")).to_be_visible()
         assert "whsec" not in await page.content()
+
+
+async def test_a_rename_is_seen_before_it_is_approved_and_put_back_by_a_rollback(site: Site) -> None:
+    row = await make_flow(site.flowise)
+    planned = await site.start("Rename the flow to Kingfisher", target=row.id, write_mode="direct")
+    async with site.page(f"/s/{planned['thread_id']}") as page:
+        plan = page.get_by_role("region", name="The plan")
+        await page.locator("summary", has_text="More about the plan").click()
+        await expect(plan.get_by_text(f"Rename the flow from «{row.name}» to «Kingfisher».")).to_be_visible()
+        await plan.get_by_role("button", name="Approve").click()
+        result = page.get_by_role("region", name="The result")
+        await expect(result).to_be_visible(timeout=WORK_MS)
+        assert (await site.flowise.get_chatflow(row.id)).name == "Kingfisher"
+        await result.get_by_role("button", name="Roll back").click()
+        await page.get_by_role("button", name="Roll back now").click()
+        await expect(page.get_by_text("Rolled back").first).to_be_visible(timeout=WORK_MS)
+    after = await site.flowise.get_chatflow(row.id)
+    assert (after.name, after.flow_data) == (row.name, row.flow_data)
