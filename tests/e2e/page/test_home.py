@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
+from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import ChatflowCreate
-from tests.e2e.page.screen import AUTHORIZATION, WORK_MS, Screen
-from tests.e2e.people import MakeService
+from tests.e2e.page.screen import AUTHORIZATION, SIZES, WORK_MS, Screen
+from tests.e2e.people import MakeService, nodes_of
+from tests.e2e.test_instances import instances
 from tests.e2e.test_update_over_http import make_flow
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -108,6 +110,50 @@ async def test_what_waits_for_a_person_is_first_and_a_draft_survives(
     await screen.reads("The text has 35000 characters; at most 32000 are possible.")
     await screen.press("Start")
     await expect(page.get_by_label("What should the chatbot do?")).to_have_value("word " * 7_000)
+
+
+async def test_a_flow_is_promoted_to_another_server_after_a_look_at_what_would_be_written(
+    browser: Browser,
+    built_page: Path,
+    make_service: MakeService,
+    flowise: FlowiseAccess,
+    flowise_flows: FlowiseClient,
+) -> None:
+    row = await make_flow(flowise_flows, bind=("openAIApi",))
+    there = await make_flow(flowise_flows, bind=("openAIApi",))
+    await flowise_flows.update_chatflow(there.id, flow_data=there.flow_data.replace('"mine"', '"theirs"'))
+    # Two names of one server are two servers to the service.
+    service = make_service(FLOWISE_INSTANCES=instances(dev=flowise, prod=flowise))
+    await service.start()
+    screen = await Screen.open(browser, service.url, has_key=False)
+    page = screen.page
+    await page.goto(f"{service.url}/?flow={row.id}#/")
+    opener = page.get_by_role("button", name=f"Promote: {row.name}")
+    await opener.click(timeout=WORK_MS)
+    dialog = page.get_by_role("dialog")
+    for size in SIZES:
+        await page.set_viewport_size(size)
+        await expect(dialog.get_by_role("button", name="Promote")).to_be_enabled(timeout=WORK_MS)
+        assert await screen.violations() == []
+        assert await screen.overflow() <= 0
+    await dialog.get_by_label("A new flow; or choose one to replace").fill(there.name)
+    await dialog.get_by_role("list", name="Flows found").get_by_role("button", name=there.name).click()
+    await expect(dialog.get_by_label("What would be written")).to_contain_text("1 field changed", timeout=WORK_MS)
+    assert (await flowise_flows.get_chatflow(there.id)).flow_data != row.flow_data
+    await screen.press("Close", dialog)
+    await expect(opener).to_be_focused()
+    await opener.click()
+    await dialog.get_by_label("A new flow; or choose one to replace").fill(there.name)
+    await dialog.get_by_role("list", name="Flows found").get_by_role("button", name=there.name).click()
+    await dialog.get_by_role("button", name="Promote").click()
+    await dialog.get_by_role("link", name="Show the flow there").click(timeout=WORK_MS)
+    await expect(page.get_by_role("heading", level=1)).to_have_text(there.name)
+    assert page.url.endswith(f"#/f/{there.id}/prod")
+    notes = [node["data"]["inputs"] for node in nodes_of(await flowise_flows.get_chatflow(there.id)).values()]
+    assert "mine" in str(notes)
+    assert "theirs" not in str(notes)
+    assert screen.heard == []
+    await page.context.close()
 
 
 async def test_start_waits_for_a_flowise_that_is_away_and_says_what_to_do(

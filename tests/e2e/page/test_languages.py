@@ -90,7 +90,7 @@ def english_words(language: str) -> frozenset[str]:
 async def english(page: Page, beside: str = FOREIGN, language: str = "de") -> list[str]:
     """The English that a person reads on the page: lines with a word of ours, all cards open."""
     await page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
-    await expect(page.get_by_text(LOADING)).to_have_count(0)
+    await expect(page.locator("p.quiet", has_text=LOADING)).to_have_count(0)
     text: str = await page.evaluate(
         """(foreign) => {
             const shown = document.body.cloneNode(true);

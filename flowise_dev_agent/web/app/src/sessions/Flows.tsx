@@ -5,6 +5,7 @@ import { Link } from "wouter";
 import { flowList } from "../api/queries";
 import type { FlowFacts } from "../api/types";
 import { ListedThumbnail } from "../flow/FlowThumbnail";
+import { Promote } from "../flow/Promote";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
@@ -131,6 +132,7 @@ function FlowCard({ flow, onCopy }: { flow: FlowFacts; onCopy: (flow: FlowFacts)
         <Link href={`/history/${flow.id}`} aria-label={named(t("History"))}>
           {t("History")}
         </Link>
+        <Promote flow={flow} />
       </div>
     </li>
   );

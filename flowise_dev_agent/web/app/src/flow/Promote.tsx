@@ -1,0 +1,161 @@
+/** Copy a flow to another Flowise server: what would be written is checked and shown first. */
+import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
+import { lazy, Suspense, useRef, useState } from "react";
+import { Link } from "wouter";
+import { api, dataOf } from "../api/client";
+import { caller, health } from "../api/queries";
+import type { FlowFacts } from "../api/types";
+import { t } from "../i18n";
+import { said } from "../i18n/sentences";
+import { FlowPicker } from "../sessions/FlowPicker";
+import { newKey } from "../sessions/start";
+import { ErrorNote } from "../ui/ErrorNote";
+import { FormDialog } from "../ui/FormDialog";
+import { focusBack } from "../ui/keepFocus";
+
+const Findings = lazy(() => import("../session/questions/controls").then((module) => ({ default: module.Findings })));
+
+/** A button for those who may do it, where there is another server. */
+export function Promote({ flow }: { flow: FlowFacts }) {
+  const opener = useRef<HTMLButtonElement>(null);
+  const [open, setOpen] = useState(false);
+  const { data: person } = useQuery(caller());
+  const servers = Object.keys(useQuery(health()).data?.flowise ?? {}).filter((id) => id !== flow.instance);
+  if (!person?.scopes.includes("approve") || servers.length === 0) return null;
+  return (
+    <>
+      <button
+        ref={opener}
+        type="button"
+        aria-haspopup="dialog"
+        aria-label={`${t("Promote")}: ${flow.name}`}
+        onClick={() => setOpen(true)}
+      >
+        {t("Promote")}
+      </button>
+      {open && (
+        <FormDialog
+          titled="promote-title"
+          onClosed={() => {
+            setOpen(false);
+            focusBack(opener.current);
+          }}
+        >
+          {(close) => <Form flow={flow} servers={servers} onClose={close} />}
+        </FormDialog>
+      )}
+    </>
+  );
+}
+
+interface Props {
+  flow: FlowFacts;
+  /** Those that it can go to. */
+  servers: string[];
+  onClose: () => void;
+}
+
+function Form({ flow, servers, onClose }: Props) {
+  const [target, setTarget] = useState(servers[0] ?? "");
+  const [onto, setOnto] = useState<{ id: string; name: string } | null>(null);
+  const call = (dry_run: boolean, key?: string) =>
+    dataOf(
+      api.POST("/flows/{chatflow_id}/promote", {
+        params: { path: { chatflow_id: flow.id }, ...(key && { header: { "idempotency-key": key } }) },
+        body: { source: flow.instance, target, name: null, target_chatflow_id: onto?.id ?? null, dry_run },
+      }),
+    );
+  const check = useQuery({
+    queryKey: ["promote", flow.instance, flow.id, target, onto?.id ?? null],
+    queryFn: () => call(true),
+    placeholderData: keepPreviousData,
+    retry: false,
+    staleTime: 0,
+  });
+  // The key changes only with where it goes: pressing twice writes once.
+  const attempt = useRef({ to: "", key: "" });
+  const write = useMutation({
+    mutationFn: () => {
+      const to = `${target} ${onto?.id}`;
+      if (attempt.current.to !== to) attempt.current = { to, key: newKey() };
+      return call(false, attempt.current.key);
+    },
+  });
+  const done = write.data;
+  const { data, error, isFetching } = check;
+  return (
+    <div className="stack">
+      <h2 id="promote-title">{t("Promote “{{name}}” to another server", { name: flow.name })}</h2>
+      {done ? (
+        <div role="status" className="note ok">
+          <p>
+            {t("Written to {{server}} and read back. A flow that was replaced is kept as a version.", {
+              server: done.instance,
+            })}
+          </p>
+          <p className="row">
+            {done.chatflow_id && (
+              <Link href={`/f/${done.chatflow_id}/${done.instance}`}>{t("Show the flow there")}</Link>
+            )}
+            {done.session_id && <Link href={`/s/${done.session_id}`}>{t("What was written")}</Link>}
+          </p>
+        </div>
+      ) : (
+        <>
+          <label className="field">
+            {t("Flowise server")}
+            <select
+              value={target}
+              onChange={(event) => {
+                setOnto(null);
+                setTarget(event.target.value);
+              }}
+            >
+              {servers.map((id) => (
+                <option key={id}>{id}</option>
+              ))}
+            </select>
+          </label>
+          <FlowPicker
+            instance={target}
+            chosen={onto}
+            onChoose={setOnto}
+            label={onto ? t("Replaces the flow") : t("A new flow; or choose one to replace")}
+          />
+          {isFetching && <p className="quiet">{t("Checking what would be written…")}</p>}
+          {data && !error && !isFetching && (
+            <section className="stack tight" aria-label={t("What would be written")}>
+              {data.difference?.summary && <p>{said(data.difference.summary)}</p>}
+              {data.credentials.map((one) => (
+                <p key={`${one.type} ${one.name}`}>
+                  <small>
+                    {t("Credential {{name}} becomes {{other}}", { name: one.name, other: one.target_name })}
+                  </small>
+                </p>
+              ))}
+              <Suspense>
+                <Findings findings={data.findings} />
+              </Suspense>
+            </section>
+          )}
+          <ErrorNote error={write.error ?? error} />
+        </>
+      )}
+      <div className="actions">
+        {!done && (
+          <button
+            type="button"
+            className="button primary"
+            disabled={write.isPending || isFetching || Boolean(error) || !data?.valid}
+            onClick={() => write.mutate()}
+          >
+            {write.isPending ? t("Writing to Flowise…") : t("Promote")}
+          </button>
+        )}
+        <button type="button" className="button" onClick={onClose}>
+          {t("Close")}
+        </button>
+      </div>
+    </div>
+  );
+}
