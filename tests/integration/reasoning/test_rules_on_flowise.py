@@ -29,6 +29,12 @@ from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
             "calculator; for refunds: a general assistant answers",
             ["stand-in", "stand-in"],
         ),
+        (
+            "Flow voor de garage: is het een afspraak, een klacht of iets anders? Afspraak: vraag de dag. Klacht: bied "
+            "excuses aan. Anders: antwoord kort.",
+            ["", "", ""],
+        ),
+        ("1. summarise the notes the user pastes 2. list the action items 3. write a short mail about them", [""]),
     ],
 )
 async def test_flow_of_the_rules_answers_its_own_test_questions(

@@ -59,6 +59,16 @@ def test_the_time_zone_of_a_schedule_is_asked_for_and_an_answer_by_city_is_used(
     assert values["startAgentflow_0.scheduleOnTime"] == "18:30"
 
 
+def test_a_time_zone_that_is_named_elsewhere_is_not_asked_for() -> None:
+    wish = "Every day at 6pm fetch https://shop.example/orders and write a summary of it. Europe/London"
+    values = values_of(planned(wish)[1])
+    assert (values["startAgentflow_0.scheduleOnTime"], values["startAgentflow_0.scheduleTimezone"]) == (
+        "18:00",
+        "Europe/London",
+    )
+    assert "Europe/London" not in str(values["llmAgentflow_0.llmMessages"])
+
+
 def test_a_number_is_read_by_a_model_and_compared_by_the_flow() -> None:
     wish = 'An LLM rates the essay from 1 to 10. If the score is under 5 reply "Please revise.", otherwise show it'
     plan = planned(wish)[1]

@@ -443,6 +443,20 @@ FLOWS = {
     "Un flujo de agentes: uno escribe el post y otro lo critica": "start>llm0 llm0>llm1",
     "Agentflow per un vivaio: due agenti, uno scrive la scheda, il secondo controlla. Poi il titolare approva.":
         "start>llm0 llm0>llm1 llm1>human0 human0:reject>loop0 human0:proceed>reply0",
+    "I need a flow. Step 1: an LLM writes a job ad. Step 2: another one shortens it to 80 words. Step 3: I approve it.":
+        "start>llm0 llm0>llm1 llm1>human0 human0:reject>loop0 human0:proceed>reply0",
+    "Mails sortieren nach Bestellung, Reklamation, Spam. Bestellungen: Lieferzeit 5 Tage nennen. Reklamationen: "
+    "entschuldigen, dann muss Frau Kern freigeben. Spam: nichts weiter sagen als 'Danke.' Ein Agentflow.":
+        "start>sorter0 sorter0:0>agent0 sorter0:1>agent1 agent1>human0 human0:reject>loop0 sorter0:2>agent2 "
+        "human0:proceed>reply0",
+    "Ein Ablauf bitte: zu jedem Stichwort soll ein Spruch entstehen, danach wählt ein LLM die drei besten aus.":
+        "start>llm0 llm0>iteration0 iteration0:each>llm1 iteration0>llm2",
+    "Flux : si le montant dépasse 1000 euros, le responsable doit valider ; sinon répondre 'C'est noté, merci.'":
+        "start>llm0 llm0>condition0 condition0:0>human0 human0:reject>reply0 condition0:1>reply1 human0:proceed>reply2",
+    "Un agentflow qui résume le texte, puis une personne valide. En cas de refus, recommencer, 3 fois maximum.":
+        "start>llm0 llm0>human0 human0:reject>loop0 human0:proceed>reply0",
+    "Flow: incoming claims get summarized in 3 points, then a clerk has to approve. If rejected, ask for photos.":
+        "start>llm0 llm0>human0 human0:reject>llm1 human0:proceed>reply0",
     "1. summarise the notes the user pastes 2. list the action items 3. write a short mail, sign it 'Team Orchard'":
         "start>llm0 llm0>llm1 llm1>llm2",
     "Flow: get the status from https://api.parcels.example/v1 (GET), then tell the customer where it is. If the call "
@@ -473,7 +487,7 @@ def test_a_flow_of_steps_has_the_edges_that_its_sentences_say(wish: str) -> None
 @pytest.mark.parametrize("wish", FLOWS, ids=range(len(FLOWS)))
 def test_p83_no_number_and_no_quotation_of_a_flow_of_steps_is_lost(wish: str) -> None:
     told = " ".join(str(value.value) for value in planned(wish)[1].values)
-    said = re.findall(r"(?<![\w/.])\d+|(?<=')[^']+(?=')", re.sub(r"(?:^| )\d\. ", " ", wish))
+    said = re.findall(r"(?<![\w/.])\d+|(?<=')[^']+(?=')", re.sub(r"(?:^| |Step )\d[.:] ", " ", wish))
     assert [one for one in said if one not in told] == []
 
 

@@ -14,8 +14,10 @@ _WORD = re.compile(r"[^\W_][\w'’-]*")
 _WHOLE = re.compile(r"\([^()\n]{0,300}\)|\{[^\n]{0,400}\}|https?://\S+")
 _CLOSED = re.compile(r"[.!?]\s?[\"”»'’]")
 _SEPARATED = re.compile(r"^((?:\s\w+){0,2}?)\s?(?:[:,]|->|=>|→)\s?")
-_NUMBERED = re.compile(r"(?:^|(?<=\s))[1-9][.)]\s(?=[^\W\d])")
-_LONGEST_TEXT, _LONGEST_NAME, _HEAD, _MOST_PIECES = 3_000, 4, 8, 120
+NUMBERED = pattern("steps", "numbered")
+_LONGEST_TEXT, _LONGEST_NAME, _HEAD, _MOST_PIECES, _NEAR = 3_000, 4, 8, 120, 12
+#: Lists of what is said of an answer that goes out.
+_SENDING = ("approving", "replying", "everyday")
 #: Kinds that a stretch behind a comma or "and" can begin.
 _BEGINS = ("limit", "otherwise", "case", "branch", "approve", "again", "call", "who")
 
@@ -42,11 +44,10 @@ def found(name: str, text: str) -> re.Match[str] | None:
 
 def kind_of(text: str, names: Sequence[str] = ()) -> str:
     """What a clause does in a flow; "" for one that only says more, or is a task of a model."""
-    special = {"branch": lambda: mention(text, names), "sort": lambda: branch_names(text),
-               "approve": lambda: found("approve", text) and (found("before_call", text) or not matches("call", text)),
-               }  # fmt: skip
+    agrees = found("approve", text) and (found("before_call", text) or not matches("call", text))
+    special = {"branch": mention(text, names), "sort": branch_names(text), "approve": agrees}
     order = ("limit", "otherwise", "case", "branch", "each", "approve", "call", "sort", "again", "says", "who")
-    return next((name for name in order if (special[name]() if name in special else matches(name, text))), "")
+    return next((name for name in order if (special[name] if name in special else matches(name, text))), "")
 
 
 def branch_names(text: str) -> list[str]:
@@ -146,10 +147,11 @@ def mention(text: str, names: Sequence[str]) -> tuple[str, str] | None:
         if not fitting and matches("rest", behind):
             fitting = [name for name in names if matches("rest", name)] or list(names[-1:])
         if len(fitting) == 1:
-            while tokens[index + 1 :] and (alike(more := tokens[index + 1].group(), fitting[0])
-                                           or matches("kinds_alone", more)):  # fmt: skip
-                index += 1
-            behind = text[tokens[index].end() :]
+            for more in tokens[index + 1 :]:
+                if not (alike(more.group(), fitting[0]) or matches("kinds_alone", more.group())):
+                    break
+                token = more
+            behind = text[token.end() :]
             cut = _SEPARATED.match(behind)
             if cut and all(is_empty(one) or one.casefold() in FUNCTIONS for one in cut[1].split()):
                 return fitting[0], behind[cut.end() :]
@@ -176,7 +178,10 @@ def _one(word: str, other: str) -> bool:
 def outcome(text: str) -> tuple[str, str] | None:
     """("yes" or "no", what is done then) where a clause says what happens after an approval."""
     match = matches("outcome", text)
-    do = re.sub(r"^[\w'’\s]{0,20},\s", "", text[match.end() :]) if match else ""
+    do = text[match.end() :] if match else ""
+    # "If he does not approve it, ..."
+    do = do[again.end() :] if (again := found("approve", do)) and again.start() < _NEAR else do
+    do = re.sub(r"^[\w'’\s]{0,20},\s", "", do)
     return ("no" if match["no"] else "yes", do.strip(" ,:")) if match else None
 
 
@@ -197,12 +202,12 @@ class Skeleton:
         self.rules, self.steps, self.sent = list[str](), list[Step](), list[str]()
         #: Where a clause goes: a list of steps, which the next one of the same sentence goes on with.
         self._scope = self.steps
-        self.listed = listed or len(_NUMBERED.findall(text)) > 1
-        text = (_NUMBERED.sub("\n", text[:_LONGEST_TEXT]) if self.listed else text[:_LONGEST_TEXT]).strip()
-        while " " in text and text.split(maxsplit=1)[0].strip(" ,:").casefold() in wordset("leads"):
-            text = text.split(maxsplit=1)[1]
-        for name in ("lead", "titled"):
-            one = matches(name, text)
+        self.listed = listed or len(NUMBERED.findall(text)) > 1
+        text = (NUMBERED.sub("\n", text[:_LONGEST_TEXT]) if self.listed else text[:_LONGEST_TEXT]).strip()
+        for name in ("lead", "titled", ""):
+            while " " in text and text.split(maxsplit=1)[0].strip(" ,:").casefold() in wordset("leads"):
+                text = text.split(maxsplit=1)[1]
+            one = matches(name, text) if name else None
             about = one["about"].strip() if one else ""
             acts = matches("does", about) or (name == "titled" and (kind_of(about) or found("sorts", about)))
             # "An agentflow writes a letter, ..."
@@ -211,17 +216,23 @@ class Skeleton:
         lines = text.strip().split("\n") if self.listed else [text.strip()]
         self.clauses = [one for line in lines for one in clauses(line)]
         for clause, border in self.clauses:
+            self._scope = self._scope if border != "sentence" else self.steps
             self._place(clause, "then" if self.listed and border == "sentence" else border)
 
     def _tell(self, about: str) -> None:
         """Note what each model is to know; words of structure say nothing of it."""
-        own = [one for one in _WORD.findall(about) if not is_empty(one) and not words("structure").fullmatch(one)]
-        if own and not words("team").search(about):
+        said = (one for one in _WORD.findall(about) if not (is_empty(one) or one.casefold() in FUNCTIONS))
+        if not all(map(words("structure").fullmatch, said)) and not words("team").search(about):
             self.rules.append(capital(squeeze(about.strip(" ,"))))
+
+    def _limit(self, step: Step, clause: str) -> None:
+        """Note how often a step is made again; what else the clause says is a rule."""
+        step.limit = limit_of(clause) or step.limit
+        self.rules += [capital(clause)] if _own(clause, *_SENDING) else []
+        self.sent.append(clause)
 
     def _place(self, clause: str, border: str) -> None:
         """Put one clause where it belongs: on a way of an approval, of a condition or of branches, or at the end."""
-        self._scope = self._scope if not border else self.steps
         fork, last = self._fork, self._scope[-1] if self._scope else None
         names = [*fork.ways] if fork and fork.kind == "fork" else []
         kind, parts, named = kind_of(clause, names), parted(clause), mention(clause, names)
@@ -229,25 +240,22 @@ class Skeleton:
             way, do = ending
             mere = not do or words("answer_out").search(do) or found("anew", do)
             if mere and not (quoted(do) or "://" in do):
-                self._approval.limit = limit_of(do) or self._approval.limit
-                self.rules += [capital(clause)] if _left(clause) else []
-                return self.sent.append(clause)
+                return self._limit(self._approval, clause)
             self._scope, clause = self._approval.ways.setdefault(way, []), do
         elif kind == "case" and parts and not named:
             alone = not any(matches("otherwise", one) for one, _ in self.clauses)
             if alone and last and last.kind in ("", "who") and not kind_of(parts[1]):
                 # "If it finds nothing, say sorry" is a rule of the step before it.
-                last.text = f"{last.text}. {capital(clause)}"
-                return None
-            # "If unsure, ask" behind branches is one more.
-            if not (fork and self.steps[-1] is fork):
-                fork = self._fork = Step("cases", clause)
-                self.steps.append(fork)
-            self._scope, clause = fork.ways.setdefault(parts[0], []), parts[1]
+                last.text, clause = f"{last.text}. {capital(clause)}", ""
+            else:
+                # "If unsure, ask" behind branches is one more.
+                if not (fork and self.steps[-1] is fork):
+                    fork = self._fork = Step("cases", clause, {"": []})
+                    self.steps.append(fork)
+                self._scope, clause = fork.ways.setdefault(parts[0], []), parts[1]
         elif fork and kind in ("branch", "case") and named:
-            if not _own(named[1], "replying"):
-                return None
-            self._scope, clause = fork.ways[named[0]], named[1]
+            own = bool(_own(named[1], "replying"))
+            self._scope, clause = (fork.ways[named[0]], named[1]) if own else (self._scope, "")
         elif fork and kind == "otherwise":
             clause = pattern("steps", "otherwise").sub("", clause, count=1)
             self._scope = fork.ways.setdefault(next((one for one in fork.ways if matches("rest", one)), ""), [])
@@ -259,7 +267,8 @@ class Skeleton:
         """Add what a clause says at the end of where the sentence is."""
         kind, scope, starts = kind_of(clause), self._scope, matches("does", clause)
         step, does = Step(kind, clause), found("does", " ".join(clause.split()[:_HEAD]))
-        first = not self.steps and ((matches("incoming", clause) and not starts)
+        came = matches("incoming", clause)
+        first = not self.steps and ((came and not found("does", clause[: came.start(1)] + clause[came.end() :]))
                                     or (not does and clause != self.clauses[-1][0]))  # fmt: skip
         if kind == "sort" or (matches("sorts", clause) and found("no_topic", clause)):
             self.odd = self.odd or (clause if self._fork or kind != "sort" else "")
@@ -269,18 +278,21 @@ class Skeleton:
         elif kind in ("limit", "again"):
             repeated = scope[-1] if scope and scope[-1].kind == "again" else self._approval
             if kind == "limit" and repeated:
-                repeated.limit = limit_of(clause)
-                self.rules += [capital(clause)] if _left(clause) else []
-                return self.sent.append(clause)
+                return self._limit(repeated, clause)
             until = found("till", clause)
             step = Step("again", clause, of=squeeze(until["until"]) if until else "", limit=limit_of(clause))
         elif kind == "each":
             step.of, step.text = parted(clause) or (" ".join(clause.split()[2:3]), clause)
         elif not kind and does and (behind := found("each_behind", clause)):
             step = Step("each", clause[: behind.start()].strip(" ,"), of=squeeze(behind["item"] or ""))
-        elif not kind and self._approval in scope and words("answer_out").search(clause) and not _left(clause):
+        elif (
+            not kind and self._approval in scope and words("answer_out").search(clause) and not _own(clause, *_SENDING)
+        ):
             return self.sent.append(clause)
-        elif not kind and (first or (border == "sentence" and (not does or (behaves(clause) and not starts)))):
+        elif not kind and (
+            first
+            or (border == "sentence" and (not does or (behaves(clause) and not starts) or found("a_flow", clause)))
+        ):
             # What names a branch is no fact for all of them.
             named = self._fork and not self.odd and any(alike(clause, way) for way in self._fork.ways)
             self.odd = clause if named else self.odd
@@ -300,15 +312,9 @@ class Skeleton:
             own += [step, *([Step("call", late["call"])] if late else [])]
 
 
-def _own(clause: str, name: str) -> list[str]:
-    """The words of a clause that say something, and are not of a list."""
-    said = pattern("steps", "approve").sub(" ", clause.casefold())
-    return [one for one in _WORD.findall(said) if not (is_empty(one) or one in wordset(name))]
-
-
-def _left(clause: str) -> bool:
-    """Whether a clause says more than that an answer is approved, goes out or is made again."""
-    plain, known = clause.casefold(), " ".join(wordset("approving") | wordset("replying") | wordset("everyday"))
+def _own(clause: str, *lists: str) -> list[str]:
+    """The words of a clause that say more than that an answer is approved, goes out or is made again."""
+    plain, known = clause.casefold(), " ".join(word for name in lists for word in wordset(name))
     for one in (*(pattern("steps", name) for name in ("times", "skeleton", "approve")), words("answer_out")):
         plain = one.sub(" ", plain)
-    return not all(one in FUNCTIONS or is_empty(one) or alike(one, known) for one in _WORD.findall(plain))
+    return [one for one in _WORD.findall(plain) if not (one in FUNCTIONS or is_empty(one) or alike(one, known))]

@@ -45,10 +45,11 @@ def start_of(text: str, answer: str, title: str, world: World) -> Start:
               "scheduleFrequency": "weekly" if weekly else "daily",
               **({"scheduleOnDayOfWeek": weekly} if weekly else {}),
               "scheduleOnTime": f"{hour:02}:{int(clock['minute'] or 0):02}",
-              "scheduleTimezone": (zone := _zone(said, answer, world)),
+              "scheduleTimezone": (zone := _zone(text, answer, world)),
               "scheduleInputMode": "text", "scheduleDefaultInput": title}  # fmt: skip
     question = "" if zone else world.say("question_zone", clause=said.strip())
-    return Start(masked(text, *clock.span()), params, question=question)
+    rest = masked(text, *clock.span())
+    return Start(rest.replace(zone, "\x00" * len(zone)) if zone else rest, params, question=question)
 
 
 def _zone(said: str, answer: str, world: World) -> str:

@@ -16,7 +16,7 @@ from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of
 from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARAMS
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import provider_for, tool_row
-from flowise_dev_agent.reasoning.rules.design.skeleton import Skeleton, Step, alike, found, matches, short
+from flowise_dev_agent.reasoning.rules.design.skeleton import NUMBERED, Skeleton, Step, alike, found, matches, short
 from flowise_dev_agent.reasoning.rules.design.starts import Start, start_of
 from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, parameters, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
@@ -33,8 +33,8 @@ _ANY_MODEL = re.compile(r"(?:\w{1,9}\s)?(?:llm|mod[eè]l\w*|ai|ki|ia)s?|(?:\w{1,
 #: Kinds of signals that make a flow one of steps, and what the steps themselves are read for.
 _STEPWISE = frozenset({"team", "approval", "branch", "loop", "sequence"})
 _READ = _STEPWISE | {"call", "service", "output"}
-#: Words of an item of a list; a longer one holds what is to be done with it.
-_LONGEST_ITEM = 5
+#: Words of an item of a list; a longer one holds what is to be done with it. Nodes of a flow that people overlook.
+_LONGEST_ITEM, _MOST_NODES = 5, 60
 #: Nodes whose results are in no conversation: the step behind them has to be given them.
 _SILENT = (_HTTP, "iterationAgentflow")
 _SETTINGS = MODEL_PARAMS.union(MAX_TOKENS, ["temperature"])
@@ -54,18 +54,17 @@ class _End:
 
 def is_stepwise(reading: Reading) -> bool:
     """Whether the text speaks of steps that a chatflow does not have."""
-    text = reading.text[:2_000]
+    text = plain = reading.text[:2_000]
     # A node type asked for by name is a part of a chatflow.
     named = reading.requested or reading.prompt_text or reading.system_text
-    kinds = {"team"} if named else _STEPWISE
     # A request to an address is a step, where no tool and no chain makes it.
-    kinds = kinds if named or reading.tools or reading.loaders else kinds | {"call"}
+    kinds = {"team"} if named else _STEPWISE | ({"call"} if not (reading.tools or reading.loaders) else set[str]())
     # "At most 5 iterations" is a setting.
-    numbers = [span for span in reading.spans if span.params - {"@address"} == span.params and not span.names]
-    signs = (match for match, kind in signals(text) if kind in kinds and (kind != "call" or "://" in match.group())
-             and not any(one.start < match.end() and match.start() < one.end for one in numbers))  # fmt: skip
+    for span in (one for one in reading.spans if one.params and not one.names and "@address" not in one.params):
+        plain = masked(plain, span.start, span.end)
     decides = "://" in text and not reading.knowledge and found("decides", text)
-    if any(signs) or (not named and (decides or found("form", text))):
+    signs = {kind for match, kind in signals(plain) if kind != "call" or "://" in match.group()}
+    if signs & kinds or (not named and (decides or found("form", text))):
         return True
     if named or reading.chat or reading.knowledge or not (steps := (made := Skeleton(text)).steps):
         return False
@@ -81,21 +80,16 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
     if reading.knowledge and not reading.urls:
         raise world.decline("declined_agentflow_documents")
     start = start_of(reading.text, said.details, request.intent.title, world)
-    listed = request.design is not None
-    builder = _Builder(replace(reading, text=start.text), said.details, world, request.intent.title, start, listed)
+    own, listed = replace(reading, text=start.text), request.design is not None
+    builder = _Builder(own, said.details, world, start, request.intent.title, listed=listed)
     # That an answer goes out once a person agrees is what an approval does.
     checked = builder.text
-    for clause in builder.made.sent:
-        lone = not any(kind == "send" for _, kind in signals(clause))
-        checked = checked.replace(clause, "\x00" * len(clause)) if lone else checked
+    for clause in (one for one in builder.made.sent if not any(kind == "send" for _, kind in signals(one))):
+        checked = checked.replace(clause, "\x00" * len(clause))
     if start.params.get("scheduleOnTime") and builder.made.steps[:1] and builder.made.steps[0].kind != "call":
         # A model that nobody asks has nothing to work with.
         checked = reading.text
     ignored = _READ if "://" in checked else _READ - {"service"}
-    plain = checked
-    for span in (one for one in reading.spans if one.params and not one.names and "@address" not in one.params):
-        plain = masked(plain, span.start, span.end)
-    Account(plain, [], {}, []).check(world, ignored | {"setting", "service", "offline"})
     builder.build()
     schemas = {op.node_id: world.schema(op.node_name) for op in builder.nodes}
     values = [PlannedValue(node_id=op.node_id, param=name, value=value)
@@ -125,7 +119,7 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
 
 class _Builder:
     def __init__(
-        self, reading: Reading, answer: str, world: World, title: str, start: Start, listed: bool
+        self, reading: Reading, answer: str, world: World, start: Start, title: str, *, listed: bool
     ) -> None:  # fmt: skip
         self._reading, self._answer, self._world, self._start = reading, answer, world, start
         stepwise = listed or bool(start.params) or is_stepwise(reading)
@@ -138,7 +132,8 @@ class _Builder:
         self._provider = provider_for(reading, world, knowledge=False)
         # A model and its settings that one clause names are for all steps, else each step has its own.
         own = [read(clause, world.store) for clause, _ in self.made.clauses]
-        self._shared = Reading("", "", provider=reading.provider) if sum(map(_about_model, own)) > 1 else reading
+        named = [one for one in own if one.provider or one.model or one.numbers]
+        self._shared = Reading("", "", provider=reading.provider) if len(named) > 1 else reading
         # Tools that no clause names are for the steps of agents.
         self._loose = tuple(tool for tool in reading.tools if not any(tool in one.tools for one in own))
         self.nodes, self.links, self.branches = list[AddNode](), list[DesignConnection](), list[str]()
@@ -162,9 +157,8 @@ class _Builder:
             if end.node != end.value and (end.value or end.output == "proceed"):
                 self._node(_REPLY, {"directReplyMessage": said}, end)
         models = sum(node.node_name in (_LLM, _AGENT) for node in self.nodes)
-        said = [(match.group(), kind) for match, kind in signals(self._reading.text)]
-        counted = [to_number(one[0]) for text, kind in said
-                   if kind == "team" and (one := re.match(NUMBER, text, re.IGNORECASE))]  # fmt: skip
+        said = [(match.group(), kind) for match, kind in signals(self._reading.text) if kind in ("team", "sequence")]
+        counted = [to_number(one[0]) for text, _ in said if (one := re.match(NUMBER, text, re.IGNORECASE))]
         several = words("team").search(self._reading.text) or any(kind == "sequence" for _, kind in said)
         # A team of which nobody is named is none.
         if {*self._models} - self._taken or len(self.nodes) < 2 or models < max(2 * bool(several), *counted, 0):
@@ -172,17 +166,16 @@ class _Builder:
 
     def lost(self) -> list[str]:
         """The numbers, addresses and quoted texts that no node holds."""
-        told = json.dumps([[node.label, node.params] for node in self.nodes], ensure_ascii=False)
+        told = json.dumps([[node.label, node.params] for node in self.nodes], ensure_ascii=False).replace('\\"', '"')
         # What a number stands for in a field: 16 Uhr, 0,2 and 1.000 are 16:00, 0.2 and 1000.
         there = {*re.findall(r"\d+(?:\.\d+)?", told), *_DIGITS.findall(told)}
-        numbers = [one for one in _DIGITS.findall(re.sub(r"(?<!\w)[1-9][.)]\s", " ", self.text))
+        numbers = [one for one in _DIGITS.findall(NUMBERED.sub(" ", self.text))
                    if not {one, f"{to_number(one):g}" if re.fullmatch(NUMBER, one) else one} & there]  # fmt: skip
-        said = told.replace('\\"', '"')
-        return numbers + [one for one in quoted(self.text) if without_braces(one) not in said]
+        return numbers + [one for one in quoted(self.text) if without_braces(one) not in told]
 
     def _declined(self, clause: str) -> DeclinedError:
-        team = words("team").search(self._reading.text) and len(self.made.steps) < 2
-        return self._world.decline("declined_team" if team else "declined_steps", clause=squeeze(clause))
+        alone = words("team").search(self._reading.text) and len(self.made.steps) < 2
+        return self._world.decline("declined_team" if alone else "declined_steps", clause=squeeze(clause))
 
     # --- Steps and their order
 
@@ -193,8 +186,8 @@ class _Builder:
         step, before = steps[0], len(self.nodes)
         ends = getattr(self, f"_{step.kind}", self._task)(step, end, way)
         self.parts.setdefault(step.text, []).extend([one.node_id for one in self.nodes[before:]] or [end.node])
-        if len(steps) > 1 and not ends:
-            raise self._declined(steps[1].text)
+        if (len(steps) > 1 and not ends) or before > _MOST_NODES:
+            raise self._declined(steps[-1].text)
         return [last for one in ends for last in self._steps(steps[1:], one, way)]
 
     def _node(self, name: str, params: dict[str, Any], end: _End) -> _End:
@@ -219,7 +212,8 @@ class _Builder:
         return [self._after(self._step(step.text, way or self._title, agent=bool(way), given=given), end)]
 
     def _says(self, step: Step, end: _End, _way: str) -> list[_End]:
-        self._node(_REPLY, {"directReplyMessage": without_braces(quoted(step.text)[0])}, end)
+        said = re.search(r"[\"“„«'](?P<said>.+)[\"”“»']\W*$", step.text)
+        self._node(_REPLY, {"directReplyMessage": without_braces(said["said"] if said else step.text)}, end)
         return []
 
     def _call(self, step: Step, end: _End, _way: str) -> list[_End]:
@@ -282,11 +276,11 @@ class _Builder:
 
     def _fork(self, step: Step, end: _End, _way: str) -> list[_End]:
         """A model that chooses among ways, each with its own steps."""
-        other, cases = self._world.say("otherwise"), step.kind == "cases"
-        ways = {**step.ways, **({"": step.ways.get("", [])} if cases else {})}
+        ways = dict(sorted(step.ways.items(), key=lambda way: not way[0]))
         looked_at = " ".join(dict.fromkeys([self._asked(), *([f"{{{{ {end.value} }}}}"] if end.value else [])]))
-        told = squeeze(f"{self._world.say('route_case' if cases else 'route')} {step.of}")
-        return self._ways(step, ways, self._choice(told, [name or other for name in ways], looked_at, end), end)
+        told = self._world.say("route_case" if step.kind == "cases" else "route")
+        names = [name or self._world.say("otherwise") for name in ways]
+        return self._ways(step, ways, self._choice(told, names, looked_at, end), end)
 
     def _cases(self, step: Step, end: _End, way: str) -> list[_End]:
         """Conditions: numbers are read by a model and compared by the flow, all else a model decides."""
@@ -297,15 +291,16 @@ class _Builder:
         if len(compared) < len(names):
             return self._fork(step, end, way)
         told, given = self._world.say("read_number", what=names[0]), f"{{{{ {end.value} }}}}" if end.value else ""
-        fields = _fields(["value"], "number", names[0])
-        read_ = self._after(self._model_node(told, told, given=given, llmStructuredOutput=fields), end)
-        value = f"{{{{ {read_.node}.output.value }}}}"
-        rows = [{"type": "number", "value1": value, "operation": "larger" if one["more"] else "smaller",
+        rows = _fields(["value"], "number", names[0])
+        read_ = self._after(self._model_node(told, told, given=given, llmStructuredOutput=rows), end)
+        rows = [{"type": "number", "value1": f"{{{{ {read_.node}.output.value }}}}",
+                 "operation": "larger" if one["more"] else "smaller",
                  "value2": f"{to_number(re.findall(NUMBER, name)[-1]):g}"}
                 for name, one in zip(names, compared, strict=True)]  # fmt: skip
         fork = self._node("conditionAgentflow", {"conditions": rows}, read_).node
-        ways = {**{name: step.ways[name] for name in names}, "": step.ways.get("", [])}
-        return self._ways(step, ways, fork, replace(end, draft=""))
+        return self._ways(
+            step, dict(sorted(step.ways.items(), key=lambda way: not way[0])), fork, replace(end, draft="")
+        )
 
     def _ways(self, step: Step, ways: Mapping[str, Sequence[Step]], fork: str, end: _End) -> list[_End]:
         made: list[_End] = []
@@ -356,8 +351,8 @@ class _Builder:
         """Back to the last step until a model finds that the condition holds, a limited number of times."""
         if not end.draft or not step.of:
             raise self._declined(step.text)
-        told, names = self._world.say("check", until=step.of), [step.of, self._world.say("not_yet")]
-        check = self._choice(told, names, f"{{{{ {end.value} }}}}", end)
+        names = [step.of, self._world.say("not_yet")]
+        check = self._choice(self._world.say("check", until=step.of), names, f"{{{{ {end.value} }}}}", end)
         self._back(end.draft, step.limit, end.value, _End(check, "1"))
         return [replace(end, node=check, output="0")]
 
@@ -384,7 +379,7 @@ class _Builder:
         agent = bool(tools) or (bool(own.agent or role or agent) and not plain)
         for_it = next((what for what in self._models if alike(what, clause)), "")
         self._taken.add(for_it)
-        model = own if _about_model(own) else self._models.get(for_it)
+        model = own if own.provider or own.model or own.numbers else self._models.get(for_it)
         return self._model_node(title or role or task, prompt, tools, model, agent=agent, user=user, given=given)
 
     def _own_words(self, text: str, tools: Sequence[tuple[str, ...]]) -> str:
@@ -419,10 +414,11 @@ class _Builder:
 
     def _add(self, name: str, params: dict[str, Any], label: str = "") -> str:
         wanted = label or self._world.schema(name).label
-        taken = {node.label for node in self.nodes}
-        unique = next(text for n in range(len(taken) + 1) if (text := f"{wanted} {n}" if n else wanted) not in taken)
+        same = sum(re.sub(r" \d+$", "", node.label or "") == wanted for node in self.nodes)
         node_id = f"{name}_{sum(node.node_name == name for node in self.nodes)}"
-        self.nodes.append(AddNode(node_name=name, node_id=node_id, label=unique, params=params))
+        self.nodes.append(
+            AddNode(node_name=name, node_id=node_id, label=f"{wanted} {same}" if same else wanted, params=params)
+        )
         return node_id
 
 
@@ -441,10 +437,6 @@ def _models_of(reading: Reading) -> tuple[dict[str, Reading], str]:
             models[squeeze(behind["what"])] = read(reading.text[span.start : span.end])
             text = masked(text, span.start, span.end + behind.end())
     return (models, text) if len(models) > 1 else ({}, reading.text)
-
-
-def _about_model(reading: Reading) -> bool:
-    return bool(reading.provider or reading.model or reading.numbers)
 
 
 def _label(text: str) -> str:
