@@ -239,23 +239,21 @@ def _prompts(
 ) -> tuple[dict[str, str], list[str]]:
     """(the fields `node.field` for words for the model with what a fresh node has in them, those that are named)."""
     if inside := _messages(request):
-        steps = {place: schema for place in inside if (schema := nodes.get(place.partition(".")[0]))}
-        return dict.fromkeys(inside, ""), _named_places(request, steps, wish, world)
-    fields = {f"{id_}.{field}": schema for id_, schema in nodes.items()
-              if (field := prompt_field(schema)) and schema.category in (*ENDING_CATEGORIES, "Prompts")}  # fmt: skip
-    if change.prompt_text and not change.system_text:
-        fields = {place: schema for place, schema in fields.items() if place.endswith(".template")} or fields
-    asks = {schema.name: next((str(p.default or "") for p in schema.params if p.name == "responsePrompt"), "")
-            for schema in fields.values()}  # fmt: skip
-    return {place: asks[schema.name] for place, schema in fields.items()}, _named_places(request, fields, wish, world)
-
-
-def _named_places(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World) -> list[str]:
-    named = list(_meant(request, places, wish, world))
+        fields = {place: schema for place in inside if (schema := nodes.get(place.partition(".")[0]))}
+        asks = dict.fromkeys(inside, "")
+    else:
+        ends = (*ENDING_CATEGORIES, "Prompts")
+        fields = {f"{id_}.{field}": schema for id_, schema in nodes.items()
+                  if schema.category in ends and (field := prompt_field(schema))}  # fmt: skip
+        if change.prompt_text and not change.system_text:
+            fields = {place: schema for place, schema in fields.items() if place.endswith(".template")} or fields
+        asks = {place: next((str(p.default or "") for p in schema.params if p.name == "responsePrompt"), "")
+                for place, schema in fields.items()}  # fmt: skip
+    named = list(_meant(request, fields, wish, world))
     # "The agent" is the only one.
-    agents = [place for place in places if request.existing.get(place.partition(".")[0]) == _AGENT]
+    agents = [place for place in fields if request.existing.get(place.partition(".")[0]) == _AGENT]
     only = agents if len(agents) == 1 and words("an_agent").search(wish) else []
-    return named if len(named) < len(places) else only
+    return asks, named if len(named) < len(fields) else only
 
 
 def _moved(

@@ -12,7 +12,7 @@ _TIME, _SENTENCE = pattern("values", "time"), pattern("values", "sentence")
 _QUOTE = r"(?<!\w)[\"“”„«「'‘’]\s*([^\"“”„«»「」\n]{1,400}?)\s*[\"“”»」'’](?!\w)"
 _FIRST_QUOTE, _LAST_QUOTE, _ANY_QUOTE = (re.compile(one) for one in (rf"\W*{_QUOTE}", rf"{_QUOTE}\W*$", _QUOTE))
 _HARD, _BARE = re.compile(r"\d|@|://"), re.compile(r"\d{1,3}")
-_MOST_WORDS, _FEWEST_WORDS = 8, 3
+_MOST_WORDS, _FEWEST_WORDS, _LONGEST_READ = 8, 3, 1_000
 
 
 class Exchange(NamedTuple):
@@ -27,7 +27,7 @@ class Exchange(NamedTuple):
 def exchange(line: str, text: str) -> Exchange | None:
     """What a line exchanges in a text, or takes out; None unless it spells out a stretch that is there once, and says
     nothing else."""
-    for old, new, rest in [*_pairs(line), *_removals(line)]:
+    for old, new, rest in [*_pairs(line), *_removals(line)] if len(line) < _LONGEST_READ else ():
         there = [*whole(old).finditer(text)] if old else []
         if len(there) != 1 or _BARE.fullmatch(old) or words("languages").search(old):
             continue
@@ -84,9 +84,11 @@ def _alike(left: str, right: str) -> Iterator[tuple[str, str, str, str]]:
     first, second = left.strip(" ,").split(), right.rstrip(" .!?").split()
     for size in range(min(_MOST_WORDS, len(first), len(second)), 0, -1):
         mine, theirs = first[-size:], [word.strip(".,;!?") for word in second[:size]]
-        hard = [_is_value(one, two, names=names) for one, two in zip(mine, theirs, strict=True)]
-        same = (h or one.casefold() == two.casefold() for h, one, two in zip(hard, mine, theirs, strict=True))
-        if any(hard) and all(same):
+        pairs = [*zip(mine, theirs, strict=True)]
+        hard = {
+            pair for pair in pairs if all(map(_HARD.search, pair)) or (names and all(w[:1].isupper() for w in pair))
+        }
+        if hard and all(pair in hard or pair[0].casefold() == pair[1].casefold() for pair in pairs):
             yield " ".join(mine), " ".join(theirs), " ".join(first[:-size]), " ".join(second[size:])
             return
 
@@ -102,11 +104,6 @@ def _removals(line: str) -> Iterator[tuple[str, str, str]]:
             said.pop(0)
         if len(said) >= _FEWEST_WORDS:
             yield " ".join(said).rstrip(".!"), "", ""
-
-
-def _is_value(one: str, two: str, *, names: bool) -> bool:
-    hard = _HARD.search(one) and _HARD.search(two)
-    return bool(hard) or (names and one[:1].isupper() and two[:1].isupper())
 
 
 def _is_small(word: str) -> bool:

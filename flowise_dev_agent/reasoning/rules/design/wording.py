@@ -32,7 +32,7 @@ _CAN_IT, _SENTENCE, _IF = pattern("change", "can_it"), pattern("values", "senten
 _PUT = re.compile(rf"(?i)(?:{words('add').pattern})[^:.;\n]{{0,20}}?(?:[:：]|,?\s(?:that|que|che|że))\s*(?=\S)")
 _AND = f"(?:{'|'.join(wordset('ands'))})"
 _JOINT = re.compile(rf"[,;]\s(?:{_AND}\s)?|\s{_AND}\s|\s[–—]\s|[!?]+\s|、")
-_FROM_NOW = pattern("change", "from_now_on")
+_FEW_WORDS, _FROM_NOW = 3, pattern("change", "from_now_on")
 _CLAUSE, _ENDS = re.compile(r"[,;.!?]"), re.compile(rf"[,;]?\s{_AND}$")
 _MARKER = re.compile(r"^\s*(?:\d{1,2}[.)]\s+)")
 _TAG, _VALUE = re.compile(r"<[^<>]{1,60}>"), re.compile(r"\d|[\"“„«「]")
@@ -53,18 +53,16 @@ def pieces(text: str, spans: Sequence[Span], *, beside: bool = False, copied: bo
     copy all is that is no part."""
     asked = [one for one in spans if (one.names or one.params) and not (one.task or one.keep)]
     parts, quotes, found = [one for one in asked if not one.denied], quoted_spans(text), list[Piece]()
+    known = "|".join(re.escape(text[one.start : one.end]) for one in spans if not one.task)
     ends = [match.end() for match in _SENTENCE.finditer(text)][:-1]
     for start, end in pairwise([0, *(one for one in ends if not _inside(quotes, one)), len(text)]):
         meets = any(one.meets(start, end) for one in parts)
         joints = [one for one in _JOINT.finditer(text, start, end) if meets and not _inside(quotes, one.start())]
         # "Add our price list, it is a PDF" is one wish.
         ahead = [(one.end(), one.end() + len(_CLAUSE.split(text[one.end() : end])[0])) for one in joints]
-        cuts = [
-            at for at, stop in ahead if not (_REFERS.match(text[at:end]) and any(one.meets(at, stop) for one in parts))
-        ]
-        for begin, finish in pairwise([start, *cuts, end]):
+        hang = [at for at, stop in ahead if _REFERS.match(text[at:end]) and any(one.meets(at, stop) for one in parts)]
+        for begin, finish in pairwise([start, *(at for at, _ in ahead if at not in hang), end]):
             said = text[begin:finish].strip(" ,;:–—\n")
-            known = "|".join(re.escape(text[one.start : one.end]) for one in spans if not one.task)
             says = _says(re.sub(known or r"\Z\A", " ", said))
             own = [one for one in parts if one.meets(begin, finish)]
             # "Add a calculator and always calculate with VAT": asked for once.
@@ -72,14 +70,14 @@ def pieces(text: str, spans: Sequence[Span], *, beside: bool = False, copied: bo
             part = (own and not (again and says and _instructs(said))) or (asked and not says)
             because = words("because").match(said) or (_REFERS.match(said) and not _OBLIGED.search(said))
             tells = _instructs(said) or (words("structure").match(said) if meets else _VALUE.search(said))
-            goes_on = begin > start and found[-1].kind == "wish"
-            told = copied or not (parts or beside) or ((tells or goes_on) and not (meets and because))
+            last = found[-1].kind if begin > start and found else ""
+            told = copied or not (parts or beside) or ((tells or last == "wish") and not (meets and because))
             if part or (meets and words("keep").search(said)):
                 begin += len(text[begin:finish]) - len(_MARKER.sub("", text[begin:finish]))
                 found.append(Piece(begin, finish, "part"))
             elif said:
                 kind = "wish" if told else "remark"
-                begin = found.pop().start if begin > start and found[-1].kind == kind else begin
+                begin = found.pop().start if last == kind else begin
                 found.append(Piece(begin, finish, kind))
     return found
 
@@ -135,7 +133,7 @@ def _added(said: Sequence[str], text: str, world: World) -> str:
     if not text.strip() or not said:
         return "\n".join(said)
     plain = _TAG.sub("", text)
-    language = detect_language(plain)
+    language = detect_language(plain if len(plain.split()) > _FEW_WORDS else f"{plain} {said[0]}")
     headings = {say("prompt_from_now_on", code) for code in (*FUNCTION_WORDS, world.language)}
     # What stands below an empty line is no item of the list.
     there = any(one in plain and "\n\n" not in plain[plain.rindex(one) :].strip() for one in headings)
