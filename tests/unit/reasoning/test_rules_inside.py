@@ -8,6 +8,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import BindCredential, PatchOp, SetParam
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.phrases import say
+from flowise_dev_agent.reasoning.rules.language.text import detect_language
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
 FROM_NOW_ON = say("prompt_from_now_on", "en")
@@ -111,3 +112,19 @@ async def test_words_of_a_title_name_its_node(catalogue: NodeStore, wish: str) -
                           flow_summary="a flow", existing=existing, inside=inside, labels=labels)  # fmt: skip
     plan = (await rules.plan(request)).value
     assert [(one.node_id, one.value) for one in plan.values] == [("llmAgentflow_1", 0.2)]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "add a third branch called refunds that answers with claude",
+        "Ergänze einen dritten Zweig für Retouren mit Claude",
+        "añade otra rama para devoluciones con claude",
+        "dodaj trzecią gałąź z claude",
+    ],
+)
+async def test_a_further_branch_is_declined_and_changes_no_model(wish: str, catalogue: NodeStore) -> None:
+    inside = {**ONE, "conditionAgentAgentflow_0.conditionAgentModelConfig": "chatOpenAI"}
+    contract, ops = await done(wish, catalogue, inside)
+    assert say("gap_more_branches", detect_language(wish)) in (contract.declined or "")
+    assert ops == []
