@@ -377,6 +377,12 @@ class PatternNotFoundError(AgentError):
     code = "pattern_not_found"
 
 
+class MemoryNotFoundError(AgentError):
+    """No note of this owner has this id."""
+
+    code = "memory_not_found"
+
+
 class SessionExistsError(AgentError):
     """A session with this id exists already; nothing was changed."""
 

@@ -64,6 +64,14 @@ class SessionBlobs(Protocol):
         ...
 
 
+class SessionNotes(Protocol):
+    """What the session's owner had remembered for the instance."""
+
+    async def find(self, words: str, *, limit: int) -> Sequence[tuple[int, str]]:
+        """(id, text) of those nearest to the words, then the newest."""
+        ...
+
+
 class SessionFiles(Protocol):
     """The files that go with the session's requirement."""
 
@@ -96,6 +104,7 @@ class AgentContext:
     flows: FlowSource = field(default_factory=AllFlows)
     #: Accepted flows that new ones may start from; None: patterns are neither used nor stored.
     patterns: PatternLibrary | None = None
+    notes: SessionNotes | None = None
     files: SessionFiles | None = None
     #: Takes an event at once, for what need not wait for the graph's stream.
     emit: Callable[[NodeEvent], None] = _unheard

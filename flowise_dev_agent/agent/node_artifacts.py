@@ -87,11 +87,12 @@ def artifacts_of_decision(node: str, decision: Decision, state: AgentState) -> I
 
 
 def retrieved(query: str, found: Sequence[RememberedFlow], taken: int | None, limit: int) -> NodeArtifact:
-    """Patterns that were looked for, best first."""
+    """Patterns or notes that were looked for, best first. One pattern at most is used, notes all are."""
+    used = "all" if all(one.kind == "note" for one in found) else taken or "none"
     return NodeArtifact(
         MemoryPayload(
             action="retrieve",
-            action_results=[f"{len(found)} found, {'none' if taken is None else taken} used"],
+            action_results=[f"{len(found)} found, {used} used"],
             effective_prompt=query,
             retrieved_memories=list(found),
             routing_state=RoutingState(node="plan_v2", phase="plan"),

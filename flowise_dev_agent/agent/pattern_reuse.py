@@ -23,6 +23,8 @@ from flowise_dev_agent.sanitize import shortened
 
 _log = logging.getLogger(__name__)
 _MAX_WISH_CHARS = 120
+#: Notes that a planner reads.
+_MOST_NOTES = 10
 _NOT_USED = PatternState(id=None, ops=[], flow_sha=None)
 
 
@@ -57,6 +59,22 @@ async def find_pattern(state: AgentState, context: AgentContext, emit: Emitter) 
     ]
     emit.artifact(retrieved(state.request.requirement, found, chosen.id if chosen else None, MOST_MATCHES))
     return chosen
+
+
+async def find_notes(state: AgentState, context: AgentContext, emit: Emitter) -> tuple[str, ...]:
+    """What the person had remembered, for a model that plans; the search is an artifact. Rules cannot read it."""
+    if context.notes is None or not context.reasoner.reads_candidates:
+        return ()
+    words = " ".join([state.full_requirement, *state.later_words])
+    try:
+        notes = await context.notes.find(words, limit=_MOST_NOTES)
+    except DatabaseUnavailableError:
+        _log.warning("the notes cannot be read; planning without them", exc_info=True)
+        return ()
+    if notes:
+        found = [RememberedFlow(memory_id=id_, kind="note", text=text) for id_, text in notes]
+        emit.artifact(retrieved(state.request.requirement, found, None, _MOST_NOTES))
+    return tuple(text for _, text in notes)
 
 
 def shown_pattern(match: Match | None, graph: GraphIR | None) -> Pattern | None:

@@ -32,6 +32,7 @@ from flowise_dev_agent.api.routes import (
     keys,
     knowledge,
     mcp,
+    memories,
     node_artifacts,
     nodes,
     page,
@@ -115,6 +116,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     app.include_router(nodes.router)
     app.include_router(deliveries.router)
     app.include_router(designs.router)
+    app.include_router(memories.router)
     app.include_router(patterns.router)
     app.include_router(health.worker_router)
     app.include_router(health.router)

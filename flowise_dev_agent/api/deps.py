@@ -9,6 +9,7 @@ from fastapi import Depends, Header, Path, Query, Request, Response
 
 from flowise_dev_agent.contracts.etags import IF_MATCH_PATTERN, Expected
 from flowise_dev_agent.contracts.session import SessionView
+from flowise_dev_agent.runtime.admin.memories import MemoryService
 from flowise_dev_agent.runtime.admin.pattern_admin import PatternService
 from flowise_dev_agent.runtime.runtime import Runtime
 from flowise_dev_agent.runtime.sessions.service import SessionService
@@ -31,6 +32,11 @@ async def _service(request: Request) -> SessionService:
 async def _patterns(request: Request) -> PatternService:
     running = engine(request)
     return PatternService(running.db, running.instances)
+
+
+async def _memories(request: Request) -> MemoryService:
+    running = engine(request)
+    return MemoryService(running.db, running.instances)
 
 
 async def _wait_secs(
@@ -63,6 +69,7 @@ async def _after_seq(
 
 Service = Annotated[SessionService, Depends(_service)]
 PatternsOfOwner = Annotated[PatternService, Depends(_patterns)]
+MemoriesOfOwner = Annotated[MemoryService, Depends(_memories)]
 FlowId = Annotated[UUID, Path(description="The chatflow's id.")]
 SessionId = Annotated[UUID, Path(description="The session's id (`thread_id`).")]
 WaitSecs = Annotated[float, Depends(_wait_secs)]

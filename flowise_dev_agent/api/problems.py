@@ -64,6 +64,7 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.FlowTestNotFoundError: 404,
     errors.TraceNotFoundError: 404,
     errors.PatternNotFoundError: 404,
+    errors.MemoryNotFoundError: 404,
     errors.SessionExistsError: 409,
     errors.SessionConflictError: 409,
     errors.PreconditionFailedError: 412,

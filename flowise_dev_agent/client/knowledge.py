@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
     from flowise_dev_agent.contracts.connections import ConnectFlowise, ConnectionsView, ConnectModel
     from flowise_dev_agent.contracts.document_stores import DocumentStoreList, RefreshedStore
-    from flowise_dev_agent.contracts.node_artifacts import Memory
+    from flowise_dev_agent.contracts.node_artifacts import Memory, NewMemory
     from flowise_dev_agent.contracts.nodes import NodeOptions, NodeTypeDetails, NodeTypePage
-    from flowise_dev_agent.contracts.patterns import ImportResult, PatternFile
+    from flowise_dev_agent.contracts.patterns import ImportResult, PatternFile, PatternList
     from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
     from flowise_dev_agent.runtime.admin.credentials import CreatedCredential, CredentialTypeList, NewCredential
     from flowise_dev_agent.runtime.admin.instances import InstanceList
@@ -133,22 +133,28 @@ class KnowledgeCalls(Http):
     # --- patterns ----------------------------------------------------------------------------------------------------
 
     async def memories(self, query: str = "", *, memory_id: int | None = None, limit: int = 50) -> "Sequence[Memory]":
-        """Patterns: one, those that fit words, or the most successful ones."""
-        from flowise_dev_agent.contracts.node_artifacts import Memory
+        """Notes and patterns: one, those that fit words, or the newest and most successful ones."""
+        from flowise_dev_agent.contracts.node_artifacts import MemoryPage
+
+        page = await self._get(MemoryPage, "/memories", query_text=query or None, memory_id=memory_id, limit=limit)
+        return page.items
+
+    async def add_memory(self, memory: "NewMemory") -> "Memory":
+        """Have a note remembered, or put it in the place of one."""
+        from flowise_dev_agent.contracts.node_artifacts import MemoryDetail
+
+        answer = await self._call("POST", "/memories", json=memory.model_dump(mode="json"), repeatable=True)
+        return read_answer(MemoryDetail, answer).item
+
+    async def delete_memory(self, memory_id: int) -> None:
+        """Forget a note."""
+        await self._call("DELETE", f"/memories/{memory_id}")
+
+    async def patterns(self, query: str = "", *, instance: str | None = None, limit: int = 100) -> "PatternList":
+        """Accepted flows that new ones may start from, the most successful first."""
         from flowise_dev_agent.contracts.patterns import PatternList
 
-        found = await self._get(PatternList, "/patterns", q=query or None, id=memory_id, limit=limit)
-        return [
-            Memory(
-                memory_id=row.id,
-                text=row.requirement,
-                name=row.name,
-                instance=row.instance,
-                success_count=row.success_count,
-                failure_count=row.failure_count,
-            )
-            for row in found.patterns
-        ]
+        return await self._get(PatternList, "/patterns", q=query or None, instance=instance, limit=limit)
 
     async def export_patterns(self, *, instance: str | None = None) -> "PatternFile":
         """All patterns, in a form that `import_patterns` takes."""

@@ -3,12 +3,13 @@ the specification."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 from uuid import UUID
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, field_validator, model_validator
 
 from flowise_dev_agent.contracts.base import Bounded, Contract
+from flowise_dev_agent.contracts.requests import RequestBody
 from flowise_dev_agent.settings import Mode
 
 ArtifactKind: TypeAlias = Literal["plan", "memory", "milestone", "decision"]
@@ -83,9 +84,10 @@ class PlanPayload(Bounded):
 
 
 class RememberedFlow(Contract):
-    """A pattern, or what became of it in a search."""
+    """A pattern or note, or what became of it in a search."""
 
     memory_id: int
+    kind: Literal["pattern", "note"] = "pattern"
     text: str = ""
     score: float | None = None
     refused: str | None = Field(default=None, description="Why it is not used.")
@@ -236,14 +238,52 @@ class ArtifactDetail(_Envelope):
 
 
 class Memory(Contract):
-    """A pattern: an accepted flow that new ones may start from."""
+    """A pattern: an accepted flow that new ones may start from; or a note: what a person had remembered."""
 
     memory_id: int
-    name: str
-    text: str = Field(description="The requirement that it was made for.")
+    kind: Literal["pattern", "note"] = "pattern"
+    name: str = ""
+    text: str = Field(description="Of a pattern the requirement that it was made for.")
     instance: str
-    success_count: int
-    failure_count: int
+    success_count: int = 0
+    failure_count: int = 0
+
+
+class NewMemory(RequestBody):
+    """A note to remember."""
+
+    text: str = Field(min_length=1, max_length=2_000)
+    store_mode: Literal["append", "replace"] = "append"
+    memory_id: int | None = Field(default=None, ge=1, le=2**63 - 1, description="The note that `replace` is about.")
+    instance: str | None = Field(default=None, max_length=64, description="The default one when left out.")
+
+    @field_validator("text")
+    @classmethod
+    def _says_something(cls, text: str) -> str:
+        if not text.strip():
+            raise ValueError("the note is empty")
+        return text.strip()
+
+    @model_validator(mode="after")
+    def _is_about_one(self) -> Self:
+        if (self.memory_id is not None) != (self.store_mode == "replace"):
+            raise ValueError("`memory_id` goes with the store_mode `replace`, and only with that")
+        return self
+
+
+class MemoryPage(_Envelope):
+    """Memories, with the id that they were asked for by."""
+
+    count: int = Field(description="Of those in `items`.")
+    limit: int
+    offset: int
+    items: list[Memory]
+
+
+class MemoryDetail(_Envelope):
+    """One memory."""
+
+    item: Memory
 
 
 class PlanReport(Contract):

@@ -58,17 +58,17 @@ def _newest(page: ArtifactPage) -> StoredPlan | None:
 
 async def get_memory(
     ctx: ToolContext,
-    memory_id: Annotated[int | None, Field(ge=1, description="A pattern's id.")] = None,
+    memory_id: Annotated[int | None, Field(ge=1, description="The id of a pattern or note.")] = None,
     query_text: Annotated[str, Field(max_length=2_000, description="Words of a requirement.")] = "",
     include_artifacts: WithArtifacts = False,
     limit: Limit = 10,
 ) -> Annotated[CallToolResult, MemoryReport]:
-    """Find what the service remembers: accepted chatflows that new ones may start from. By id, by words, or the most
-    successful ones."""
+    """Find what the service remembers: notes of people, and accepted chatflows that new ones may start from. By id, by
+    words, or the newest notes and the most successful chatflows."""
     client = client_of(ctx)
     memories = await client.memories(query_text, memory_id=memory_id, limit=limit)
     page = await client.memory_artifacts(memory_id, limit=limit) if include_artifacts and memory_id else None
-    lines = [f"- {one.memory_id} {one.name}: {shortened(one.text, 200)}" for one in memories]
+    lines = [f"- {one.memory_id} {one.name or one.kind}: {shortened(one.text, 200)}" for one in memories]
     return succeeded(lines or ["Nothing is remembered."], MemoryReport(memories=[*memories], artifacts=page))
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from flowise_dev_agent.persistence.lease import Lease
     from flowise_dev_agent.persistence.leftovers import Leftover, Leftovers
     from flowise_dev_agent.persistence.node_artifacts import ArtifactFilter, ArtifactRow, NodeArtifacts
+    from flowise_dev_agent.persistence.notes import NoteRow, Notes
     from flowise_dev_agent.persistence.pattern_rows import NewPattern, Patterns, StoredPattern
     from flowise_dev_agent.persistence.queue import Queue
     from flowise_dev_agent.persistence.read_model import SessionFilter, SessionRow
@@ -48,6 +49,8 @@ _HOMES = {
     "ArtifactFilter": "node_artifacts",
     "ArtifactRow": "node_artifacts",
     "NodeArtifacts": "node_artifacts",
+    "NoteRow": "notes",
+    "Notes": "notes",
     "AuditFilter": "audit",
     "Blobs": "blobs",
     "CatalogueHead": "instance_nodes",
@@ -123,6 +126,8 @@ __all__ = [
     "NewEvent",
     "NewPattern",
     "NodeArtifacts",
+    "NoteRow",
+    "Notes",
     "Outbox",
     "Patterns",
     "Queue",

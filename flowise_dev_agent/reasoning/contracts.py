@@ -257,9 +257,11 @@ FILE_LOADERS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest(_Request):
-    """`candidates` are the retrieved node types; `feedback` what the person or the last verdict asked to change."""
+    """`candidates` are the retrieved node types; `feedback` what the person or the last verdict asked to change;
+    `notes` what the person had the service remember."""
 
     intent: Intent
+    notes: tuple[str, ...] = ()
     nodes: NodeStore
     #: The form that the person filled in instead of a requirement; the rules make a plan of it without a model.
     design: DesignForm | None = None

@@ -27,12 +27,16 @@ _OUR_TAG: Final = re.compile(
     r"credentials_on_the_server|flow|texts_in_the_flow|pattern|similar_flows|intent|previous_plan|"
     r"verdict_of_the_last_test|playbook|node_fields|like_flows|variables|step|settings|node_types|approved_plan|limit|"
     r"nodes_that_exist_already|chosen_approach|your_last_ops|findings_on_them|goal|success_criteria|placeholders|"
-    r"trials?|question|answer|attachments|ready_tools|parts|stand_in|never_ran|steps|tools|sources|remarks)\b)",
+    r"trials?|question|answer|attachments|ready_tools|parts|stand_in|never_ran|steps|tools|sources|remarks|notes)\b)",
     re.IGNORECASE,
 )
 _READY: Final = (
     "Code adds the nodes in <ready_tools> to your plan, with their values, and connects them to the agent. Plan an "
     "agent that takes tools; do not plan these nodes or others for the same purpose, and count their parts as covered."
+)
+_NOTES: Final = (
+    "The person had <notes> remembered for all flows. Follow those that concern this one; where one contradicts the "
+    "requirement, the requirement counts."
 )
 #: Characters of the beginning of an attached file.
 _BEGINNING: Final = 400
@@ -87,6 +91,11 @@ def attachments_text(request: ClassifyRequest | PlanRequest) -> str | None:
             f"  also says: {json.dumps(passage, ensure_ascii=False)}" for passage in request.passages.get(one.name, ())
         ]
     return "\n".join(lines) or None
+
+
+def notes_text(request: PlanRequest) -> str | None:
+    """What the person had the service remember for all flows."""
+    return joined(_NOTES, tag("notes", "\n".join(f"- {note}" for note in request.notes))) if request.notes else None
 
 
 def ready_text(request: PlanRequest) -> str | None:

@@ -37,7 +37,7 @@ from flowise_dev_agent.knowledge.credential_store import CredentialKnowledge, Cr
 from flowise_dev_agent.knowledge.drift import CatalogueChange
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge, NodeStore
-from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
+from flowise_dev_agent.knowledge.pattern_library import PatternLibrary, terms_of
 from flowise_dev_agent.knowledge.repair import Repair
 from flowise_dev_agent.knowledge.templates import Template, TemplateKnowledge, TemplateStore
 from flowise_dev_agent.patch import Schemas
@@ -48,6 +48,7 @@ from flowise_dev_agent.persistence import (
     InstanceNodes,
     InstanceTemplates,
     Lease,
+    Notes,
     Patterns,
     SessionRow,
     Versions,
@@ -83,6 +84,7 @@ async def open_agent(settings: Settings, database: Database, connections: Connec
             drift_policy=settings.flowise.schema_drift_policy,
             model_stand_in=settings.flowise.model_stand_in,
             patterns=Patterns(database),
+            notes=Notes(database),
             domains=domains,
             files=Attachments(database),
             flows=FlowIndex(database),
@@ -139,6 +141,7 @@ class _Contexts:
     drift_policy: DriftPolicy
     model_stand_in: bool
     patterns: Patterns
+    notes: Notes
     domains: Sequence[DomainCapability]
     files: Attachments
     flows: FlowIndex
@@ -185,6 +188,7 @@ class _Contexts:
             flows=self.flows.of(session.instance_id),
             model_stand_in=self.model_stand_in,
             patterns=PatternLibrary(self.patterns, instance_id=session.instance_id, owner=current_caller().owner),
+            notes=_InstanceNotes(session.instance_id, self.notes),
             files=_SessionFiles(session.id, self.files, [] if session.has_files else [()]),
             emit=emit,
         )
@@ -264,6 +268,17 @@ class RunBlobs:
         if sha256 not in self.known:
             self.known[sha256] = await self.blobs.get(sha256)
         return self.known[sha256]
+
+
+@dataclass(frozen=True)
+class _InstanceNotes:
+    """The notes of the run's owner for one instance."""
+
+    instance_id: str
+    notes: Notes
+
+    async def find(self, words: str, *, limit: int) -> list[tuple[int, str]]:
+        return [(row.id, row.text) for row in await self.notes.nearest(self.instance_id, terms_of(words), limit=limit)]
 
 
 @dataclass(frozen=True)

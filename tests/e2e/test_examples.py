@@ -301,6 +301,9 @@ async def the_first_day(
     await ask("list_options", {"param": "modelName"}, name="chatOpenAI")
     pattern = {"requirement": "a chatbot for support", "name": "Support", "ops": [node]}
     memory = (await ask("import_patterns", {"patterns": [pattern]}))["imported"][0]
+    note = (await ask("add_memory", {"text": "Our bots answer in the language of the question."}))["memory_id"]
+    await ask("list_memories")
+    await ask("delete_memory", memory_id=note)
     key = (await ask("create_key", {"name": "ci", "scopes": ["build"], "owner": "support"}))["id"]
     await ask("rotate_key", {"keep_old_secs": 3600}, key_id=key)
     await ask("list_keys")

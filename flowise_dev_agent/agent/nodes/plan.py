@@ -63,6 +63,7 @@ async def plan_v2(
     requirement, feedback, target = state.request.requirement, state.plan.feedback, state.target.flow
     match = await pattern_reuse.find_pattern(state, context, emit)
     pattern = pattern_reuse.shown_pattern(match, await pattern_reuse.compile_pattern(match, context))
+    notes = await pattern_reuse.find_notes(state, context, emit)
     attachments = await context.attachments()
     looked_for = DiscoverRequest(
         requirement=" ".join([state.full_requirement, *state.later_words]),
@@ -122,6 +123,7 @@ async def plan_v2(
             verdict=verdict,
             pattern=pattern,
             templates=discovery.templates,
+            notes=notes,
             attachments=attachments,
             passages=await passages_of(context.files, attachments, requirement),
             ready_tools=ready,

@@ -20,19 +20,20 @@ class ArtifactService:
         await self._check(which.session_id)
         rows, count = await self._artifacts.page(which, limit=limit, offset=offset)
         items = [_view(row) for row in rows]
-        return ArtifactPage(**scope, **_ids(), count=count, limit=limit, offset=offset, items=items)
+        return ArtifactPage(**scope, **ids_of_request(), count=count, limit=limit, offset=offset, items=items)
 
     async def get(self, artifact_id: UUID, which: ArtifactFilter, **scope: Any) -> ArtifactDetail:
         """One artifact. Raises ArtifactNotFoundError."""
         await self._check(which.session_id)
-        return ArtifactDetail(**scope, **_ids(), item=_view(await self._artifacts.get(artifact_id, which)))
+        return ArtifactDetail(**scope, **ids_of_request(), item=_view(await self._artifacts.get(artifact_id, which)))
 
     async def _check(self, session_id: UUID | None) -> None:
         if session_id is not None:
             await self._sessions.get(session_id)
 
 
-def _ids() -> dict[str, Any]:
+def ids_of_request() -> dict[str, Any]:
+    """The ids that each envelope carries."""
     request = current_request()
     return {"request_id": request.id, "correlation_id": request.trace_id}
 

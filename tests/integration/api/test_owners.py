@@ -289,6 +289,7 @@ async def ours_in(http: httpx2.AsyncClient, database: Database) -> dict[str, str
     ops = [{"op_type": "AddNode", "node_name": "chatOpenAI", "node_id": "chatOpenAI_0"}]
     pattern = {"requirement": f"a {MARK} chatbot", "name": MARK, "ops": ops}
     (pattern_id,) = (await http.post("/patterns/import", json={"patterns": [pattern]})).json()["imported"]
+    note = (await http.post("/memories", json={"text": f"{MARK} is remembered"})).json()
     await http.post("/knowledge/main/refresh")
     unused = (await http.post("/attachments", files=files)).json()
     with serving(OURS):
@@ -311,6 +312,7 @@ async def ours_in(http: httpx2.AsyncClient, database: Database) -> dict[str, str
         "interrupt_id": view["interrupt"]["id"],
         "attachment_id": unused["id"],
         "pattern_id": str(pattern_id),
+        "memory_id": str(note["memory_id"]),
         "delivery_id": str(delivery["id"]),
         "share_id": share["id"],
         "chatflow_id": FLOW,

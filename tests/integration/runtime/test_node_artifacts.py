@@ -136,6 +136,70 @@ async def test_a_second_session_leaves_which_pattern_it_started_from(http: httpx
     assert payload["llm_guided_retrieve"]["query_text"] == WISH
 
 
+async def remembered(http: httpx2.AsyncClient, text: str, **more: Any) -> Any:
+    response = await http.post("/memories", json={"text": text, **more})
+    assert response.status_code == 201, response.text
+    return response.json()
+
+
+async def test_notes_and_patterns_are_remembered_found_and_forgotten(http: httpx2.AsyncClient) -> None:
+    await accepted(http)
+    first = await remembered(http, "Support answers in German")
+    second = await remembered(http, "Invoices are in the archive")
+    assert (first["ok"], first["item"]["kind"]) == (True, "note")
+
+    page = await read(http, "/memories")
+    assert [(one["kind"], one["text"]) for one in page["items"]] == [
+        ("note", "Invoices are in the archive"),
+        ("note", "Support answers in German"),
+        ("pattern", page["items"][2]["text"]),
+    ]
+    assert (page["ok"], page["count"], page["limit"], page["offset"]) == (True, 3, 50, 0)
+    assert len({one["memory_id"] for one in page["items"]}) == 3
+    found = await read(http, "/memories", query_text="support for customers")
+    assert [one["kind"] for one in found["items"]] == ["note", "pattern"]
+    assert (await read(http, "/memories", limit=1))["count"] == 1
+    one = await read(http, "/memories", memory_id=second["memory_id"])
+    assert [item["text"] for item in one["items"]] == ["Invoices are in the archive"]
+
+    replaced = await remembered(http, "In French", store_mode="replace", memory_id=first["memory_id"])
+    assert replaced["memory_id"] == first["memory_id"]
+    assert (await http.delete(f"/memories/{second['memory_id']}")).status_code == 204
+    notes = [item["text"] for item in (await read(http, "/memories"))["items"] if item["kind"] == "note"]
+    assert notes == ["In French"]
+    actions = [row["action"] for row in (await read(http, "/audit"))["rows"]]
+    assert [actions.count(name) for name in ("memory.add", "memory.delete")] == [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"text": "  "}, 422),
+        ({"text": "x" * 2_001}, 422),
+        ({"text": "x", "store_mode": "replace"}, 422),
+        ({"text": "x", "memory_id": 1}, 422),
+        ({"text": "x", "store_mode": "replace", "memory_id": 999_999}, 404),
+        ({"text": "Our key is sk-proj-Abcdefghijklmnopqrstuvwxyz0123456789"}, 422),
+        ({"text": "x", "instance": "elsewhere"}, 422),
+    ],
+)
+async def test_a_note_that_cannot_be_kept_is_refused(http: httpx2.AsyncClient, body: Any, status: int) -> None:
+    response = await http.post("/memories", json=body)
+    assert response.status_code == status, response.text
+    assert (await read(http, "/memories"))["items"] == []
+
+
+@pytest.mark.parametrize("limit", [0, 51])
+async def test_memories_are_read_at_most_fifty_at_a_time(http: httpx2.AsyncClient, limit: int) -> None:
+    assert (await http.get("/memories", params={"limit": limit})).status_code == 422
+
+
+async def test_rules_read_no_notes_and_leave_no_memory_that_says_so(http: httpx2.AsyncClient) -> None:
+    await remembered(http, "Customer support is friendly")
+    session = (await http.post("/sessions", json={"requirement": WISH})).json()["thread_id"]
+    assert (await read(http, f"/sessions/{session}/artifacts", kind="memory"))["items"] == []
+
+
 async def test_each_artifact_has_an_event_that_refers_to_it(http: httpx2.AsyncClient) -> None:
     session = (await http.post("/sessions", json={"requirement": WISH})).json()["thread_id"]
     events = await read(http, f"/sessions/{session}/events", type="node_artifact:persisted", limit=200)
@@ -169,6 +233,8 @@ async def test_the_mcp_tools_read_plans_memories_milestones_and_decisions(http: 
             chosen = decision["items"][0]
             one = await called("get_node_artifact", session_id=session, artifact_id=chosen["id"])
             too_many = await client.call_tool("get_memory", {"limit": 51})
+            note = await remembered(http, "Answers are short")
+            notes = await called("get_memory", memory_id=note["memory_id"])
 
     assert {task["status"] for task in plan["plan"]["stages"][0]["tasks"]} == {"written"}
     assert plan["artifacts"] is None
@@ -177,6 +243,7 @@ async def test_the_mcp_tools_read_plans_memories_milestones_and_decisions(http: 
     assert milestones["artifacts"]["count"] == len(milestones["artifacts"]["items"])
     assert [one["memory_id"] for one in memory["memories"]] == [memory_id]
     assert memory["artifacts"]["items"][0]["payload"]["action"] == "add"
+    assert [(one["kind"], one["text"]) for one in notes["memories"]] == [("note", "Answers are short")]
     assert chosen["payload"]["resolved_route_path"].startswith("hitl_review_v2->")
     assert one["items"] == [chosen]
     assert too_many.is_error

@@ -985,6 +985,51 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/memories": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Memories
+         * @description What the service remembers for the owner: notes, then patterns, those that fit the words best first.
+         */
+        get: operations["list_memories"];
+        put?: never;
+        /**
+         * Add Memory
+         * @description Have a note remembered: a model that plans reads it with every later requirement. `replace` puts it in the place
+         *     of `memory_id`.
+         */
+        post: operations["add_memory"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/memories/{memory_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Memory
+         * @description Forget a note. A pattern is removed by `DELETE /patterns/{id}`.
+         */
+        delete: operations["delete_memory"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/memories/{memory_id}/artifacts": {
         parameters: {
             query?: never;
@@ -5982,6 +6027,42 @@ export interface components {
             type: string;
         };
         /**
+         * Memory
+         * @description A pattern: an accepted flow that new ones may start from; or a note: what a person had remembered.
+         */
+        Memory: {
+            /**
+             * Failure Count
+             * @default 0
+             */
+            failure_count: number;
+            /** Instance */
+            instance: string;
+            /**
+             * Kind
+             * @default pattern
+             * @enum {string}
+             */
+            kind: "pattern" | "note";
+            /** Memory Id */
+            memory_id: number;
+            /**
+             * Name
+             * @default
+             */
+            name: string;
+            /**
+             * Success Count
+             * @default 0
+             */
+            success_count: number;
+            /**
+             * Text
+             * @description Of a pattern the requirement that it was made for.
+             */
+            text: string;
+        };
+        /**
          * MemoryAdd
          * @description What is kept, and how.
          */
@@ -5995,6 +6076,82 @@ export interface components {
             store_mode: "append" | "replace";
             /** Text */
             text: string;
+        };
+        /**
+         * MemoryDetail
+         * @description One memory.
+         */
+        MemoryDetail: {
+            /**
+             * Correlation Id
+             * @description Trace id of this request.
+             */
+            correlation_id?: string | null;
+            /** Flowchart Id */
+            flowchart_id?: string | null;
+            /** Flowchart Node Id */
+            flowchart_node_id?: string | null;
+            item: components["schemas"]["Memory"];
+            /** Memory Id */
+            memory_id?: number | null;
+            /** Milestone Id */
+            milestone_id?: string | null;
+            /**
+             * Ok
+             * @default true
+             * @constant
+             */
+            ok: true;
+            /** Plan Id */
+            plan_id?: string | null;
+            /**
+             * Request Id
+             * @description Of this request.
+             */
+            request_id: string | null;
+        };
+        /**
+         * MemoryPage
+         * @description Memories, with the id that they were asked for by.
+         */
+        MemoryPage: {
+            /**
+             * Correlation Id
+             * @description Trace id of this request.
+             */
+            correlation_id?: string | null;
+            /**
+             * Count
+             * @description Of those in `items`.
+             */
+            count: number;
+            /** Flowchart Id */
+            flowchart_id?: string | null;
+            /** Flowchart Node Id */
+            flowchart_node_id?: string | null;
+            /** Items */
+            items: components["schemas"]["Memory"][];
+            /** Limit */
+            limit: number;
+            /** Memory Id */
+            memory_id?: number | null;
+            /** Milestone Id */
+            milestone_id?: string | null;
+            /** Offset */
+            offset: number;
+            /**
+             * Ok
+             * @default true
+             * @constant
+             */
+            ok: true;
+            /** Plan Id */
+            plan_id?: string | null;
+            /**
+             * Request Id
+             * @description Of this request.
+             */
+            request_id: string | null;
         };
         /**
          * MemoryPayload
@@ -6283,6 +6440,30 @@ export interface components {
              * @description `read`: see everything but the keys. `build`: also start sessions, test, ask for changes. `approve`: also decide what is written to Flowise. `admin`: everything, keys included.
              */
             scopes: ("read" | "build" | "approve" | "admin")[];
+        };
+        /**
+         * NewMemory
+         * @description A note to remember.
+         */
+        NewMemory: {
+            /**
+             * Instance
+             * @description The default one when left out.
+             */
+            instance?: string | null;
+            /**
+             * Memory Id
+             * @description The note that `replace` is about.
+             */
+            memory_id?: number | null;
+            /**
+             * Store Mode
+             * @default append
+             * @enum {string}
+             */
+            store_mode: "append" | "replace";
+            /** Text */
+            text: string;
         };
         /**
          * NewShare
@@ -8169,9 +8350,15 @@ export interface components {
         };
         /**
          * RememberedFlow
-         * @description A pattern, or what became of it in a search.
+         * @description A pattern or note, or what became of it in a search.
          */
         RememberedFlow: {
+            /**
+             * Kind
+             * @default pattern
+             * @enum {string}
+             */
+            kind: "pattern" | "note";
             /** Memory Id */
             memory_id: number;
             /**
@@ -10792,6 +10979,18 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "key_not_found";
+                };
+            };
+        };
+        /** @description Not Found: `memory_not_found`. */
+        Problem404_memory_not_found: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "memory_not_found";
                 };
             };
         };
@@ -13432,6 +13631,122 @@ export interface operations {
                     };
                 };
             };
+        };
+    };
+    list_memories: {
+        parameters: {
+            query?: {
+                /** @description Words of a requirement. */
+                query_text?: string;
+                /** @description Only this one. */
+                memory_id?: number;
+                /** @description Only of this Flowise instance. */
+                instance?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemoryPage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401_unauthorized"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+        };
+    };
+    add_memory: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewMemory"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemoryDetail"];
+                };
+            };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400_bad_request"];
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401_unauthorized"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404_memory_not_found"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409_idempotency_key_reused_request_in_progress"];
+            /** @description Request Entity Too Large */
+            413: components["responses"]["Problem413_body_too_large"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422_invalid_input_invalid_request_secret_in_text"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
+        };
+    };
+    delete_memory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The note's id. */
+                memory_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401_unauthorized"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403_origin_refused_scope_missing_sign_in_failed"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404_memory_not_found"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422_invalid_input_invalid_request"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500_configuration_error_internal_error"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503_database_unavailable_sign_in_unavailable_unavailable"];
         };
     };
     list_memory_artifacts: {

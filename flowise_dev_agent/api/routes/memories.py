@@ -1,0 +1,44 @@
+"""Memories: the accepted flows that new ones may start from (patterns), and what people had remembered (notes)."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from flowise_dev_agent.api.deps import MAX_SEQ, MemoriesOfOwner
+from flowise_dev_agent.api.once import ONCE, OnceRoute
+from flowise_dev_agent.api.responses import REPEATED, declared
+from flowise_dev_agent.contracts.node_artifacts import MemoryDetail, MemoryPage, NewMemory
+
+router = APIRouter(prefix="/memories", tags=["patterns"], route_class=OnceRoute)
+
+
+@router.get("", responses=declared())
+async def list_memories(
+    memories: MemoriesOfOwner,
+    query_text: Annotated[str, Query(max_length=2_000, description="Words of a requirement.")] = "",
+    memory_id: Annotated[int | None, Query(ge=1, le=MAX_SEQ, description="Only this one.")] = None,
+    instance: Annotated[str | None, Query(max_length=64, description="Only of this Flowise instance.")] = None,
+    limit: Annotated[int, Query(ge=1, le=50)] = 50,
+) -> MemoryPage:
+    """What the service remembers for the owner: notes, then patterns, those that fit the words best first."""
+    return await memories.page(query=query_text, memory_id=memory_id, instance_id=instance, limit=limit)
+
+
+@router.post(
+    "",
+    status_code=201,
+    dependencies=[ONCE],
+    responses=declared("memory_not_found", "secret_in_text", *REPEATED),
+)
+async def add_memory(body: NewMemory, memories: MemoriesOfOwner) -> MemoryDetail:
+    """Have a note remembered: a model that plans reads it with every later requirement. `replace` puts it in the place
+    of `memory_id`."""
+    return await memories.add(body)
+
+
+@router.delete("/{memory_id}", status_code=204, responses=declared("memory_not_found"))
+async def delete_memory(
+    memory_id: Annotated[int, Path(ge=1, le=MAX_SEQ, description="The note's id.")], memories: MemoriesOfOwner
+) -> None:
+    """Forget a note. A pattern is removed by `DELETE /patterns/{id}`."""
+    await memories.delete(memory_id)

@@ -1,0 +1,60 @@
+"""Memories for clients: patterns and notes of the caller's owner."""
+
+from flowise_dev_agent.contracts.node_artifacts import Memory, MemoryDetail, MemoryPage, NewMemory
+from flowise_dev_agent.errors import SecretInTextError
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.knowledge.pattern_library import terms_of
+from flowise_dev_agent.persistence import Database, NoteRow, Notes, StoredPattern
+from flowise_dev_agent.redaction import holds_secret
+from flowise_dev_agent.runtime.admin.pattern_admin import PatternService
+from flowise_dev_agent.runtime.sessions.artifacts import ids_of_request
+
+
+class MemoryService:
+    """The one door for REST, MCP and the client."""
+
+    def __init__(self, database: Database, instances: Instances) -> None:
+        self._notes = Notes(database)
+        self._patterns = PatternService(database, instances)
+        self._instances = instances
+
+    async def page(self, *, query: str, memory_id: int | None, instance_id: str | None, limit: int) -> MemoryPage:
+        """Notes, then patterns, each the best first: one by its id, those that fit words, or all."""
+        terms = terms_of(query)
+        notes: list[NoteRow] = []
+        if terms or not query:
+            notes = await self._notes.page(instance_id=instance_id, terms=terms, limit=limit, note_id=memory_id)
+        patterns = await self._patterns.page(
+            query=query or None, category=None, instance_id=instance_id, limit=limit, pattern_id=memory_id
+        )
+        items = [*map(_of_note, notes), *map(_of_pattern, patterns)][:limit]
+        return MemoryPage(**ids_of_request(), memory_id=memory_id, count=len(items), limit=limit, offset=0, items=items)
+
+    async def add(self, body: NewMemory) -> MemoryDetail:
+        """Keep a note. Raises SecretInTextError, InvalidInputError for an unknown instance, MemoryNotFoundError."""
+        if holds_secret(body.text):
+            raise SecretInTextError("The note holds a secret. Nothing was stored.", details={"field": "text"})
+        self._instances.endpoint(body.instance)
+        instance_id = body.instance or self._instances.default_id
+        row = await self._notes.add(instance_id, body.text, terms_of(body.text), replaces=body.memory_id)
+        return MemoryDetail(**ids_of_request(), memory_id=row.id, item=_of_note(row))
+
+    async def delete(self, memory_id: int) -> None:
+        """Forget a note. Raises MemoryNotFoundError."""
+        await self._notes.delete(memory_id)
+
+
+def _of_note(row: NoteRow) -> Memory:
+    return Memory(memory_id=row.id, kind="note", text=row.text, instance=row.instance_id)
+
+
+def _of_pattern(row: StoredPattern) -> Memory:
+    return Memory(
+        memory_id=row.id,
+        kind="pattern",
+        name=row.name,
+        text=row.requirement,
+        instance=row.instance_id,
+        success_count=row.success_count,
+        failure_count=row.failure_count,
+    )
