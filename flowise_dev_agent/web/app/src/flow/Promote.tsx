@@ -3,7 +3,7 @@ import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useRef, useState } from "react";
 import { Link } from "wouter";
 import { api, dataOf } from "../api/client";
-import { caller, health } from "../api/queries";
+import { caller } from "../api/queries";
 import type { FlowFacts } from "../api/types";
 import { t } from "../i18n";
 import { said } from "../i18n/sentences";
@@ -16,11 +16,10 @@ import { focusBack } from "../ui/keepFocus";
 const Findings = lazy(() => import("../session/questions/controls").then((module) => ({ default: module.Findings })));
 
 /** A button for those who may do it, where there is another server. */
-export function Promote({ flow }: { flow: FlowFacts }) {
+export function Promote({ flow, servers }: Omit<Props, "onClose">) {
   const opener = useRef<HTMLButtonElement>(null);
   const [open, setOpen] = useState(false);
   const { data: person } = useQuery(caller());
-  const servers = Object.keys(useQuery(health()).data?.flowise ?? {}).filter((id) => id !== flow.instance);
   if (!person?.scopes.includes("approve") || servers.length === 0) return null;
   return (
     <>

@@ -1,8 +1,8 @@
 /** The flows on the server as cards, with search and filter in the address. */
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useDeferredValue } from "react";
 import { Link } from "wouter";
-import { flowList } from "../api/queries";
+import { flowList, health } from "../api/queries";
 import type { FlowFacts } from "../api/types";
 import { ListedThumbnail } from "../flow/FlowThumbnail";
 import { Promote } from "../flow/Promote";
@@ -30,6 +30,8 @@ export function Flows({ instance, onCopy }: Props) {
   const live = get("live") === "1";
   const query = useDeferredValue(searched(text));
   const list = useInfiniteQuery(flowList(query, instance || undefined, live ? MANY : FLOWS_SHOWN, true));
+  // Read once, with the form above: a card that comes late must not ask again.
+  const servers = Object.keys(useQuery(health()).data?.flowise ?? {});
   const pages = list.data?.pages ?? [];
   const flows = pages.flatMap((page) => page.flows).filter((flow) => !live || flow.deployed);
 
@@ -73,7 +75,7 @@ export function Flows({ instance, onCopy }: Props) {
       {flows.length > 0 && (
         <ul className="plain flow-cards">
           {flows.map((flow) => (
-            <FlowCard key={flow.id} flow={flow} onCopy={onCopy} />
+            <FlowCard key={flow.id} flow={flow} others={servers.filter((id) => id !== flow.instance)} onCopy={onCopy} />
           ))}
         </ul>
       )}
@@ -93,7 +95,14 @@ export function Flows({ instance, onCopy }: Props) {
   );
 }
 
-function FlowCard({ flow, onCopy }: { flow: FlowFacts; onCopy: (flow: FlowFacts) => void }) {
+interface CardProps {
+  flow: FlowFacts;
+  /** Servers that it is not on. */
+  others: string[];
+  onCopy: (flow: FlowFacts) => void;
+}
+
+function FlowCard({ flow, others, onCopy }: CardProps) {
   const at = `/f/${flow.id}/${flow.instance}`;
   const named = (action: string) => `${action}: ${flow.name}`;
   return (
@@ -132,7 +141,7 @@ function FlowCard({ flow, onCopy }: { flow: FlowFacts; onCopy: (flow: FlowFacts)
         <Link href={`/history/${flow.id}`} aria-label={named(t("History"))}>
           {t("History")}
         </Link>
-        <Promote flow={flow} />
+        <Promote flow={flow} servers={others} />
       </div>
     </li>
   );
