@@ -13,7 +13,7 @@ from flowise_dev_agent.contracts.attachments import AttachmentView
 from flowise_dev_agent.contracts.interrupts import Interrupt
 from flowise_dev_agent.contracts.question_text import question_text
 from flowise_dev_agent.contracts.session import SessionView
-from flowise_dev_agent.errors import AgentError, NeedsPersonError
+from flowise_dev_agent.errors import AgentError, InvalidInputError, NeedsPersonError
 from flowise_dev_agent.mcp.host import Approval, ToolContext, client_of, host_of, page_of
 from flowise_dev_agent.sanitize import shortened
 
@@ -87,16 +87,27 @@ async def rollback_confirmation(
     return _asked(ctx, session_id, "rollback", text)
 
 
-async def refresh_confirmation(ctx: ToolContext, store_id: UUID) -> Confirmation | Elicit[Confirmation]:
-    """The same for reading the sources of a document store again."""
+async def refresh_confirmation(
+    ctx: ToolContext, store_id: UUID, instance: str | None = None
+) -> Confirmation | Elicit[Confirmation]:
+    """The same for reading the sources of a document store again. Raises InvalidInputError for an unknown store."""
     if host_of(ctx).approval == "agent":
         return Confirmation(confirm=True)
     if not _can_ask(ctx):
         raise NeedsPersonError(
             "To refresh a document store is a person's decision, and this client cannot ask one.",
-            hint=f"Ask the person to run `flowise-dev-agent document-stores --refresh {store_id}`.",
+            hint=f"Ask the person to run `flowise-dev-agent document-stores {f'{instance} ' if instance else ''}"
+            f"--refresh {store_id}`.",
         )
-    return Elicit(f"An agent wants to read the sources of the document store {store_id} again.", Confirmation)
+    stores = (await client_of(ctx).document_stores(instance)).stores
+    name = next((store.name for store in stores if store.id == str(store_id)), None)
+    if name is None:
+        raise InvalidInputError(f"There is no document store {store_id}.", hint="list_document_stores lists them.")
+    return Elicit(
+        f"An agent wants to read the sources of the document store '{shortened(name, _NAME_CHARS)}' again, and to write"
+        " what has changed to its vector store.",
+        Confirmation,
+    )
 
 
 def check_confirmed(outcome: ElicitationResult[Confirmation]) -> None:

@@ -9,8 +9,10 @@ import pytest
 from mcp_types import ElicitResult, InputRequiredResult
 from pydantic import SecretStr
 
+from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.contracts.answers import decides
 from flowise_dev_agent.contracts.attachments import AttachmentFacts, AttachmentView
+from flowise_dev_agent.contracts.document_stores import DocumentStoreList, DocumentStoreView, RefreshedStore
 from tests.fixtures.interrupts import interrupt_of
 from tests.unit.api.service_double import EngineDouble
 from tests.unit.mcp.conftest import (
@@ -131,6 +133,39 @@ async def test_a_person_confirms_a_rollback_and_without_their_yes_nothing_is_put
     assert result.structured_content["label"] == "v1.0"
     assert "v1.0" in person.asked[0]
     assert engine.versions.calls == [("rollback", asks, "v1.0")]
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_person_confirms_a_refresh_of_the_store_that_the_form_names(
+    engine: EngineDouble, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    store = DocumentStoreView(id=str(uuid4()), name="Handbook", status="SYNC", searchable=False)
+    refreshed: list[tuple[str, str | None]] = []
+
+    async def stores(_: AgentClient, instance: str | None = None) -> DocumentStoreList:
+        assert instance == "main"
+        return DocumentStoreList(instance="main", stores=[store])
+
+    async def refresh(_: AgentClient, store_id: str, instance: str | None = None) -> RefreshedStore:
+        refreshed.append((store_id, instance))
+        return RefreshedStore(store=store, written=1)
+
+    monkeypatch.setattr(AgentClient, "document_stores", stores)
+    monkeypatch.setattr(AgentClient, "refresh_document_store", refresh)
+    given = {"store_id": store.id, "instance": "main"}
+    for person, code in ((Person("decline"), "person_declined"), (None, "needs_person")):
+        async with client_of(server_of(engine), mode=mode, person=person) as client:
+            problem = problem_of(await client.call_tool("refresh_document_store", given))
+            assert problem["code"] == code
+    assert f"document-stores main --refresh {store.id}" in problem["hint"]
+    person = Person(confirm=True)
+    async with client_of(server_of(engine), mode=mode, person=person) as client:
+        unknown = await client.call_tool("refresh_document_store", given | {"store_id": str(uuid4())})
+        assert problem_of(unknown)["code"] == "invalid_input"
+        assert refreshed == []
+        assert not (await client.call_tool("refresh_document_store", given)).is_error
+    assert ["'Handbook'" in asked for asked in person.asked] == [True]
+    assert refreshed == [(store.id, "main")]
 
 
 async def test_an_operator_may_let_agents_decide(engine: EngineDouble, asks: UUID) -> None:
