@@ -88,7 +88,6 @@ async def _expected(
         str | None,
         Header(
             pattern=IF_MATCH_PATTERN,
-            max_length=700,
             description="The `ETag` of what was read: no other state is changed (412).",
         ),
     ] = None,

@@ -17,7 +17,7 @@ REFUSALS: Final = {
     "cursors are opaque": [
         *("list_sessions", "list_deliveries", "find_flows", "get_flow_conversation", "list_nodes"),
     ],
-    "names of an instance or model in the body": [
+    "names of an instance or model, fields of a credential, a webhook secret that a stream has no place for": [
         *("start_session", "start_session_stream", "post_credential", "promote_flow"),
     ],
     "a text that is to be a flow, or ops that are to make one": [
@@ -29,7 +29,7 @@ REFUSALS: Final = {
     "what a file of any bytes holds": ["add_attachment"],
     "the time now: a key that ends in the past": ["create_key"],
     "a server or a provider that is tried and does not answer": ["connect_flowise", "connect_model"],
-    "expectations that only a judge can check": ["start_flow_test"],
+    "expectations that only a judge can check, and a chat without a turn": ["start_flow_test"],
 }
 
 

@@ -84,8 +84,8 @@ class FlowTestService:
         kind, findings = await self._checked(body.flow_data, body.kind, instance_id)
         if forbidding := errors(findings):
             raise InvalidInputError(
-                f"The flow has {len(forbidding)} errors and is not tested: {forbidding[0].text}",
-                hint="POST /flows/validate lists them.",
+                f"The flow has errors and is not tested: {forbidding[0].text}",
+                hint="POST /flows/validate lists all of them.",
                 details={"findings": [item.model_dump(mode="json") for item in forbidding[:_MOST_FINDINGS]]},
             )
         if why := why_not_staged(GraphIR.from_flow_data(body.flow_data)):
