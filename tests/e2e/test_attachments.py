@@ -2,6 +2,7 @@
 
 import base64
 import json
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -12,6 +13,7 @@ from flowise_dev_agent.flowise.document_stores import VectorSpec
 from flowise_dev_agent.patch import AddNode, GraphIR, Schemas, compile_ops
 from flowise_dev_agent.patch.model.placeholders import placeholder_file
 from tests.e2e.people import SharedService, answer, events_of, http_of, ok
+from tests.e2e.scripted import DONE, model_environment, script
 from tests.e2e.test_mcp import over_http
 from tests.unit.knowledge.test_images import PNG
 
@@ -205,14 +207,38 @@ async def test_a_photo_is_seen_by_the_model_of_the_flow_in_its_test(
         await answer(http, tested, action="rollback")
 
 
+def mood_bot(mark: str) -> dict[str, Any]:
+    """What a model answers in each phase for the bot that judges moods; its tests and examples are code's work."""
+    types = {"chatOpenAI_0": "chatOpenAI", "bufferMemory_0": "bufferMemory", "conversationChain_0": "conversationChain"}
+    ops: list[dict[str, Any]] = [
+        {"op_type": "AddNode", "node_name": name, "node_id": id_, "params": {}} for id_, name in types.items()
+    ]
+    ops += [
+        {"op_type": "Connect", "source_node_id": source, "target_node_id": "conversationChain_0", "target_anchor": at}
+        for source, at in (("chatOpenAI_0", "model"), ("bufferMemory_0", "memory"))
+    ]
+    plan = {
+        "goal": f"Judge moods {mark}",
+        "flow_name": f"Moods {mark}",
+        "nodes": [{"node_id": id_, "node_name": name, "purpose": name} for id_, name in types.items()],
+        "steps": ["Add and connect the nodes."],
+        "credential_requirements": ["openAIApi"],
+        "parts": [{"id": f"p{n}", "state": "covered", "nodes": ["conversationChain_0"]} for n in range(1, 10)],
+    }
+    intent = {"operation": "create", "target_hint": None, "ambiguity": 0, "questions": [], "title": "Moods"}
+    return {"classify": intent, "plan": plan, "patch": {"ops": ops}, "judge": DONE}
+
+
+@pytest.mark.parametrize("by_model", [False, True], ids=["rules", "model"])
 async def test_examples_are_in_the_prompt_of_the_flow_and_a_table_of_questions_tests_it(
-    shared_service: SharedService, standin: ModelStandIn
+    shared_service: SharedService, standin: ModelStandIn, by_model: bool
 ) -> None:
     mark = uuid4().hex[:6]
+    script(standin, mood_bot(mark), when=mark)
     standin.script(lambda request: f"What a day {mark}" in request.prompt and "Output: good" in request.prompt, "good")
-    service = await shared_service()
+    service = await shared_service(**(model_environment(standin) if by_model else {}))
     async with http_of(service) as http:
-        examples = ("moods.csv", b"input,output\nI love it,good\nI hate it,bad\n")
+        examples = (f"moods {mark}.csv", b"input,output\nI love it,good\nI hate it,bad\n")
         questions = ("questions.csv", f"question,expected\nWhat a day {mark},good\n".encode())
         ids = [(await http.post("/attachments", files={"file": file})).json()["id"] for file in (examples, questions)]
         body = {
@@ -223,6 +249,7 @@ async def test_examples_are_in_the_prompt_of_the_flow_and_a_table_of_questions_t
         planned = await ok(await http.post("/sessions?wait=60", json=body))
         contract = planned["interrupt"]["data"]["contract"]
         assert [one["turns"] for one in contract["tests"]] == [[f"What a day {mark}"]], planned["interrupt"]["message"]
+        assert (contract["flow_name"] == f"Moods {mark}") is by_model
         assert [one["expect"]["contains"] for one in contract["tests"]] == [["good"]]
         assert ["Input: I hate it\nOutput: bad" in str(one["value"]) for one in contract["values"]].count(True) == 1
         assert [one["node_name"] for one in contract["nodes"] if "File" in one["node_name"]] == []
