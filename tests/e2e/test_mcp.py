@@ -114,7 +114,7 @@ async def test_an_agent_creates_a_chatflow_and_a_person_confirms(
             async with over_http(service, wrong):
                 pass
 
-    async with over_http(service, KEY, person) as agent:
+    async with over_http(service, KEY, person, "2026-07-28") as agent:
         found = await agent.call("search_catalogue", query="buffer memory")
         assert "bufferMemory" in [hit["name"] for hit in found.structured_content["nodes"]]
 
