@@ -72,13 +72,15 @@ async def test_the_question_shows_what_the_flow_holds_now() -> None:
     assert "0.1 (now: 0.9)" in data["plan"]
 
 
-@pytest.mark.parametrize(("language", "heading"), [("de", "## Werte"), ("fr", "## Valeurs"), ("es", "## Valores")])
+@pytest.mark.parametrize(
+    ("language", "heading"), [("de", "## Werte"), ("fr", "## Valeurs"), ("es", "## Valores"), ("pl", "## Wartości")]
+)
 def test_the_fixed_words_of_a_plan_are_in_the_persons_language(language: str, heading: str) -> None:
     wanted = plan(values=[value("chatOpenAI_0", "temperature", 0.1)], tests=[], criteria=[])
     shown = plan_markdown(wanted, plan_details(wanted, GraphIR.empty(), language), language)
     assert heading in shown
     assert not [line for line in shown.splitlines() if line.startswith("## ") and line[3:] in WORDS["de"]]
-    assert plan_markdown(wanted, None, "nl") == plan_markdown(wanted)
+    assert plan_markdown(wanted, None, "ja") == plan_markdown(wanted)
 
 
 def test_every_language_has_all_fixed_words_with_their_places() -> None:

@@ -50,12 +50,13 @@ def test_a_schedule_with_an_address_to_call_starts_the_flow(wish: str, expected:
     assert values["httpAgentflow_0.url"].startswith("https://")
 
 
-def test_the_time_zone_of_a_schedule_is_asked_for_and_an_answer_by_city_is_used() -> None:
+@pytest.mark.parametrize(("answer", "zone"), [("Amsterdam time", "Europe/Amsterdam"), ("asunción", "America/Asuncion")])
+def test_the_time_zone_of_a_schedule_is_asked_for_and_an_answer_by_city_is_used(answer: str, zone: str) -> None:
     wish = "Every weekday at 6:30 pm fetch https://port.example/delays and summarise it in 5 bullet points"
     question = planned(wish)[1].declined or ""
     assert question.endswith("?")
-    values = values_of(planned(wish, clarifications=((question, "Amsterdam time"),))[1])
-    assert values["startAgentflow_0.scheduleTimezone"] == "Europe/Amsterdam"
+    values = values_of(planned(wish, clarifications=((question, answer),))[1])
+    assert values["startAgentflow_0.scheduleTimezone"] == zone
     assert values["startAgentflow_0.scheduleOnTime"] == "18:30"
 
 

@@ -39,6 +39,7 @@ FACTS = [
     "If someone asks about invoices tell them to send an e-mail to Moira.",
     "Bookings must be made 2 days ahead.",
     "Bread is baked fresh every morning.",
+    "Kränze müssen 2 Wochen vorher bestellt werden.",
 ]  # fmt: skip
 
 
@@ -157,7 +158,13 @@ def test_a_version_number_is_a_fact(version: str) -> None:
     assert version in str(plan.values)
 
 
-@pytest.mark.parametrize("wish", ["Train a model on our letters", "A bot that phones our customers"])
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Train a model on our letters", "A bot that phones our customers",
+        "A flow that opens our Excel list on my office computer and runs the macros of stock.xlsm",
+    ],
+)  # fmt: skip
 def test_what_no_model_makes_possible_is_not_promised_with_one(wish: str) -> None:
     assert "name a model" not in (planned(wish)[1].declined or "name a model")
 
@@ -182,6 +189,7 @@ def test_facts_with_words_of_structure_are_told_to_the_model_whole(facts: list[s
         "we want something with AI for the garden centre, could you do that",
         "Mach mir irgendwas mit KI für die Praxis",
         "graag iets handigs voor de receptie", "un truc intelligent pour l'accueil svp", "coś sprytnego do biura",
+        "the same as the one in our other shop, only nicer", "so was wie bei der Tochter, nur schneller",
     ],
 )  # fmt: skip
 def test_a_vague_wish_gets_one_question(wish: str) -> None:
@@ -395,6 +403,7 @@ def test_a_fact_or_a_rule_is_told_to_the_model_and_builds_nothing(wish: str) -> 
          {"topK": 4, "qdrantCollection": "plan_7"}),
         ("bot that answers from our handbook (pdf), and it should show which passages it used",
          {"returnSourceDocuments": True}),
+        ("chatbot over our lease (pdf), tell people where it found the answer", {"returnSourceDocuments": True}),
     ],
 )  # fmt: skip
 def test_what_names_a_setting_in_other_words_sets_it(wish: str, values: dict[str, object]) -> None:

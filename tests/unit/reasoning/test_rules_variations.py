@@ -115,6 +115,11 @@ VARIATIONS: list[tuple[str, set[str], dict[str, Any]]] = [
         {},
     ),
     (
+        "I paste an order mail and need the fields: order_no, price (number), is_gift yes/no. gpt-4o-mini",
+        {"llmChain", "structuredOutputParser"},
+        {},
+    ),
+    (
         "Extrahiere Name, Telefonnummer und Wunschtermin aus einer Nachricht als JSON",
         {"llmChain", "structuredOutputParser"},
         {},

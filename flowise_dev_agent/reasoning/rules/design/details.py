@@ -74,9 +74,8 @@ def listed(listing: str) -> tuple[Field, ...]:
         said = _ARTICLE.sub("", part.strip(" \"'`“”«»")).translate(_SHOWN)
         # A name ends where brackets or a number begin: "urgency from 1 to 5 (5 is high)".
         bare = _AS_BOOLEAN.sub("", re.split(r"\s?\(|\s(?:[^\W\d]+\s){0,2}?\d", said)[0])
-        name = _identifier(bare)
         # A long stretch is prose, not the name of a field.
-        if name and len(bare.split()) <= 5 and name not in wordset("no_fields"):
+        if (name := _identifier(bare)) and len(bare.split()) <= 5 and name not in wordset("no_fields"):
             like = _NUMBER_LIKE.search(bare) and not _NOT_NUMBER.search(bare)
             number = _AS_NUMBER.search(said) or _RANGED.search(said) or like
             boolean = _AS_BOOLEAN.search(said) or _BOOLEAN_LIKE.search(bare)
@@ -84,9 +83,13 @@ def listed(listing: str) -> tuple[Field, ...]:
     return tuple(found.values())[:_MAX_FIELDS]
 
 
+def in_ascii(said: str) -> str:
+    """The text without marks on its letters, and without letters that ASCII has not."""
+    return unicodedata.normalize("NFKD", said.replace("ß", "ss")).encode("ascii", "ignore").decode()
+
+
 def _identifier(said: str) -> str:
-    plain = unicodedata.normalize("NFKD", said.replace("ß", "ss")).encode("ascii", "ignore").decode()
-    name = "_".join(re.findall(r"[A-Za-z0-9]+", re.sub(r"'s\b", "", plain))).lower()
+    name = "_".join(re.findall(r"[A-Za-z0-9]+", re.sub(r"'s\b", "", in_ascii(said)))).lower()
     return "" if name[:1].isdigit() else name
 
 

@@ -108,8 +108,8 @@ class Account:
     def _signals(self) -> list[tuple[str, str]]:
         """(words, kind) of what names structure that nothing in the design does."""
         # Several agents are none of the one flow that is made, whatever else the words name.
-        return [(squeeze(match.group()), kind) for match, kind in signals(self._text) if kind not in self._kinds
-                and (kind == "team" or not any(_does(span, match) for span, _ in self._done))]  # fmt: skip
+        return [(squeeze(match.group()), kind) for match, kind in signals(self._text) if kind not in self._kinds and
+                (kind in {"team", *_IMPOSSIBLE} or not any(_does(span, match) for span, _ in self._done))]  # fmt: skip
 
     def _effect(self, span: Span) -> tuple[list[str], list[str]] | None:
         """The nodes and values that a stretch leads to, None when it leads to nothing."""

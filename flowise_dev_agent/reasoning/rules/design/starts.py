@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from flowise_dev_agent.reasoning.rules.design.details import listed
+from flowise_dev_agent.reasoning.rules.design.details import in_ascii, listed
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, patterns
 from flowise_dev_agent.reasoning.rules.language.text import capital, masked, signals
@@ -56,5 +56,5 @@ def _zone(said: str, answer: str, world: World) -> str:
     """The time zone that is named, in an answer by its city, too; empty for none."""
     zones = next(one.options for one in world.schema("startAgentflow").params if one.name == "scheduleTimezone")
     named = [zone for zone in zones if zone in said or zone in answer]
-    cities = [zone for zone in zones if zone.rpartition("/")[2].replace("_", " ").casefold() in answer.casefold()]
+    cities = [one for one in zones if one.rpartition("/")[2].replace("_", " ").lower() in in_ascii(answer).lower()]
     return max(named, key=len, default="") or next(iter(cities), "")
