@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 from uuid import UUID
 
-from pydantic import Field, TypeAdapter, field_validator, model_validator
+from pydantic import ConfigDict, Field, TypeAdapter, model_validator
 
 from flowise_dev_agent.contracts.base import Bounded, Contract
-from flowise_dev_agent.contracts.requests import RequestBody
+from flowise_dev_agent.contracts.requests import Line, Note, RequestBody, Whole
 from flowise_dev_agent.settings import Mode
 
 ArtifactKind: TypeAlias = Literal["plan", "memory", "milestone", "decision"]
@@ -252,17 +252,22 @@ class Memory(Contract):
 class NewMemory(RequestBody):
     """A note to remember."""
 
-    text: str = Field(min_length=1, max_length=2_000)
-    store_mode: Literal["append", "replace"] = "append"
-    memory_id: int | None = Field(default=None, ge=1, le=2**63 - 1, description="The note that `replace` is about.")
-    instance: str | None = Field(default=None, max_length=64, description="The default one when left out.")
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {"properties": {"store_mode": {"const": "append"}, "memory_id": {"type": "null"}}},
+                {
+                    "required": ["store_mode", "memory_id"],
+                    "properties": {"store_mode": {"const": "replace"}, "memory_id": {"not": {"type": "null"}}},
+                },
+            ]
+        }
+    )
 
-    @field_validator("text")
-    @classmethod
-    def _says_something(cls, text: str) -> str:
-        if not text.strip():
-            raise ValueError("the note is empty")
-        return text.strip()
+    text: Note
+    store_mode: Literal["append", "replace"] = "append"
+    memory_id: Whole | None = Field(default=None, ge=1, le=2**63 - 1, description="The note that `replace` is about.")
+    instance: Line | None = Field(default=None, description="The default one when left out.")
 
     @model_validator(mode="after")
     def _is_about_one(self) -> Self:

@@ -159,7 +159,7 @@ async def test_prompts_name_tools_that_exist_and_hold_what_the_person_said(keys:
         ("review_session", {}, "invalid_request"),
     ],
 )
-async def test_a_prompt_that_is_refused_repeats_nothing_to_the_client_or_the_log(
+async def test_a_refused_prompt_repeats_nothing_to_client_or_log(
     keys: Keys, caplog: pytest.LogCaptureFixture, prompt: str, given: dict[str, str], code: str
 ) -> None:
     async with agent(keys, "read") as client:

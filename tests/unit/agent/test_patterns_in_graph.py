@@ -130,7 +130,7 @@ async def test_the_plan_says_what_is_taken_over_and_adds_only_the_rest() -> None
         "Add and connect Buffer Window Memory.",
     ]
     assert await steps_of(rows, WISH.replace("0.7", "0.3")) == [
-        f'Start from pattern 1 ("{WISH}"), an accepted flow: take over Conversation Chain, OpenAI, Buffer Memory.'
+        f'Start from pattern 1 ("{WISH}"), an accepted flow: take over Conversation Chain, Buffer Memory, OpenAI.'
     ]
 
 

@@ -51,7 +51,7 @@ def test_a_schedule_with_an_address_to_call_starts_the_flow(wish: str, expected:
 
 
 @pytest.mark.parametrize(("answer", "zone"), [("Amsterdam time", "Europe/Amsterdam"), ("asunción", "America/Asuncion")])
-def test_the_time_zone_of_a_schedule_is_asked_for_and_an_answer_by_city_is_used(answer: str, zone: str) -> None:
+def test_the_time_zone_of_a_schedule_is_asked_for_and_read_from_a_city(answer: str, zone: str) -> None:
     wish = "Every weekday at 6:30 pm fetch https://port.example/delays and summarise it in 5 bullet points"
     question = planned(wish)[1].declined or ""
     assert question.endswith("?")

@@ -47,8 +47,8 @@ AGAINST = [
 ]
 
 
-@pytest.mark.parametrize(("prompt", "wish"), AGAINST, ids=lambda value: str(value)[:30])
-def test_a_wish_against_a_prompt_is_added_whole_and_nobody_is_asked(prompt: str, wish: str) -> None:
+@pytest.mark.parametrize(("prompt", "wish"), AGAINST)
+def test_a_wish_against_a_prompt_is_added_whole_without_a_question(prompt: str, wish: str) -> None:
     plan = planned(prompt, wish)
     assert (plan.declined, plan.not_done) == (None, [])
     written = prompt_after(prompt, plan)
@@ -79,7 +79,6 @@ def test_a_wish_against_a_prompt_is_added_whole_and_nobody_is_asked(prompt: str,
         (SWIMMING, "Verander de prijs van 12 euro naar 14 euro", "12 euro", "14 euro"),
         (BIKES, "zmień cenę ze 120 zł na 140 zł", "120 zł", "140 zł"),
     ],
-    ids=lambda value: str(value)[:20],
 )  # fmt: skip
 def test_what_a_wish_spells_out_changes_in_place_and_nothing_else(prompt: str, wish: str, old: str, new: str) -> None:
     plan = planned(prompt, wish)
@@ -175,7 +174,7 @@ def test_a_sentence_that_is_spelled_out_beside_another_wish_changes_in_place() -
         ('Set the system message to "You only speak Latin."', "You only speak Latin."),
     ],
 )
-def test_another_prompt_takes_the_place_of_the_whole_one_only_where_a_wish_says_so(wish: str, after: str) -> None:
+def test_another_prompt_replaces_the_whole_one_only_when_a_wish_says_so(wish: str, after: str) -> None:
     plan = planned(BOATS, wish)
     assert (prompt_after(BOATS, plan), plan.not_done) == (after, [])
 

@@ -6464,7 +6464,15 @@ export interface components {
             store_mode: "append" | "replace";
             /** Text */
             text: string;
-        };
+        } & ({
+            memory_id?: null;
+            /** @constant */
+            store_mode?: "append";
+        } | {
+            memory_id: unknown;
+            /** @constant */
+            store_mode: "replace";
+        });
         /**
          * NewShare
          * @description The body of `POST /shares`.
