@@ -7,7 +7,7 @@ from uuid import UUID
 
 from fastapi import Depends, Header, Path, Query, Request, Response
 
-from flowise_dev_agent.contracts.etags import IF_MATCH_PATTERN, Expected
+from flowise_dev_agent.contracts.etags import Expected
 from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.runtime.admin.memories import MemoryService
 from flowise_dev_agent.runtime.admin.pattern_admin import PatternService
@@ -85,11 +85,7 @@ IdempotencyKey = Annotated[
 
 async def _expected(
     if_match: Annotated[
-        str | None,
-        Header(
-            pattern=IF_MATCH_PATTERN,
-            description="The `ETag` of what was read: no other state is changed (412).",
-        ),
+        str | None, Header(description="The `ETag` of what was read: no other state is changed (412).")
     ] = None,
 ) -> Expected | None:
     return None if if_match is None else Expected.read(if_match)

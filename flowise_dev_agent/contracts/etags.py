@@ -8,9 +8,6 @@ from uuid import UUID
 
 from flowise_dev_agent.errors import PreconditionFailedError
 
-_TAG: Final = r'(W/)?"[!#-~]{0,64}"'
-#: What `If-Match` may be: `*`, or up to ten tags.
-IF_MATCH_PATTERN: Final = rf"^(\*|{_TAG}( ?, ?{_TAG}){{0,9}})$"
 #: What a view says of its field `etag`.
 ETAG: Final = "Entity tag of this state. A request with it as `If-Match` changes no other state."
 
@@ -33,7 +30,7 @@ class Expected:
 
     @classmethod
     def read(cls, if_match: str) -> Self:
-        """What a header that fits IF_MATCH_PATTERN says. A weak tag is that of no state."""
+        """What a header says. A weak tag is that of no state, and so is what is not a tag."""
         return cls(None if if_match == "*" else frozenset(re.findall(r'(?:W/)?"[^"]*"', if_match)))
 
     def check(self, current: str, **now: Any) -> None:
@@ -46,6 +43,6 @@ def changed_meanwhile(current: str, **now: Any) -> PreconditionFailedError:
     """What is raised when the state is another than the one that a client has read."""
     return PreconditionFailedError(
         "This has changed since you read it. Nothing was done.",
-        hint="Read it again, and send the request with its new ETag if it is still what you want.",
+        hint="Read it again, and send the request with its new ETag, in quotes, if it is still what you want.",
         details={"etag": current, **now},
     )

@@ -104,7 +104,7 @@ async def test_without_the_header_or_with_a_star_the_last_change_counts(http: ht
     for headers in ({}, only("*")):
         assert (await http.patch(path, json={"session_name": "A"}, headers=headers)).status_code == 200
     broken = await http.patch(path, json={"session_name": "A"}, headers=only("no-quotes"))
-    assert (broken.status_code, broken.json()["code"]) == (422, "invalid_request")
+    assert (broken.status_code, broken.json()["code"]) == (412, "precondition_failed")
 
 
 async def test_of_changes_of_the_same_state_at_the_same_time_one_is_made(http: httpx2.AsyncClient) -> None:
