@@ -85,7 +85,8 @@ IdempotencyKey = Annotated[
 
 async def _expected(
     if_match: Annotated[
-        str | None, Header(description="The `ETag` of what was read: no other state is changed (412).")
+        str | None,
+        Header(max_length=700, description="The `ETag` of what was read: no other state is changed (412)."),
     ] = None,
 ) -> Expected | None:
     return None if if_match is None else Expected.read(if_match)
