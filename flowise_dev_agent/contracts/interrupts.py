@@ -1,5 +1,6 @@
 """The questions that a session asks a person, as a union by `type`."""
 
+import json
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -8,13 +9,14 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from typing_extensions import TypeAliasType
 
 from flowise_dev_agent.contracts.answers import Action, InterruptType, answer_schema
-from flowise_dev_agent.contracts.base import Bounded, Contract, JsonObject, Maybe, Versioned
+from flowise_dev_agent.contracts.base import Bounded, Contract, JsonMapping, JsonObject, Maybe, Versioned, read_as
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.plan import Approach, Capability, Part, PlanContract
 from flowise_dev_agent.contracts.plan_text import PlanDetails
 from flowise_dev_agent.contracts.usage import BudgetCeilings, DegradedPhase, Usage
 from flowise_dev_agent.contracts.verdict import Regression, TestedIteration, Trial, Verdict
 from flowise_dev_agent.patch import Finding, PatchOp
+from flowise_dev_agent.sanitize import json_text
 
 WriteMode = Literal["staged", "direct"]
 
@@ -182,9 +184,9 @@ class _Interrupt(Versioned):
     message: str
     options: list[Option]
 
-    def as_value(self) -> JsonObject:
-        """The value for LangGraph's `interrupt`, which gives it an id."""
-        return self.model_dump(mode="json", exclude={"id"})
+    def as_value(self) -> str:
+        """The value for LangGraph's `interrupt`, which gives it an id: as text, since an object is copied deeply."""
+        return json_text(self.model_dump(mode="json", exclude={"id"})).decode()
 
 
 def _schema_of(type_: InterruptType) -> Any:
@@ -258,3 +260,9 @@ Interrupt = TypeAliasType(
     ],
 )
 INTERRUPT: TypeAdapter[Interrupt] = TypeAdapter(Interrupt, config=ConfigDict(defer_build=True))
+
+
+def raised_interrupt(value: str | JsonMapping, id_: str) -> Interrupt:
+    """What a node has raised (`as_value`; earlier versions raised the object), with the id that LangGraph gave it."""
+    fields: JsonMapping = json.loads(value) if isinstance(value, str) else value
+    return read_as(INTERRUPT, {**fields, "id": id_})

@@ -20,7 +20,6 @@ from langgraph.runtime import RunControl
 from langgraph.types import Command
 
 from flowise_dev_agent.caller import acting_for, answering
-from flowise_dev_agent.contracts.base import read_as
 from flowise_dev_agent.contracts.event_data import (
     DoneData,
     ErrorData,
@@ -31,10 +30,10 @@ from flowise_dev_agent.contracts.event_data import (
     RetryData,
 )
 from flowise_dev_agent.contracts.interrupts import (
-    INTERRUPT,
     ClarificationInterrupt,
     Interrupt,
     SelectTargetInterrupt,
+    raised_interrupt,
 )
 from flowise_dev_agent.contracts.problem import Failure
 from flowise_dev_agent.contracts.session import ResultView
@@ -330,7 +329,7 @@ class _GraphExecution:
         if place.interrupts:
             raised = place.interrupts[0]
             node = next(iter(place.following), None)
-            interrupt = read_as(INTERRUPT, {**raised.value, "id": raised.id})
+            interrupt = raised_interrupt(raised.value, raised.id)
             result = self._agent.result_of(interrupt)
             return _waiting(interrupt, node, self._agent.node_phases.get(node or ""), columns, result)
         outcome = columns.get("outcome")

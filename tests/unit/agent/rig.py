@@ -1,6 +1,7 @@
 """The graph on a bench: real nodes, compiler and validator; Flowise, the tables and the reasoner in memory."""
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -13,9 +14,8 @@ from langgraph.types import Command
 from flowise_dev_agent.agent import AgentContext, AgentState, FlowiseCapability, build_graph, initial_state
 from flowise_dev_agent.agent.context import SessionFiles
 from flowise_dev_agent.agent.interrupts import check_answer
-from flowise_dev_agent.contracts.base import read_as
 from flowise_dev_agent.contracts.events import NodeEvent
-from flowise_dev_agent.contracts.interrupts import INTERRUPT
+from flowise_dev_agent.contracts.interrupts import raised_interrupt
 from flowise_dev_agent.contracts.plan import OpsAnswer, PatchAnswer
 from flowise_dev_agent.contracts.verdict import CriterionVerdict, Evidence
 from flowise_dev_agent.errors import AgentError, InvalidInputError
@@ -236,6 +236,11 @@ def plan(**values: Any) -> PlanContract:
     return PlanContract(**{**base, **values})
 
 
+def _fields(raised: str | dict[str, Any]) -> dict[str, Any]:
+    """Of a question; earlier versions raised the object."""
+    return json.loads(raised) if isinstance(raised, str) else raised
+
+
 class Bench:
     """One session, driven run by run as the runtime does it. `reasoner` is the script unless another one is given,
     which then thinks in its place."""
@@ -306,13 +311,13 @@ class Bench:
     async def answer(self, **answer: Any) -> dict[str, Any]:
         """Answer the open interrupt and run on."""
         open_ = await self.open_interrupt()
-        normal = check_answer(read_as(INTERRUPT, {**open_.value, "id": open_.id}), answer=answer, response=None)
+        normal = check_answer(raised_interrupt(open_.value, open_.id), answer=answer, response=None)
         return await self.run(Command(resume={open_.id: normal}))
 
     async def open_interrupt(self) -> Any:
         snapshot = await self.graph.aget_state(self.config)
         (interrupt,) = snapshot.interrupts
-        return interrupt
+        return replace(interrupt, value=_fields(interrupt.value))
 
     async def values(self) -> dict[str, Any]:
         """The channels as the checkpoint holds them."""
@@ -340,4 +345,4 @@ class Bench:
             elif "input" in part["data"]:
                 self.nodes_run.append(part["data"]["name"])
         snapshot = await self.graph.aget_state(self.config)
-        return dict(snapshot.interrupts[0].value) if snapshot.interrupts else {}
+        return _fields(snapshot.interrupts[0].value) if snapshot.interrupts else {}

@@ -6,8 +6,7 @@ import pytest
 
 from flowise_dev_agent.agent.own_hand import ops_of, wrong_by_hand
 from flowise_dev_agent.agent.projection import approved_plan
-from flowise_dev_agent.contracts.base import read_as
-from flowise_dev_agent.contracts.interrupts import INTERRUPT
+from flowise_dev_agent.contracts.interrupts import raised_interrupt
 from flowise_dev_agent.errors import InvalidAnswerError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, PatchOp, SetParam, compile_ops
@@ -170,7 +169,7 @@ def test_ops_for_a_result_are_checked_before_they_are_taken(catalogue: NodeStore
 
 async def test_the_approved_plan_is_kept_as_the_person_changed_it() -> None:
     bench = await updating()
-    interrupt = read_as(INTERRUPT, (await bench.open_interrupt()).value)
+    interrupt = raised_interrupt((await bench.open_interrupt()).value, "")
     answer = {
         "action": "approve",
         "edits": {"values": [{"node_id": "chatOpenAI_0", "param": "temperature", "value": 0.4}], "removals": []},

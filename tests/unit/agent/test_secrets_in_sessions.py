@@ -4,8 +4,7 @@ import json
 from typing import Any
 
 from flowise_dev_agent.agent import project, result_of
-from flowise_dev_agent.contracts.base import read_as
-from flowise_dev_agent.contracts.interrupts import INTERRUPT
+from flowise_dev_agent.contracts.interrupts import raised_interrupt
 from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.flowise.models import ChatflowCreate, Credential, Prediction
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
@@ -126,7 +125,7 @@ async def test_p102_secrets_in_thirty_places_are_in_nothing_that_a_session_keeps
             break
         shown.append(waiting)
         open_ = await bench.open_interrupt()
-        kept = result_of(read_as(INTERRUPT, {**open_.value, "id": open_.id}))
+        kept = result_of(raised_interrupt(open_.value, open_.id))
         shown.append(kept and kept.model_dump(mode="json"))
         waiting = await bench.answer(action=action)
     values = await bench.values()
