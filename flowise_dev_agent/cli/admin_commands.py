@@ -1,4 +1,4 @@
-"""`keys`, `shares`, `audit`, `refresh` and `domains`, for whoever runs the service."""
+"""`keys`, `shares`, `audit`, `notes`, `refresh` and `domains`, for whoever runs the service."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -7,7 +7,7 @@ from uuid import UUID
 
 import typer
 
-from flowise_dev_agent.cli.options import AsJson, Url
+from flowise_dev_agent.cli.options import AsJson, Instance, Url
 from flowise_dev_agent.cli.startup import Exit, command_settings, run_async, with_client
 
 if TYPE_CHECKING:
@@ -196,6 +196,51 @@ def audit_erase_command(
     from flowise_dev_agent.cli import audit as audit_command
 
     with_client(url, lambda client: audit_command.erase(client, session_id=session, person=person, as_json=as_json))
+
+
+notes_app = typer.Typer(
+    help="What a model that plans reads with each requirement, for example rules of a company.", no_args_is_help=True
+)
+commands.add_typer(notes_app, name="notes")
+
+
+@notes_app.command("list")
+def notes_list_command(
+    words: Annotated[str, typer.Argument(help="Only notes with one of these words.", show_default=False)] = "",
+    instance: Instance = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """List the notes, the newest first; with words those that fit best first."""
+    from flowise_dev_agent.cli import notes as notes_command
+
+    with_client(url, lambda client: notes_command.list_notes(client, words, instance, as_json=as_json))
+
+
+@notes_app.command("add")
+def notes_add_command(
+    text: Annotated[str, typer.Argument(help="Up to 2,000 characters, without secrets.")],
+    replace: Annotated[int | None, typer.Option(min=1, metavar="ID", help="Instead of this note.")] = None,
+    instance: Instance = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Have a note remembered."""
+    from flowise_dev_agent.cli import notes as notes_command
+
+    with_client(url, lambda client: notes_command.add_note(client, text, replace, instance, as_json=as_json))
+
+
+@notes_app.command("delete")
+def notes_delete_command(
+    note_id: Annotated[int, typer.Argument(metavar="ID", min=1, help="Id of the note.")],
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Forget a note."""
+    from flowise_dev_agent.cli import notes as notes_command
+
+    with_client(url, lambda client: notes_command.delete_note(client, note_id, as_json=as_json))
 
 
 @commands.command("domains")

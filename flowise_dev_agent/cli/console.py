@@ -22,6 +22,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "GET /flows/{id}/versions": "`flowise-dev-agent flows history`",
     "GET /flows/{id}/history": "`flowise-dev-agent flows history`",
     "POST /flows/validate": "`flowise-dev-agent flows check`",
+    "GET /memories": "`flowise-dev-agent notes list`",
     "GET /keys": "`flowise-dev-agent keys list`",
     "GET /owners": "`flowise-dev-agent keys list`",
     "POST /attachments": "`--attach`",

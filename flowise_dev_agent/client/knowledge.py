@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
     from flowise_dev_agent.contracts.connections import ConnectFlowise, ConnectionsView, ConnectModel
     from flowise_dev_agent.contracts.document_stores import DocumentStoreList, RefreshedStore
-    from flowise_dev_agent.contracts.node_artifacts import Memory, NewMemory
+    from flowise_dev_agent.contracts.node_artifacts import Memory, MemoryKind, NewMemory
     from flowise_dev_agent.contracts.nodes import NodeOptions, NodeTypeDetails, NodeTypePage
     from flowise_dev_agent.contracts.patterns import ImportResult, PatternFile, PatternList
     from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
@@ -132,11 +132,29 @@ class KnowledgeCalls(Http):
 
     # --- patterns ----------------------------------------------------------------------------------------------------
 
-    async def memories(self, query: str = "", *, memory_id: int | None = None, limit: int = 50) -> "Sequence[Memory]":
+    async def memories(
+        self,
+        query: str = "",
+        *,
+        memory_id: int | None = None,
+        kind: "MemoryKind | None" = None,
+        instance: str | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> "Sequence[Memory]":
         """Notes and patterns: one, those that fit words, or the newest and most successful ones."""
         from flowise_dev_agent.contracts.node_artifacts import MemoryPage
 
-        page = await self._get(MemoryPage, "/memories", query_text=query or None, memory_id=memory_id, limit=limit)
+        page = await self._get(
+            MemoryPage,
+            "/memories",
+            query_text=query or None,
+            memory_id=memory_id,
+            kind=kind,
+            instance=instance,
+            limit=limit,
+            offset=offset,
+        )
         return page.items
 
     async def add_memory(self, memory: "NewMemory") -> "Memory":

@@ -13,6 +13,7 @@ from flowise_dev_agent.contracts.requests import Line, Note, RequestBody, Whole
 from flowise_dev_agent.settings import Mode
 
 ArtifactKind: TypeAlias = Literal["plan", "memory", "milestone", "decision"]
+MemoryKind: TypeAlias = Literal["pattern", "note"]
 StoreMode: TypeAlias = Literal["append", "replace", "update"]
 TaskStatus: TypeAlias = Literal["planned", "approved", "written", "passed", "failed"]
 #: Of one artifact, as JSON.
@@ -87,7 +88,7 @@ class RememberedFlow(Contract):
     """A pattern or note, or what became of it in a search."""
 
     memory_id: int
-    kind: Literal["pattern", "note"] = "pattern"
+    kind: MemoryKind = "pattern"
     text: str = ""
     score: float | None = None
     refused: str | None = Field(default=None, description="Why it is not used.")
@@ -241,10 +242,11 @@ class Memory(Contract):
     """A pattern: an accepted flow that new ones may start from; or a note: what a person had remembered."""
 
     memory_id: int
-    kind: Literal["pattern", "note"] = "pattern"
+    kind: MemoryKind = "pattern"
     name: str = ""
     text: str = Field(description="Of a pattern the requirement that it was made for.")
     instance: str
+    created_at: datetime | None = None
     success_count: int = 0
     failure_count: int = 0
 

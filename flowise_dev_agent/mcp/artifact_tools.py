@@ -15,10 +15,12 @@ from flowise_dev_agent.contracts.node_artifacts import (
     MilestonePayload,
     MilestoneReport,
     MilestoneState,
+    NewMemory,
     PlanPayload,
     PlanReport,
     StoredPlan,
 )
+from flowise_dev_agent.contracts.requests import Line, Note
 from flowise_dev_agent.mcp.arguments import SessionId
 from flowise_dev_agent.mcp.host import ToolContext, client_of
 from flowise_dev_agent.mcp.results import succeeded
@@ -70,6 +72,29 @@ async def get_memory(
     page = await client.memory_artifacts(memory_id, limit=limit) if include_artifacts and memory_id else None
     lines = [f"- {one.memory_id} {one.name or one.kind}: {shortened(one.text, 200)}" for one in memories]
     return succeeded(lines or ["Nothing is remembered."], MemoryReport(memories=[*memories], artifacts=page))
+
+
+async def add_memory(
+    ctx: ToolContext,
+    text: Annotated[Note, Field(description="What holds for later requirements, such as a rule or where things are.")],
+    memory_id: Annotated[int | None, Field(ge=1, description="The note that this one takes the place of.")] = None,
+    instance: Annotated[Line | None, Field(description="Flowise instance; the default one when left out.")] = None,
+) -> Annotated[CallToolResult, MemoryReport]:
+    """Have a note of the person remembered, which a model that plans reads with each later requirement. Only what they
+    asked for."""
+    note = NewMemory(
+        text=text, store_mode="append" if memory_id is None else "replace", memory_id=memory_id, instance=instance
+    )
+    kept = await client_of(ctx).add_memory(note)
+    return succeeded([f"Remembered as note {kept.memory_id}."], MemoryReport(memories=[kept]))
+
+
+async def delete_memory(
+    ctx: ToolContext, memory_id: Annotated[int, Field(ge=1, description="The id of a note.")]
+) -> Annotated[CallToolResult, MemoryReport]:
+    """Forget a note. Patterns stay; a person removes them on the page."""
+    await client_of(ctx).delete_memory(memory_id)
+    return succeeded([f"Note {memory_id} is forgotten."], MemoryReport(memories=[]))
 
 
 async def get_milestone(

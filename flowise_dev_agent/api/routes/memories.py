@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query
 from flowise_dev_agent.api.deps import MAX_SEQ, MemoriesOfOwner
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
-from flowise_dev_agent.contracts.node_artifacts import MemoryDetail, MemoryPage, NewMemory
+from flowise_dev_agent.contracts.node_artifacts import MemoryDetail, MemoryKind, MemoryPage, NewMemory
 
 router = APIRouter(prefix="/memories", tags=["patterns"], route_class=OnceRoute)
 
@@ -18,10 +18,14 @@ async def list_memories(
     query_text: Annotated[str, Query(max_length=2_000, description="Words of a requirement.")] = "",
     memory_id: Annotated[int | None, Query(ge=1, le=MAX_SEQ, description="Only this one.")] = None,
     instance: Annotated[str | None, Query(max_length=64, description="Only of this Flowise instance.")] = None,
+    kind: Annotated[MemoryKind | None, Query(description="Only notes, or only patterns.")] = None,
     limit: Annotated[int, Query(ge=1, le=50)] = 50,
+    offset: Annotated[int, Query(ge=0, le=1_000, description="Those before it are left out.")] = 0,
 ) -> MemoryPage:
     """What the service remembers for the owner: notes, then patterns, those that fit the words best first."""
-    return await memories.page(query=query_text, memory_id=memory_id, instance_id=instance, limit=limit)
+    return await memories.page(
+        query=query_text, memory_id=memory_id, instance_id=instance, limit=limit, offset=offset, kind=kind
+    )
 
 
 @router.post(

@@ -1,6 +1,6 @@
 """Memories for clients: patterns and notes of the caller's owner."""
 
-from flowise_dev_agent.contracts.node_artifacts import Memory, MemoryDetail, MemoryPage, NewMemory
+from flowise_dev_agent.contracts.node_artifacts import Memory, MemoryDetail, MemoryKind, MemoryPage, NewMemory
 from flowise_dev_agent.errors import SecretInTextError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.pattern_library import terms_of
@@ -18,17 +18,31 @@ class MemoryService:
         self._patterns = PatternService(database, instances)
         self._instances = instances
 
-    async def page(self, *, query: str, memory_id: int | None, instance_id: str | None, limit: int) -> MemoryPage:
+    async def page(
+        self,
+        *,
+        query: str,
+        memory_id: int | None,
+        instance_id: str | None,
+        limit: int,
+        offset: int = 0,
+        kind: MemoryKind | None = None,
+    ) -> MemoryPage:
         """Notes, then patterns, each the best first: one by its id, those that fit words, or all."""
         terms = terms_of(query)
+        end = offset + limit
         notes: list[NoteRow] = []
-        if terms or not query:
-            notes = await self._notes.page(instance_id=instance_id, terms=terms, limit=limit, note_id=memory_id)
-        patterns = await self._patterns.page(
-            query=query or None, category=None, instance_id=instance_id, limit=limit, pattern_id=memory_id
+        if (terms or not query) and kind != "pattern":
+            notes = await self._notes.page(instance_id=instance_id, terms=terms, limit=end, note_id=memory_id)
+        patterns: list[StoredPattern] = []
+        if kind != "note":
+            patterns = await self._patterns.page(
+                query=query or None, category=None, instance_id=instance_id, limit=end, pattern_id=memory_id
+            )
+        items = [*map(_of_note, notes), *map(_of_pattern, patterns)][offset:end]
+        return MemoryPage(
+            **ids_of_request(), memory_id=memory_id, count=len(items), limit=limit, offset=offset, items=items
         )
-        items = [*map(_of_note, notes), *map(_of_pattern, patterns)][:limit]
-        return MemoryPage(**ids_of_request(), memory_id=memory_id, count=len(items), limit=limit, offset=0, items=items)
 
     async def add(self, body: NewMemory) -> MemoryDetail:
         """Keep a note. Raises SecretInTextError, InvalidInputError for an unknown instance, MemoryNotFoundError."""
@@ -45,7 +59,7 @@ class MemoryService:
 
 
 def _of_note(row: NoteRow) -> Memory:
-    return Memory(memory_id=row.id, kind="note", text=row.text, instance=row.instance_id)
+    return Memory(memory_id=row.id, kind="note", text=row.text, instance=row.instance_id, created_at=row.created_at)
 
 
 def _of_pattern(row: StoredPattern) -> Memory:
@@ -55,6 +69,7 @@ def _of_pattern(row: StoredPattern) -> Memory:
         name=row.name,
         text=row.requirement,
         instance=row.instance_id,
+        created_at=row.created_at,
         success_count=row.success_count,
         failure_count=row.failure_count,
     )

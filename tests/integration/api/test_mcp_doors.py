@@ -115,6 +115,8 @@ async def test_what_a_key_may_do_over_mcp_is_what_its_scopes_say(keys: Keys) -> 
         "list_versions": ({"session_id": session}, {"read", "build", "approve"}),
         "list_chatflow_versions": ({"chatflow_id": flow}, {"read", "build", "approve"}),
         "get_memory": ({}, {"read", "build", "approve"}),
+        "add_memory": ({"text": "Answers are short"}, {"build"}),
+        "delete_memory": ({"memory_id": 1}, {"build"}),
     }
     for scope in ("read", "build", "approve"):
         async with agent(keys, scope) as client:

@@ -1,4 +1,4 @@
-"""`keys` and `audit`, by a service."""
+"""`keys`, `notes` and `audit`, by a service."""
 
 import csv
 import json
@@ -95,3 +95,23 @@ def test_a_key_of_the_environment_says_who_and_what_it_may(run: Run, monkeypatch
     assert "needs the scope 'admin'" in said(run, "keys", "list", code=1)[1]
     assert "needs the scope 'admin'" in said(run, "audit", "erase", "--session", str(uuid4()), code=1)[1]
     assert "key.create" in said(run, "audit", "list")[0]
+
+
+def test_notes_are_added_replaced_found_and_deleted(run: Run) -> None:
+    made = json.loads(said(run, "notes", "add", "Support answers in German", "--json")[0])
+    assert "Remembered as note" in said(run, "notes", "add", "Invoices are in the archive")[0]
+    number = str(made["memory_id"])
+    assert f"Remembered as note {number}." in said(run, "notes", "add", "In French", "--replace", number)[0]
+    listed = said(run, "notes", "list")[0].splitlines()
+    assert [line.split("  ")[-1] for line in listed] == ["Invoices are in the archive", "In French"]
+    found = json.loads(said(run, "notes", "list", "invoices", "--json")[0])["notes"]
+    assert [note["text"] for note in found] == ["Invoices are in the archive"]
+    assert f"Note {number} is forgotten." in said(run, "notes", "delete", number)[0]
+    err = said(run, "notes", "delete", number, code=1)[1]
+    assert "There is no note" in err
+    assert "`flowise-dev-agent notes list` lists them" in err
+    assert (
+        "holds a secret"
+        in said(run, "notes", "add", "Our key is sk-proj-Abcdefghijklmnopqrstuvwxyz0123456789", code=1)[1]
+    )
+    assert said(run, "notes", "list", "nothing")[0].strip() == "There are no such notes."

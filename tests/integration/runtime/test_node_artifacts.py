@@ -189,6 +189,18 @@ async def test_a_note_that_cannot_be_kept_is_refused(http: httpx2.AsyncClient, b
     assert (await read(http, "/memories"))["items"] == []
 
 
+async def test_notes_are_read_a_page_at_a_time_without_the_patterns(http: httpx2.AsyncClient) -> None:
+    await accepted(http)
+    for number in range(3):
+        await remembered(http, f"Note {number}")
+    first = await read(http, "/memories", kind="note", limit=2)
+    second = await read(http, "/memories", kind="note", limit=2, offset=2)
+    assert [item["text"] for item in first["items"] + second["items"]] == ["Note 2", "Note 1", "Note 0"]
+    assert (second["count"], second["offset"]) == (1, 2)
+    assert all(item["created_at"] for item in first["items"])
+    assert [item["kind"] for item in (await read(http, "/memories", kind="pattern"))["items"]] == ["pattern"]
+
+
 @pytest.mark.parametrize("limit", [0, 51])
 async def test_memories_are_read_at_most_fifty_at_a_time(http: httpx2.AsyncClient, limit: int) -> None:
     assert (await http.get("/memories", params={"limit": limit})).status_code == 422
@@ -235,6 +247,10 @@ async def test_the_mcp_tools_read_plans_memories_milestones_and_decisions(http: 
             too_many = await client.call_tool("get_memory", {"limit": 51})
             note = await remembered(http, "Answers are short")
             notes = await called("get_memory", memory_id=note["memory_id"])
+            kept = (await called("add_memory", text="Answers are kind"))["memories"][0]["memory_id"]
+            again = await called("add_memory", text="Answers are polite", memory_id=kept)
+            await called("delete_memory", memory_id=note["memory_id"])
+            left = await called("get_memory", query_text="answers")
 
     assert {task["status"] for task in plan["plan"]["stages"][0]["tasks"]} == {"written"}
     assert plan["artifacts"] is None
@@ -244,6 +260,8 @@ async def test_the_mcp_tools_read_plans_memories_milestones_and_decisions(http: 
     assert [one["memory_id"] for one in memory["memories"]] == [memory_id]
     assert memory["artifacts"]["items"][0]["payload"]["action"] == "add"
     assert [(one["kind"], one["text"]) for one in notes["memories"]] == [("note", "Answers are short")]
+    assert again["memories"][0]["memory_id"] == kept
+    assert [one["text"] for one in left["memories"] if one["kind"] == "note"] == ["Answers are polite"]
     assert chosen["payload"]["resolved_route_path"].startswith("hitl_review_v2->")
     assert one["items"] == [chosen]
     assert too_many.is_error

@@ -37,8 +37,9 @@ READS = {
 async def test_every_tool_has_schemas_a_description_and_honest_hints(engine: EngineDouble, mode: str) -> None:
     async with client_of(server_of(engine), mode=mode) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    destroys = {"answer_question", "cancel_session", "test_flow", "rollback"}
-    assert set(tools) == READS | destroys | {"start_session", "attach_file", "refresh_document_store"}
+    destroys = {"answer_question", "cancel_session", "test_flow", "rollback", "delete_memory"}
+    acts = {"start_session", "attach_file", "refresh_document_store", "add_memory"}
+    assert set(tools) == READS | destroys | acts
     for name, tool in tools.items():
         assert tool.description
         assert tool.output_schema is not None

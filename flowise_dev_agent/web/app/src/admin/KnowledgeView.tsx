@@ -5,6 +5,7 @@ import { t } from "../i18n";
 import { said } from "../i18n/sentences";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
+import { Notes } from "./Notes";
 import "./admin.css";
 
 const KEY = ["knowledge"];
@@ -20,6 +21,7 @@ export function KnowledgeView() {
   return (
     <div className="stack">
       <h1>{t("Knowledge")}</h1>
+      {data && <Notes instances={data.instances.map((one) => one.instance)} />}
       <p className="quiet">
         {t(
           "Flows are built from the node types of the server that runs them. The list is cached and refreshed automatically. Refresh it after installing another version or a custom node.",

@@ -6031,6 +6031,8 @@ export interface components {
          * @description A pattern: an accepted flow that new ones may start from; or a note: what a person had remembered.
          */
         Memory: {
+            /** Created At */
+            created_at: string | null;
             /**
              * Failure Count
              * @default 0
@@ -13650,7 +13652,11 @@ export interface operations {
                 memory_id?: number;
                 /** @description Only of this Flowise instance. */
                 instance?: string;
+                /** @description Only notes, or only patterns. */
+                kind?: "pattern" | "note";
                 limit?: number;
+                /** @description Those before it are left out. */
+                offset?: number;
             };
             header?: never;
             path?: never;
