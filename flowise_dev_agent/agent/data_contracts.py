@@ -10,6 +10,7 @@ from typing import Any, Final
 from flowise_dev_agent.contracts.plan import FieldMapping, PlanContract
 from flowise_dev_agent.contracts.verdict import Trace, Trial
 from flowise_dev_agent.patch import Finding
+from flowise_dev_agent.patch.model.json_text import inner_json
 from flowise_dev_agent.reasoning.contracts import ReadyTool, ToolField
 
 #: Codes of findings: an input that no field of another domain fits, more than one does, or one of another type.
@@ -17,6 +18,8 @@ MAPPING_MISSING: Final = "DATA_MAPPING_MISSING"
 MAPPING_UNCLEAR: Final = "DATA_MAPPING_UNCLEAR"
 MAPPING_TYPE: Final = "DATA_MAPPING_TYPE"
 _OWN_CODES: Final = frozenset({MAPPING_MISSING, MAPPING_UNCLEAR, MAPPING_TYPE})
+#: So deep what tools give is read.
+_DEEPEST: Final = 50
 
 
 def with_mappings(plan: PlanContract, tools: Sequence[ReadyTool]) -> PlanContract:
@@ -63,10 +66,7 @@ def _with_sources(tool: ReadyTool, tools: Sequence[ReadyTool]) -> ReadyTool:
 
 def _told(value: Any, said: Mapping[str, str]) -> Any:
     """The typed inputs of a tool with these words in their descriptions; anything else as it is."""
-    try:
-        inputs: Any = json.loads(value) if isinstance(value, str) and value.startswith("{") else None
-    except ValueError:
-        return value
+    inputs = inner_json(value) if isinstance(value, str) else None
     if not isinstance(inputs, dict):
         return value
     told = {
@@ -81,32 +81,36 @@ def _told(value: Any, said: Mapping[str, str]) -> Any:
 def kept_to(trial: Trial, trace: Trace, mappings: Sequence[FieldMapping]) -> Trial:
     """The trial, failed when an input that a field of another domain becomes held what neither a tool nor the person
     had said before: the model of the flow made it up."""
-    heard = [turn.said.casefold() for turn in trace.turns]
+    heard = [turn.said for turn in trace.turns]
     for call in trace.used_tools if trial.passed and not trace.cut else ():
         for mapping in mappings:
             tool, _, name = mapping.target.partition("__")[2].rpartition(".")
             for value in _held(call.input, name) if _plain(tool) == _plain(call.tool) else ():
-                if not any(str(value).casefold() in text for text in heard):
+                if not any(value.casefold() in text.casefold() for text in heard):
                     error = f"{call.tool} got a {name} that is neither {mapping.source} nor in the question."
                     return trial.model_copy(update={"passed": False, "category": "LOGIC", "error": error})
-        heard.append(json.dumps(call.output, ensure_ascii=False).casefold())
+        heard += [text for _, text in _texts(call.output)]
     return trial
 
 
-def _held(value: Any, name: str) -> Iterator[str | int | float]:
+def _held(value: Any, name: str) -> Iterator[str]:
     """What an input of a call holds, at whatever depth."""
-    if isinstance(value, str) and value.startswith("{"):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return
-    if not isinstance(value, dict):
-        return
-    for key, item in value.items():
-        if key == name and isinstance(item, str | int | float) and not isinstance(item, bool) and item != "":
-            yield item
-        else:
-            yield from _held(item, name)
+    return (text for key, text in _texts(value) if key == name and text)
+
+
+def _texts(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """(name, text) of what stands in a value, those in a list with its name; texts of JSON are read."""
+    if isinstance(value, str):
+        value = inner_json(value) or value
+    if isinstance(value, dict) and depth < _DEEPEST:
+        for name, item in value.items():
+            yield "", name
+            yield from _texts(item, name, depth + 1)
+    elif isinstance(value, list) and depth < _DEEPEST:
+        for item in value:
+            yield from _texts(item, key, depth + 1)
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
+        yield key, str(value)
 
 
 def _fields_for(tool: ReadyTool, tools: Sequence[ReadyTool]) -> list[tuple[ReadyTool, ToolField]]:

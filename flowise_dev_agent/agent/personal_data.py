@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from flowise_dev_agent.contracts.verdict import Trace, TracedTool, TraceStep
 from flowise_dev_agent.patch import Finding
+from flowise_dev_agent.patch.model.json_text import inner_json
 from flowise_dev_agent.reasoning.contracts import ReadyTool
 
 T = TypeVar("T", TraceStep, TracedTool)
@@ -93,7 +94,7 @@ def _texts(value: Any, depth: int) -> Iterator[str]:
         if value.get("type") == "text":
             yield from _texts(value.get("text"), depth + 1)
     elif isinstance(value, str):
-        inner = _json(value)
+        inner = inner_json(value)
         if inner is not None:
             yield from _texts(inner, depth + 1)
         elif len(value) >= _SHORTEST:
@@ -118,7 +119,7 @@ def _values(value: Any, names: Set[str], depth: int) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from _values(item, names, depth + 1)
-    elif isinstance(value, str) and (inner := _json(value)) is not None:
+    elif isinstance(value, str) and (inner := inner_json(value)) is not None:
         yield from _values(inner, names, depth + 1)
 
 
@@ -134,7 +135,7 @@ def _masked(value: Any, names: Set[str], values: Sequence[str], depth: int) -> A
         return [_masked(item, names, values, depth + 1) for item in value]
     if not isinstance(value, str):
         return value
-    if (inner := _json(value)) is not None:
+    if (inner := inner_json(value)) is not None:
         return json.dumps(_masked(inner, names, values, depth + 1), ensure_ascii=False)
     for one in values:
         value = value.replace(one, MASK)
@@ -143,16 +144,6 @@ def _masked(value: Any, names: Set[str], values: Sequence[str], depth: int) -> A
 
 def _hides(name: Any, value: Any, names: Set[str]) -> bool:
     return str(name).casefold() in names and value not in (None, "", MASK)
-
-
-def _json(text: str) -> Any:
-    """An object or list that a text is; None for other texts."""
-    if text[:1] not in ("{", "["):
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _hosts(value: Any) -> Iterator[str]:

@@ -86,8 +86,8 @@ class FormField(Contract):
 
 class DesignForm(Contract):
     """A new flow, part by part. What is left out is as a plain chatbot has it. `x-show` in the schema: a form asks for
-    the part only where it applies. `x-options`: how a form names what can be
-    chosen. `x-lists`: what can be chosen is listed at that path."""
+    the part only where it applies. `x-options`: how a form names what can be chosen. `x-lists`: what can be chosen is
+    listed at that path."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=120), AfterValidator(_said)]
     kind: Literal["chat", "task", "steps"] = Field(

@@ -189,7 +189,7 @@ class _Contexts:
             model_stand_in=self.model_stand_in,
             patterns=PatternLibrary(self.patterns, instance_id=session.instance_id, owner=current_caller().owner),
             notes=_InstanceNotes(session.instance_id, self.notes),
-            files=_SessionFiles(session.id, self.files, [] if session.has_files else [()]),
+            files=_SessionFiles(session.id, self.files, has_files=session.has_files),
             emit=emit,
         )
 
@@ -287,9 +287,12 @@ class _SessionFiles:
 
     session_id: UUID
     attachments: Attachments
+    has_files: bool
     known: list[tuple[AttachmentFacts, ...]] = field(default_factory=list)
 
     async def facts(self) -> tuple[AttachmentFacts, ...]:
+        if not self.has_files:
+            return ()
         if not self.known:
             rows = await self.attachments.of_session(self.session_id)
             self.known.append(tuple(AttachmentFacts.model_validate(row.facts) for row in rows))

@@ -36,6 +36,16 @@ def dump_json(value: Any) -> str:
         return _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
+def inner_json(text: str) -> dict[str, Any] | list[Any] | None:
+    """The object or list that a text is; None for any other text."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def as_dict(value: Any) -> dict[str, Any]:
     """The value when it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}

@@ -15,7 +15,7 @@ from uuid import UUID
 
 import psycopg
 from langchain_core.runnables import RunnableConfig
-from langgraph.errors import GraphDrained, NodeTimeoutError
+from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 from langgraph.types import Command
 
@@ -389,7 +389,7 @@ def _is_transient(error: BaseException) -> bool:
     if isinstance(error, AgentError):
         return error.transient
     # OSError covers refused and broken connections, and TimeoutError.
-    return isinstance(error, OSError | NodeTimeoutError | psycopg.OperationalError)
+    return isinstance(error, OSError | psycopg.OperationalError)
 
 
 def _problem(error: Any, node: str | None, run_id: UUID) -> Failure:
@@ -397,7 +397,7 @@ def _problem(error: Any, node: str | None, run_id: UUID) -> Failure:
     if isinstance(error, AgentError):
         return Failure(**error.as_problem())
     where = f"The step '{node}'" if node else "The session"
-    if isinstance(error, TimeoutError | NodeTimeoutError):
+    if isinstance(error, TimeoutError):
         return Failure(code="step_timeout", detail=f"{where} took too long and was stopped.", hint="Retry the session.")
     kind = type(error).__name__ if isinstance(error, BaseException) else "error"
     return Failure(

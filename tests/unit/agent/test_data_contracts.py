@@ -156,3 +156,20 @@ def test_what_a_tool_gives_later_does_not_count() -> None:
     trial = Trial(question="Whose?", passed=True)
     assert kept_to(trial, Trace(used_tools=calls), MAPPED).passed is False
     assert kept_to(trial, Trace(used_tools=calls[::-1]), MAPPED).passed is True
+
+
+@pytest.mark.parametrize(
+    ("given", "held", "kept"),
+    [
+        ('{"worker": {"id": "a\\"b\\u00e9"}}', {"workerId": 'a"bé'}, True),
+        ([{"id": 21042}], {"wanted": [{"workerId": 21042}]}, True),
+        ({"21042": "Grace"}, {"workerId": ["21042"]}, True),
+        ([{"id": 21042}], {"wanted": [{"workerId": 99}]}, False),
+        ([{"id": 21042}], {"workerId": ["21042", "99"]}, False),
+        ("[" * 100_000, {"workerId": "99"}, False),
+    ],
+    ids=["escaped", "in a list", "a list of plain values", "made up in a list", "one of two made up", "deep"],
+)
+def test_what_tools_gave_and_got_is_read_through_json_and_lists(given: JsonValue, held: JsonValue, kept: bool) -> None:
+    calls = [TracedTool(tool="searchForWorker", output=given), TracedTool(tool="gettickets", input=held)]
+    assert kept_to(Trial(question="Whose?", passed=True), Trace(used_tools=calls), MAPPED).passed is kept

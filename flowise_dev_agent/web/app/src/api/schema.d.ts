@@ -3845,8 +3845,8 @@ export interface components {
         /**
          * DesignForm
          * @description A new flow, part by part. What is left out is as a plain chatbot has it. `x-show` in the schema: a form asks for
-         *     the part only where it applies. `x-options`: how a form names what can be
-         *     chosen. `x-lists`: what can be chosen is listed at that path.
+         *     the part only where it applies. `x-options`: how a form names what can be chosen. `x-lists`: what can be chosen is
+         *     listed at that path.
          */
         "DesignForm-Input": {
             /**
@@ -3899,8 +3899,8 @@ export interface components {
         /**
          * DesignForm
          * @description A new flow, part by part. What is left out is as a plain chatbot has it. `x-show` in the schema: a form asks for
-         *     the part only where it applies. `x-options`: how a form names what can be
-         *     chosen. `x-lists`: what can be chosen is listed at that path.
+         *     the part only where it applies. `x-options`: how a form names what can be chosen. `x-lists`: what can be chosen is
+         *     listed at that path.
          */
         "DesignForm-Output": {
             /**
