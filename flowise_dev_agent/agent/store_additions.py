@@ -10,6 +10,7 @@ from flowise_dev_agent.contracts.document_stores import DocumentStoreView
 from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.attached_files import STORE_FIELD, STORE_NODES, more_for
+from flowise_dev_agent.reasoning.phrases import say
 
 #: What people call it, after a word for "into".
 _INTO_STORE: Final = re.compile(
@@ -17,6 +18,9 @@ _INTO_STORE: Final = re.compile(
     r"(?:stores?\b|knowledge|dokumentenspeicher|wissen|magasin|connaissances|almac[ée]n|conocimientos?)",
     re.IGNORECASE,
 )
+#: What they call it, in a reason that says that nothing takes it.
+_STORE: Final = re.compile(r"«[^»]*(?:store|speicher|magasin|almac[ée]n)[^»]*»", re.IGNORECASE)
+_PLEASE: Final = re.compile(r",?\s*(?<!\w)(?:please|bitte|s['’]il (?:te|vous) pla[iî]t|por favor)(?!\w)", re.IGNORECASE)
 #: A second wish beside it, which rules would leave out.
 _MORE_WISHES: Final = re.compile(r"[,;:]|[.!?]\s+\S|(?<!\w)(?:and|und|et|y|also|außerdem|then)(?!\w)", re.IGNORECASE)
 
@@ -30,8 +34,11 @@ def stores_of(base: GraphIR) -> dict[str, str]:
 
 def only_adds(said: str) -> bool:
     """Whether these words ask for nothing but files in a store."""
-    text = said.strip()
-    return bool(ADDS.search(text) and _INTO_STORE.search(text)) and not _MORE_WISHES.search(text)
+    return _adds(said) and not _MORE_WISHES.search(_PLEASE.sub("", said).strip())
+
+
+def _adds(said: str) -> bool:
+    return bool(ADDS.search(said) and _INTO_STORE.search(said))
 
 
 def with_additions(
@@ -43,16 +50,22 @@ def with_additions(
     *,
     wish: str,
     by_rules: bool,
+    language: str = "en",
 ) -> PlanContract:
     """The plan with the person's files in the store of an existing node, where the plan says so by a mark; of rules,
-    which decline such a wish, where it asks for nothing else. `said`: all words of the person, which may name it."""
+    which decline such a wish, where it asks for nothing else. `said`: all words of the person, which may name it;
+    `language`: theirs."""
     held = {node_id: one for node_id, id_ in stores_of(base).items() for one in stores if one.id == id_}
     documents = documents_of(attachments)
     if not held or not documents:
         return plan
     if by_rules:
         choices = list({one.id: one for one in held.values()}.values())
-        return _by_words(plan, choices, documents, said) if plan.declined and only_adds(wish) else plan
+        if plan.declined and only_adds(wish):
+            return _by_words(plan, choices, documents, said, language)
+        if plan.declined and _adds(wish) and _STORE.search(plan.declined):
+            return plan.model_copy(update={"declined": say("declined_files_apart", language)})
+        return plan
     for value in plan.values:
         wanted = more_for(value.value) if value.node_id in held and value.param == STORE_FIELD else None
         known = next((one for one in stores if wanted in (one.id, one.name)), None)
@@ -67,12 +80,16 @@ def with_additions(
 
 
 def _by_words(
-    plan: PlanContract, choices: Sequence[DocumentStoreView], documents: Sequence[AttachmentFacts], said: str
+    plan: PlanContract,
+    choices: Sequence[DocumentStoreView],
+    documents: Sequence[AttachmentFacts],
+    said: str,
+    language: str,
 ) -> PlanContract:
     known = choices[0] if len(choices) == 1 else named_in(said, choices)
     if known is None:
         names = ", ".join(one.name for one in choices)
-        return plan.model_copy(update={"declined": f"The flow answers from {names}. Which of them gets the files?"})
+        return plan.model_copy(update={"declined": say("question_store_of_flow", language, names=names)})
     return plan.model_copy(
         update={
             "declined": None,

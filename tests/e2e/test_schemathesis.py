@@ -85,12 +85,15 @@ async def test_schemathesis_finds_nothing(
     op: dict[str, Any] = {"op_type": "SetParam", "node_id": model, "param_name": "temperature", "value": "0.1"}
     async with http_of(service, KEY) as http:
         applied = await ok(await http.post(f"/flows/{row.id}/apply?wait=60", json={"ops": [op]}))
+        # Schemathesis itself would wait 10 s for it, and a busy machine takes longer.
+        (tmp_path / "openapi.json").write_bytes((await http.get("/openapi.json")).content)
     (tmp_path / "schemathesis.toml").write_text(config(row.id, applied["session_id"]))
     process = await asyncio.create_subprocess_exec(
         Path(sys.executable).with_name("st"),
         f"--config-file={tmp_path / 'schemathesis.toml'}",
         "run",
-        f"{service.url}/openapi.json",
+        "openapi.json",
+        f"--url={service.url}",
         "--checks=all",
         f"--phases={phases}",
         f"--max-examples={examples}",

@@ -85,9 +85,9 @@ async def plan_v2(
     async def with_document_stores(plan: PlanContract, *, by_rules: bool) -> PlanContract:
         asked = concerns(plan) or (documents_of(attachments) and stores_of(graph))
         stores = await domains.primary.document_stores(context) if asked else []
-        words, wish = " ".join(said), feedback or requirement
+        words, wish, language = " ".join(said), feedback or requirement, state.intent.current.language
         plan = with_stores(plan, attachments, stores, words, by_rules=by_rules, schemas=nodes.schemas)
-        return with_additions(plan, graph, attachments, stores, words, wish=wish, by_rules=by_rules)
+        return with_additions(plan, graph, attachments, stores, words, wish=wish, by_rules=by_rules, language=language)
 
     async def review(plan: PlanContract) -> list[Finding]:
         whole = with_ready_tools(await with_document_stores(plan, by_rules=False), ready, graph, nodes.schemas)

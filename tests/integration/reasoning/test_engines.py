@@ -293,9 +293,10 @@ async def test_rate_limit_is_retried_by_the_sdk_and_nowhere_else(name: str, stan
 async def test_silent_provider_costs_the_timeout_and_no_more(streamed: bool, name: str, standin: ModelStandIn) -> None:
     standin.script("Hello", Failure.hang())
     engine = engine_for(settings_for(name, standin, REASONING_TIMEOUT_SECS=0.3, REASONING_MAX_RETRIES=2))
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(30):
         with pytest.raises(ModelUnavailableError, match=r"within 0\.3 s"):
             await engine.complete(HELLO, "s", on_delta=[].append if streamed else None)
+    assert len(standin.requests) <= 1  # none where the machine is too busy to send it in time
     await engine.aclose()
 
 
@@ -560,21 +561,22 @@ async def test_signed_thinking_goes_back_with_its_calls_and_never_into_the_text(
 async def test_a_streamed_answer_that_does_not_begin_costs_its_own_timeout(name: str, standin: ModelStandIn) -> None:
     standin.script("Hello", Failure.hang())
     engine = engine_for(settings_for(name, standin, REASONING_FIRST_TOKEN_TIMEOUT_SECS=0.2, REASONING_TIMEOUT_SECS=60))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         with pytest.raises(ModelUnavailableError, match=r"sent nothing within 0\.2 s"):
             await engine.complete(HELLO, "s", on_delta=[].append)
     await engine.aclose()
 
 
 async def test_a_stream_that_falls_silent_ends_and_a_slow_one_does_not(name: str, standin: ModelStandIn) -> None:
-    settings = settings_for(name, standin, REASONING_FIRST_TOKEN_TIMEOUT_SECS=0.5, REASONING_TIMEOUT_SECS=60)
+    settings = settings_for(name, standin, REASONING_FIRST_TOKEN_TIMEOUT_SECS=2, REASONING_TIMEOUT_SECS=60)
     engine = engine_for(settings)
+    # It takes longer as a whole, and a busy machine adds to each pause.
     slow = Reply("a b c d e f g h i j k l m n o p q r s t u v w x y z", chunk_delay=0.1)
     standin.script("Hello", slow)
     assert (await engine.complete(HELLO, "s", on_delta=[].append)).text == slow.text
     gate = threading.Event()
     standin.script("Bye", Reply(slow.text, gate=gate))
-    with pytest.raises(ModelUnavailableError, match=r"sent nothing within 0\.5 s"):
+    with pytest.raises(ModelUnavailableError, match=r"sent nothing within 2 s"):
         await engine.complete([Message(role="user", content="Bye")], "s", on_delta=[].append)
     gate.set()
     await engine.aclose()

@@ -52,6 +52,8 @@ def added(made: PlanContract, base: GraphIR, said: str = WISH, *, by_rules: bool
         ("Nimm das Handbuch in den Dokumentenspeicher auf", True),
         ("Ajoute ce fichier à la base de connaissances", True),
         ("Añade este archivo al almacén de documentos", True),
+        (f"{WISH}, please.", True),
+        ("Bitte nimm das Handbuch in den Dokumentenspeicher auf", True),
         (f"{WISH} and use a temperature of 0.1", False),
         (f"{WISH}. Use GPT-4o.", False),
         ("Add a calculator", False),
@@ -122,6 +124,24 @@ class Server(BenchFlowise):
 
     async def flows_with(self, store_id: str) -> list[str]:
         return ["Travel bot"]
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (f"{WISH} and set the temperature to 0.1", "Ask for that alone first"),
+        ("Füge die Datei zum Dokumentenspeicher hinzu und setze die Temperatur auf 0.1", "Bitte zuerst nur darum"),
+        ("Add this file to my bot's store and also add a calculator", "no agent that could use a tool"),
+    ],
+    ids=["English", "German", "another part that cannot be built"],
+)
+async def test_rules_say_why_files_and_another_wish_are_declined(said: str, reason: str) -> None:
+    server = Server()
+    bench = Bench([], credentials(OPENAI), reasoner=DeterministicReasoner(), flowise=server)
+    bench.files = Files(HANDBOOK)
+    declined = await bench.start(said, operation="update", target=server.row.id)
+    assert (declined["type"], declined["reason"]) == ("plan_approval", "declined")
+    assert reason in declined["message"]
 
 
 @pytest.mark.parametrize("by_rules", [True, False], ids=["rules", "model"])
