@@ -137,10 +137,10 @@ async def test_ten_replicas_start_at_once_on_an_empty_database(own_postgres: Emb
     for replica in replicas:
         assert "Traceback" not in replica.log(), replica.log()
     async with httpx2.AsyncClient(timeout=10) as http:
-        for replica in replicas:
-            response = await http.get(f"{replica.url}/ready")
-            assert (response.status_code, response.json()["database"]["pending_migrations"]) == (200, [])
-        assert response.json()["queue"]["workers"] == 10
+        answers = [await http.get(f"{replica.url}/ready") for replica in replicas]
+    for answer in answers:
+        assert (answer.status_code, answer.json()["database"]["pending_migrations"]) == (200, [])
+    assert answers[-1].json()["queue"]["workers"] == 10
 
 
 async def test_two_apis_and_two_workers_of_the_compose_file_serve_behind_a_transaction_pooler(

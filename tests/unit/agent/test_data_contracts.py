@@ -8,7 +8,7 @@ import pytest
 from pydantic import JsonValue
 
 from flowise_dev_agent.agent.data_contracts import kept_to, with_mappings, with_sources
-from flowise_dev_agent.contracts.plan import FieldMapping
+from flowise_dev_agent.contracts.plan import FieldMapping, PlanContract
 from flowise_dev_agent.contracts.plan_text import plan_markdown
 from flowise_dev_agent.contracts.verdict import Trace, TracedTool, TracedTurn, Trial
 from flowise_dev_agent.reasoning.contracts import ReadyTool, ToolField
@@ -31,7 +31,9 @@ def tool(domain: str, *takes: ToolField, gives: tuple[str, ...] = (), pii: tuple
     )
 
 
-def mapped(*takes: ToolField, gives: tuple[str, ...] = PEOPLE, pii: tuple[str, ...] = ("worker.name",)) -> tuple:
+def mapped(
+    *takes: ToolField, gives: tuple[str, ...] = PEOPLE, pii: tuple[str, ...] = ("worker.name",)
+) -> tuple[PlanContract, list[tuple[str, str | None]]]:
     tools = [tool("workday", gives=gives, pii=pii), tool("tickets", *takes)]
     made = with_mappings(plan(domain_targets=["flowise", "workday", "tickets"]), tools)
     return made, [(one.code, one.where) for one in made.findings]

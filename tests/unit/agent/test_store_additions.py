@@ -9,16 +9,18 @@ from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
 from flowise_dev_agent.flowise.document_stores import Component, DocumentStore
 from flowise_dev_agent.flowise.models import ChatflowCreate
+from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, PatchOp, compile_ops
 from flowise_dev_agent.reasoning.contracts import Intent
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
-from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, _snapshot, plan
+from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, plan
 from tests.unit.agent.test_attached import HANDBOOK, Files
 from tests.unit.agent.test_document_stores import DRAFTS, HR
 from tests.unit.agent.test_graph import credentials
 
 HR_ID, DRAFTS_ID = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 STORES = [DRAFTS.model_copy(update={"id": DRAFTS_ID}), HR.model_copy(update={"id": HR_ID})]
+SCHEMAS = NodeStore.from_snapshot().schemas
 TABLE = AttachmentFacts(name="questions.csv", kind="csv", size=5, tests=[("How many?", "31")])
 WISH = "Add this file to my bot's document store"
 
@@ -32,7 +34,7 @@ def flow(*stores: str) -> GraphIR:
     wires = [("chatOpenAI_0", "model"), *((f"documentStoreVS_{n}", "vectorStoreRetriever") for n in range(len(stores)))]
     chain = "conversationalRetrievalQAChain_0"
     ops += [Connect(source_node_id=source, target_node_id=chain, target_anchor=at) for source, at in wires[:2]]
-    return compile_ops(GraphIR.empty(), ops, _snapshot().schemas).graph
+    return compile_ops(GraphIR.empty(), ops, SCHEMAS).graph
 
 
 def changed(declined: str | None = None, *, mark: str | None = None) -> PlanContract:
