@@ -73,3 +73,22 @@ it("draws no node again that did not change: not by panning, and of a choice onl
   expect(container.querySelector(".chosen")).not.toBeNull();
   expect(new Set(drawn)).toEqual(new Set(["n7"]));
 });
+
+it("draws all nodes as large letters from far away, also those out of sight, and their settings only near by", async () => {
+  const view = canvas(
+    ["one", "two"].map((id) => node(id, { label: "Buffer Memory" })),
+    [],
+  );
+  const { container } = render(<Shown view={view} />);
+  const texts = (kind: string) => [...container.querySelectorAll(kind)].map((one) => one.textContent?.trim());
+  await waitFor(() => expect(texts(".fnode")).toHaveLength(2));
+  const move = (x: number, zoom: number) => act(async () => void flow.setViewport({ x, y: 0, zoom }));
+
+  await move(-100_000, 0.1);
+  expect(texts(".fnode.tiny")).toEqual(["BM", "BM"]);
+  await move(-100_000, 0.2);
+  expect(texts(".fnode.far")).toEqual(["Buffer Memory", "Buffer Memory"]);
+  await move(0, 1);
+  expect(container.querySelector(".far, .tiny")).toBeNull();
+  expect(container.querySelectorAll(".fnode header")).toHaveLength(2);
+});

@@ -4,6 +4,7 @@ import {
   type NodeChange,
   Panel,
   ReactFlow,
+  type ReactFlowProps,
   ReactFlowProvider,
   useReactFlow,
   useStore,
@@ -19,7 +20,7 @@ import { Lines } from "./Lines";
 import { type Box, boxesOf, firstOf } from "./layout";
 import { LitContext, type RunStep } from "./lit";
 import { type Marked, type MarkedEdge, type MarkedNode, unmarked } from "./merge";
-import { FarContext, NodeBox, type NodeBoxType } from "./NodeBox";
+import { DistanceContext, NodeBox, type NodeBoxType } from "./NodeBox";
 import { Overview } from "./Overview";
 import "@xyflow/react/dist/style.css";
 import "./flow.css";
@@ -32,8 +33,9 @@ const FIT_LOW = { padding: { top: "56px", bottom: "8px", x: "5%" }, maxZoom: 1 }
 const LOW = 320;
 /** Number of nodes from which the minimap is shown. */
 const LARGE = 25;
-/** So far away that nothing but the boxes can be told apart: hundreds of nodes are drawn without what is in them. */
-const FAR = 0.2;
+/** From this zoom on settings cannot be read any more: a box is its name in large letters, and from there its initials. */
+const FAR = 0.3;
+const TINY = 0.15;
 /** After this time without another step a zoom has ended. */
 const ZOOM_MS = 150;
 
@@ -120,7 +122,7 @@ export function FlowCanvas({
       </button>
       <ReactFlowProvider>
         <Distance>
-          <ReactFlow
+          <Plane
             nodes={nodes}
             nodeTypes={NODE_TYPES}
             onNodesChange={changed}
@@ -129,7 +131,6 @@ export function FlowCanvas({
             fitViewOptions={FIT}
             minZoom={0.01}
             maxZoom={2}
-            onlyRenderVisibleElements
             nodesDraggable={false}
             nodesConnectable={false}
             elementsSelectable={Boolean(onChoose)}
@@ -172,7 +173,7 @@ export function FlowCanvas({
               </button>
             </Panel>
             <Fit of={`${arrangement} ${drawn.length}`} />
-          </ReactFlow>
+          </Plane>
         </Distance>
       </ReactFlowProvider>
       <div ref={after} tabIndex={-1} />
@@ -182,7 +183,7 @@ export function FlowCanvas({
 
 /** Tells all nodes at once when they are far away. */
 function Distance({ children }: { children: ReactNode }) {
-  const far = useStore((state) => state.transform[2] < FAR);
+  const distance = useStore(({ transform: [, , zoom] }) => (zoom < TINY ? "tiny" : zoom < FAR ? "far" : "near"));
   const store = useStoreApi();
   // From far away a picture that only moves is not painted again; one that grows is, or it would be blurred.
   useEffect(() => {
@@ -200,12 +201,17 @@ function Distance({ children }: { children: ReactNode }) {
       window.clearTimeout(timer);
     };
   }, [store]);
-  return <FarContext value={far}>{children}</FarContext>;
+  return <DistanceContext value={distance}>{children}</DistanceContext>;
+}
+
+/** From far away all nodes are there: to take those at the edge out and in again costs more than a whole drag. */
+function Plane(props: ReactFlowProps<NodeBoxType>) {
+  return <ReactFlow {...props} onlyRenderVisibleElements={useContext(DistanceContext) === "near"} />;
 }
 
 /** The dots behind the flow; from far away they would be a grey noise. */
 function Dots() {
-  return useContext(FarContext) ? null : <Background gap={24} />;
+  return useContext(DistanceContext) === "near" ? <Background gap={24} /> : null;
 }
 
 /** Fits the flow into the window again when its layout, its nodes or the size of the canvas change. */

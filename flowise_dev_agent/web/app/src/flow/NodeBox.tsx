@@ -2,23 +2,29 @@ import type { Node, NodeProps } from "@xyflow/react";
 import { createContext, memo, useContext } from "react";
 import type { CanvasNode } from "../api/types";
 import { hasMoreParams, portTop, shownParams, tone } from "./layout";
-import { MarkBadge } from "./MarkBadge";
+import { MarkBadge, SIGNS } from "./MarkBadge";
 import type { Mark } from "./merge";
 
 export type NodeBoxType = Node<{ node: CanvasNode; mark: Mark; ghost: boolean; steps?: number[] }, "flow">;
 
-/** True while the whole canvas is far away. */
-export const FarContext = createContext(false);
+/** How far away the whole canvas is. */
+export const DistanceContext = createContext<"near" | "far" | "tiny">("near");
 
 /** A node as Flowise draws it: title, ports and settings. It is read-only. */
 export const NodeBox = memo(function NodeBox({ data: { node, mark, ghost, steps }, selected }: NodeProps<NodeBoxType>) {
-  const far = useContext(FarContext);
+  const distance = useContext(DistanceContext);
   const classes = `fnode ${node.kind} tone-${tone(node)} mark-${mark}${ghost ? " ghost" : ""}${selected ? " chosen" : ""}`;
   if (node.kind === "note")
     return (
       <div className={classes}>
         <MarkBadge mark={mark} />
         {node.note}
+      </div>
+    );
+  if (distance !== "near")
+    return (
+      <div className={`${classes} ${distance}`}>
+        {SIGNS[mark]} {steps?.join(", ") ?? (distance === "tiny" ? initials(node.label) : node.label)}
       </div>
     );
   return (
@@ -34,7 +40,7 @@ export const NodeBox = memo(function NodeBox({ data: { node, mark, ghost, steps 
       </header>
       <MarkBadge mark={mark} />
       {steps && <span className="ran">{steps.join(", ")}</span>}
-      {node.kind === "node" && !far && (
+      {node.kind === "node" && (
         <ul>
           {node.inputs.map((port) => (
             <li key={port.id}>{port.label}</li>
@@ -52,7 +58,7 @@ export const NodeBox = memo(function NodeBox({ data: { node, mark, ghost, steps 
           ))}
         </ul>
       )}
-      {!far && <Ports node={node} />}
+      <Ports node={node} />
     </div>
   );
 });
