@@ -163,6 +163,12 @@ def redacted(value: Any) -> Any:
 def _redacted(name: str, value: Any, depth: int) -> Any:
     if depth > _DEEPEST:
         return MASK
+    # By exact type first: nearly all values are of these, and to ask for a mapping takes long.
+    kind = type(value)
+    if value is None or kind is bool or kind is int or kind is float:
+        return value
+    if kind is dict and ("value" not in value or "key" not in value):
+        return {_masked_name(str(key)): _redacted(str(key), item, depth + 1) for key, item in value.items()}
     if isinstance(value, str):
         if named_secret(name) and value.strip() and not _is_reference(value):
             return MASK
