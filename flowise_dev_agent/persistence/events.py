@@ -162,7 +162,8 @@ class Events:
         if payloads:
             async with self._database.connection() as connection:
                 await connection.execute(
-                    "SELECT pg_notify(%s, payload) FROM unnest(%s::text[]) AS payload", (LIVE_CHANNEL, payloads)
+                    "SELECT pg_notify(%s, payload) FROM jsonb_array_elements_text(%s) AS payload",
+                    (LIVE_CHANNEL, jsonb(payloads)),
                 )
 
     async def read(

@@ -3,10 +3,12 @@
 import asyncio
 import json
 import logging
+import math
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
 from uuid import UUID
@@ -75,6 +77,17 @@ class _Connector(PsycopgConnector):
         await super()._loop_notify(on_notification, connection, timeout)
 
 
+@dataclass
+class _Announced:
+    """What a consumer was told of jobs."""
+
+    notices: int = 0
+    #: How many may wait that were announced. It is less by those that were taken before their notice came.
+    jobs: float = math.inf
+    #: The last look gave one.
+    took_one: bool = False
+
+
 class _Jobs(JobManager):
     """Says of all consumers of this process in one statement that they live; each has to say so itself, too."""
 
@@ -84,23 +97,35 @@ class _Jobs(JobManager):
         #: When each consumer last called.
         self._called: dict[int, float] = {}
         self._told: tuple[float, frozenset[int]] = (float("-inf"), frozenset())
-        #: How many notices of jobs have come, by queues.
-        self._notices: Counter[tuple[str, ...]] = Counter()
+        #: By queues.
+        self._notices: defaultdict[tuple[str, ...], _Announced] = defaultdict(_Announced)
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
-        # procrastinate's consumer forgets a notice that comes while it looks.
+        told = self._notices[tuple(queues or ())]
+        # After each job procrastinate looks for another one: there is none before the next notice.
+        if told.took_one and told.jobs <= 0:
+            told.took_one = False
+            return None
+        # It forgets a notice that comes while it looks.
         while True:
-            before = self._notices[tuple(queues or ())]
+            before = told.notices
             job = await super().fetch_job(queues, worker_id)
-            if job is not None or self._notices[tuple(queues or ())] == before:
+            told.took_one = job is not None
+            if job is not None:
+                told.jobs -= 1
                 return job
+            if told.notices == before:
+                told.jobs = 0
+                return None
 
     async def listen_for_jobs(
         self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
     ) -> None:
         async def counted(*, channel: str, notification: Notification) -> None:
             if notification["type"] == "job_inserted":
-                self._notices[tuple(queues or ())] += 1
+                told = self._notices[tuple(queues or ())]
+                told.notices += 1
+                told.jobs = math.inf if channel == _LISTENS else told.jobs + 1
             await on_notification(channel=channel, notification=notification)
 
         await super().listen_for_jobs(on_notification=counted, queues=queues)

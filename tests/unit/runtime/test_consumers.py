@@ -1,4 +1,5 @@
 """The consumers of a process: they say together that they live, and miss no job."""
+# pyright: reportPrivateUsage=false
 
 import asyncio
 from collections.abc import Callable
@@ -163,7 +164,28 @@ async def test_a_notice_that_comes_while_somebody_looks_is_not_forgotten() -> No
     assert job is not None
     assert job.id == 1
     assert connector.looks == 2
-    assert await jobs.fetch_job(["runs"], 1) is None
+
+
+async def test_after_the_jobs_that_were_announced_nobody_looks_until_the_next_notice_or_poll() -> None:
+    connector = Connector()
+    jobs = await a_consumer(connector)
+    connector.jobs = [1, 2]
+    for _ in range(2):
+        await connector.on_notification(channel="runs", payload=NOTICE)
+    assert [job and job.id for job in [await jobs.fetch_job(["runs"], 1) for _ in range(3)]] == [1, 2, None]
+    assert connector.looks == 2
+    connector.jobs = [3]  # its notice got lost
+    polled = await jobs.fetch_job(["runs"], 1)
+    assert polled is not None
+    assert polled.id == 3
+
+
+async def test_a_consumer_that_begins_to_listen_looks_until_there_is_no_job() -> None:
+    connector = Connector()
+    jobs = await a_consumer(connector)
+    connector.jobs = [1, 2]
+    await connector.on_notification(channel=queue._LISTENS, payload=NOTICE)
+    assert [job and job.id for job in [await jobs.fetch_job(["runs"], 1) for _ in range(3)]] == [1, 2, None]
     assert connector.looks == 3
 
 
