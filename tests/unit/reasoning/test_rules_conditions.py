@@ -60,9 +60,9 @@ def branches_of(ops: list[PatchOp]) -> dict[str | None, str]:
             {"0": "Translate it into German", "1": "Translate it into French", "2": "Answer it"},
         ),
         (
-            "An agentflow: when the input does not contain the word please, an LLM asks for capabilities",
+            "An agentflow: when the input does not contain the word please, an LLM asks for it, otherwise answer it",
             ["the input does not contain the word please", "anything else"],
-            {"0": "Asks for capabilities", "1": "Answer"},
+            {"0": "Asks for it", "1": "Answer it"},
         ),
         (
             "Erstelle einen Agentflow: wenn die Nachricht 'Storno' enthält, antwortet ein Experte, sonst ein "

@@ -1,17 +1,26 @@
 """The skeleton of a flow of steps, by a small grammar: a text is sentences, a sentence is clauses, and each clause is a
-task or one of a few kinds, known by its closed words. What a step is told are the person's own words."""
+task or one of a few kinds, known by its closed words. The first clause that is none of them is `odd`: no flow is built
+then. What a step is told are the person's own words."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from flowise_dev_agent.reasoning.rules.design.prompt import behaves, is_empty
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import capital, quoted, quoted_spans, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, without_opening
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.text import (
+    capital,
+    quoted,
+    quoted_spans,
+    signals,
+    squeeze,
+    to_number,
+)
 
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 #: What is whole, whatever marks are in it: brackets and bodies of requests.
 _WHOLE = re.compile(r"\([^()\n]{0,300}\)|\{[^\n]{0,400}\}|https?://\S+")
+_QUOTED = re.compile(r"[\"“„«'][^\"”»']*[\"”»']")
 _CLOSED = re.compile(r"[.!?]\s?[\"”»'’]")
 _SEPARATED = re.compile(r"^((?:\s\w+){0,2}?)\s?(?:[:,]|->|=>|→)\s?")
 NUMBERED = pattern("steps", "numbered")
@@ -19,13 +28,15 @@ _LONGEST_TEXT, _LONGEST_NAME, _HEAD, _MOST_PIECES, _NEAR = 3_000, 4, 8, 120, 12
 #: Lists of what is said of an answer that goes out.
 _SENDING = ("approving", "replying", "everyday")
 #: Kinds that a stretch behind a comma or "and" can begin.
-_BEGINS = ("limit", "otherwise", "case", "branch", "approve", "again", "call", "who")
+_BEGINS = ("limit", "otherwise", "case", "branch", "approve", "call", "who")
+#: Structure that is no task of a model.
+_STRUCTURE = {"branch", "loop", "call", "team"}
 
 
 @dataclass
 class Step:
-    """One step in the person's words. `ways`: by the name of a branch or a condition, or "yes" and "no" of an approval;
-    `of`: what a list is made of, what a person approves, or until when something is repeated."""
+    """One step in the person's words. `ways`: by the name of a branch or a condition, or "no" of an approval; `of`:
+    what a list is made of, or what else a person who approves is told."""
 
     kind: str
     text: str
@@ -44,9 +55,9 @@ def found(name: str, text: str) -> re.Match[str] | None:
 
 def kind_of(text: str, names: Sequence[str] = ()) -> str:
     """What a clause does in a flow; "" for one that only says more, or is a task of a model."""
-    agrees = found("approve", text) and (found("before_call", text) or not matches("call", text))
+    agrees = not matches("call", text) and found("approve", text)
     special = {"branch": mention(text, names), "sort": branch_names(text), "approve": agrees}
-    order = ("limit", "otherwise", "case", "branch", "each", "approve", "call", "sort", "again", "says", "who")
+    order = ("limit", "otherwise", "case", "branch", "each", "approve", "call", "sort", "says", "who")
     return next((name for name in order if (special[name] if name in special else matches(name, text))), "")
 
 
@@ -90,7 +101,10 @@ def clauses(text: str) -> list[tuple[str, str]]:
             start, _, border = kept.pop()
         kept.append((start, end, border))
     said = ((text[start:end].strip(" ,.;:!\x00"), border) for start, end, border in kept)
-    return [(pattern("steps", "opening").sub("", one), border) for one, border in said if re.search(r"\w", one)]
+    plain = ((pattern("steps", "then").sub("", pattern("steps", "opening").sub("", one)), to) for one, to in said)
+    # "Daarna vertaalt een agent het": who does it comes first.
+    turned = ((pattern("steps", "inverted").sub(r"\g<who> \g<verb>", one), to) for one, to in plain)
+    return [(one, to) for one, to in turned if re.search(r"\w", one)]
 
 
 def _goes_on(piece: str, before: str, border: str, names: Sequence[str]) -> bool:
@@ -125,9 +139,8 @@ def parted(text: str) -> tuple[str, str] | None:
     rest = text[head.end() :]
     # What is done begins behind a number, a comma, or in front of it with an order ("ask for the date, the size").
     certain = [found("case_ends", rest), next(_verbs("orders", rest), None)]
-    ends = certain if any(certain) else [found("approve", rest), found("says_behind", rest), *_verbs("then_does", rest)]
-    over = found("over", rest)
-    cut = over.end() if over else min((one.start() for one in ends if one), default=0)
+    ends = certain if any(certain) else [found("says_behind", rest), *_verbs("then_does", rest)]
+    cut = min((one.start() for one in ends if one), default=0)
     do = pattern("steps", "then").sub("", rest[cut:].strip(" ,:"))
     return (squeeze(rest[:cut]).rstrip(" ,:"), do) if cut > 1 and do else None
 
@@ -155,8 +168,8 @@ def mention(text: str, names: Sequence[str]) -> tuple[str, str] | None:
             cut = _SEPARATED.match(behind)
             if cut and all(is_empty(one) or one.casefold() in FUNCTIONS for one in cut[1].split()):
                 return fitting[0], behind[cut.end() :]
-            said = behind.strip()
-            return (fitting[0], said if index and not matches("case", text) else text) if said else None
+            # "Billing questions take two days" says nothing of a branch.
+            return (fitting[0], behind.strip()) if behind.strip() and matches("heads", text) else None
         if not (is_empty(word) or word.casefold() in FUNCTIONS or matches("heads", behind)):
             return None
     return None
@@ -185,131 +198,154 @@ def outcome(text: str) -> tuple[str, str] | None:
     return ("no" if match["no"] else "yes", do.strip(" ,:")) if match else None
 
 
-def limit_of(clause: str) -> int | None:
-    return round(to_number(match[1])) if (match := found("times", clause)) else None
-
-
 class Skeleton:
     """The steps of a text. `rules` are told to each model: what the flow is for, and how it is to behave; `sent` says
-    no more than that an answer goes out; `odd` is a clause that does not fit. Of a list each line or number is a step.
-    """
+    no more than that an answer goes out; `odd` is the first clause that is not understood in full. Of a list each line
+    or number is a step."""
 
-    _fork: Step | None = None
-    _approval: Step | None = None
-
-    def __init__(self, text: str, answer: str = "", *, listed: bool = False) -> None:
-        self._answer, self.odd = answer, ""
-        self.rules, self.steps, self.sent = list[str](), list[Step](), list[str]()
+    def __init__(self, text: str, *, listed: bool = False) -> None:
+        self.odd, self.rules, self.sent = "", list[str](), list[str]()
+        self.steps = list[Step]()
+        self._fork: Step | None = None
+        self._approval: Step | None = None
         #: Where a clause goes: a list of steps, which the next one of the same sentence goes on with.
-        self._scope = self.steps
+        self._scope = self._approved = self.steps
+        self._opened = 0
         self.listed = listed or len(NUMBERED.findall(text)) > 1
-        text = (NUMBERED.sub("\n", text[:_LONGEST_TEXT]) if self.listed else text[:_LONGEST_TEXT]).strip()
-        for name in ("lead", "titled", ""):
-            while " " in text and text.split(maxsplit=1)[0].strip(" ,:").casefold() in wordset("leads"):
-                text = text.split(maxsplit=1)[1]
-            one = matches(name, text) if name else None
-            about = one["about"].strip() if one else ""
-            acts = matches("does", about) or (name == "titled" and (kind_of(about) or found("sorts", about)))
-            # "An agentflow writes a letter, ..."
-            text = text if not one or (acts and name == "titled") else text[one.start("about") if acts else one.end() :]
-            self._tell("" if acts else about)
-        lines = text.strip().split("\n") if self.listed else [text.strip()]
+        text = without_opening(text[:_LONGEST_TEXT]) or text
+        text = (NUMBERED.sub("\n", text) if self.listed else text).strip()
+        if lead := matches("lead", text):
+            text, about = text[lead.end() :], squeeze(lead["about"]).strip(" ,")
+            self._tell(about)
+        lines = text.strip().split("\n") if self.listed else [text]
         self.clauses = [one for line in lines for one in clauses(line)]
+        # "A flow that ...": what it does, however that is said.
+        self._asked = self.clauses[0][0] if lead and self.clauses and lead[0].strip()[-1:].isalpha() else ""
         for clause, border in self.clauses:
-            self._scope = self._scope if border != "sentence" else self.steps
-            self._place(clause, "then" if self.listed and border == "sentence" else border)
+            if border == "sentence":
+                self._scope, self._opened = self.steps, 0
+            if not (self._place(clause, border) or self.odd):
+                self.odd = clause
+        for step in (one for one in self.steps if one.kind in ("sort", "case")):
+            ways = [*step.ways.values()]
+            # Each branch says what happens there, or all are answered.
+            if not (all(ways) and len(ways) > 1) and (any(ways) or not step.of):
+                self.odd = self.odd or step.text
 
-    def _tell(self, about: str) -> None:
+    def _tell(self, about: str) -> bool:
         """Note what each model is to know; words of structure say nothing of it."""
-        said = (one for one in _WORD.findall(about) if not (is_empty(one) or one.casefold() in FUNCTIONS))
-        if not all(map(words("structure").fullmatch, said)) and not words("team").search(about):
-            self.rules.append(capital(squeeze(about.strip(" ,"))))
+        self.rules += [] if _structure(about) else [capital(about)]
+        return True
 
-    def _limit(self, step: Step, clause: str) -> None:
-        """Note how often a step is made again; what else the clause says is a rule."""
-        step.limit = limit_of(clause) or step.limit
-        self.rules += [capital(clause)] if _own(clause, *_SENDING) else []
-        self.sent.append(clause)
-
-    def _place(self, clause: str, border: str) -> None:
-        """Put one clause where it belongs: on a way of an approval, of a condition or of branches, or at the end."""
-        fork, last = self._fork, self._scope[-1] if self._scope else None
-        names = [*fork.ways] if fork and fork.kind == "fork" else []
-        kind, parts, named = kind_of(clause, names), parted(clause), mention(clause, names)
+    def _place(self, clause: str, border: str) -> bool:
+        """Put one clause where it belongs. False for one that is not understood there."""
+        fork = self._fork
+        names = [*fork.ways] if fork and fork.kind == "sort" else []
+        kind, named = kind_of(clause, names), mention(clause, names)
+        if border == "sentence" and not kind and _structure(clause):
+            # "An agentflow."; "GPT-4.1."
+            return True
+        if fork and matches("answers", clause):
+            fork.of = clause
+            return True
         if self._approval and (ending := outcome(clause)):
-            way, do = ending
-            mere = not do or words("answer_out").search(do) or found("anew", do)
-            if mere and not (quoted(do) or "://" in do):
-                return self._limit(self._approval, clause)
-            self._scope, clause = self._approval.ways.setdefault(way, []), do
-        elif kind == "case" and parts and not named:
-            alone = not any(matches("otherwise", one) for one, _ in self.clauses)
-            if alone and last and last.kind in ("", "who") and not kind_of(parts[1]):
-                # "If it finds nothing, say sorry" is a rule of the step before it.
-                last.text, clause = f"{last.text}. {capital(clause)}", ""
-            else:
-                # "If unsure, ask" behind branches is one more.
-                if not (fork and self.steps[-1] is fork):
-                    fork = self._fork = Step("cases", clause, {"": []})
-                    self.steps.append(fork)
-                self._scope, clause = fork.ways.setdefault(parts[0], []), parts[1]
-        elif fork and kind in ("branch", "case") and named:
-            own = bool(_own(named[1], "replying"))
-            self._scope, clause = (fork.ways[named[0]], named[1]) if own else (self._scope, "")
-        elif fork and kind == "otherwise":
-            clause = pattern("steps", "otherwise").sub("", clause, count=1)
-            self._scope = fork.ways.setdefault(next((one for one in fork.ways if matches("rest", one)), ""), [])
-        if clause and not matches("answers", clause):
-            self._put(clause, border if self._scope is self.steps else "then")
-        return None
+            return self._ending(self._approval, *ending, clause)
+        if self._approval and kind == "limit":
+            return self._again(self._approval, clause)
+        if fork and kind == "otherwise":
+            rest = next((one for one in fork.ways if matches("rest", one)), "")
+            return self._open(fork, rest, pattern("steps", "otherwise").sub("", clause, count=1))
+        if fork and kind in ("branch", "case") and named:
+            return self._open(fork, *named)
+        if kind == "case":
+            case, do = parted(clause) or ("", "")
+            # A number that has to be read and compared first is nothing that a model decides well.
+            compared = re.search(r"\d|[<>]", _QUOTED.sub("", case)) or found("compared", case) or found("modal", case)
+            if compared or not do or (self.steps and not (fork and fork.kind == "case")):
+                return False
+            if not fork:
+                fork = self._fork = Step("case", clause)
+                self.steps.append(fork)
+            return self._open(fork, case, do)
+        # What follows branches is for one of them or for all.
+        return not (fork and (self._scope is self.steps or self._opened > 1)) and self._put(clause, border)
 
-    def _put(self, clause: str, border: str) -> None:
+    def _open(self, fork: Step, name: str, do: str) -> bool:
+        """What is done on one way."""
+        if fork.ways.get(name):
+            return False
+        self._scope, self._opened = fork.ways.setdefault(name, []), self._opened + 1
+        return self._put(do, "")
+
+    def _ending(self, approval: Step, way: str, do: str, clause: str) -> bool:
+        """What happens once a person has decided."""
+        more = quoted(do) or "://" in do
+        if way == "no" and found("anew", do) and not more:
+            return self._again(approval, clause)
+        if way == "yes" and (not do or words("answer_out").search(do)) and not more:
+            return self._goes_out(clause)
+        self._scope = self._approved if way == "yes" else approval.ways.setdefault("no", [])
+        return self._put(do, "")
+
+    def _again(self, approval: Step, clause: str) -> bool:
+        """How often a draft is made again."""
+        limit = found("times", clause)
+        approval.limit = round(to_number(limit[1])) if limit else approval.limit
+        return self._goes_out(clause)
+
+    def _goes_out(self, clause: str) -> bool:
+        self.sent.append(clause)
+        return not _own(clause, *_SENDING)
+
+    def _put(self, clause: str, border: str) -> bool:
         """Add what a clause says at the end of where the sentence is."""
-        kind, scope, starts = kind_of(clause), self._scope, matches("does", clause)
-        step, does = Step(kind, clause), found("does", " ".join(clause.split()[:_HEAD]))
-        came = matches("incoming", clause)
-        first = not self.steps and ((came and not found("does", clause[: came.start(1)] + clause[came.end() :]))
-                                    or (not does and clause != self.clauses[-1][0]))  # fmt: skip
-        if kind == "sort" or (matches("sorts", clause) and found("no_topic", clause)):
-            self.odd = self.odd or (clause if self._fork or kind != "sort" else "")
-            step = self._fork = Step("fork", clause, {name: [] for name in branch_names(clause)})
-        elif kind == "approve":
-            return self._approve(clause, border)
-        elif kind in ("limit", "again"):
-            repeated = scope[-1] if scope and scope[-1].kind == "again" else self._approval
-            if kind == "limit" and repeated:
-                return self._limit(repeated, clause)
-            until = found("till", clause)
-            step = Step("again", clause, of=squeeze(until["until"]) if until else "", limit=limit_of(clause))
-        elif kind == "each":
-            step.of, step.text = parted(clause) or (" ".join(clause.split()[2:3]), clause)
-        elif not kind and does and (behind := found("each_behind", clause)):
-            step = Step("each", clause[: behind.start()].strip(" ,"), of=squeeze(behind["item"] or ""))
-        elif (
-            not kind and self._approval in scope and words("answer_out").search(clause) and not _own(clause, *_SENDING)
-        ):
-            return self.sent.append(clause)
-        elif not kind and (
-            first
-            or (border == "sentence" and (not does or (behaves(clause) and not starts) or found("a_flow", clause)))
-        ):
-            # What names a branch is no fact for all of them.
-            named = self._fork and not self.odd and any(alike(clause, way) for way in self._fork.ways)
-            self.odd = clause if named else self.odd
+        kind, scope, came = kind_of(clause), self._scope, matches("incoming", clause)
+        if not kind and self._approval in scope and words("answer_out").search(clause):
+            return self._goes_out(clause)
+        if came and not (self.steps or kind or found("does", clause[: came.start(1)] + clause[came.end() :])):
             return self._tell(clause)
-        return scope.append(step)
+        if border == "sentence" and not kind and words("insists").match(clause):
+            return self._tell(clause)
+        step, last = Step(kind, clause), scope[-1] if scope else None
+        scope.append(step)
+        if kind == "sort":
+            step.ways, self._fork = {name: [] for name in branch_names(clause)}, step
+            step.of = clause if found("answers_each", clause) or found("to_each", clause) else ""
+            return self.steps == [step]
+        if kind == "approve":
+            step.of, self._approval, self._approved = " ".join(_own(clause, "approving")), step, scope
+            said = words("answer_out").sub(" ", clause)
+            several = any(to_number(one) > 1 for one in re.findall(NUMBER, said, re.IGNORECASE))
+            # "Marta reads it and approves": what is in front of it is no task of a model.
+            agrees = next(pattern("steps", "approve").finditer(clause))
+            whose = agrees[0].split()[0].casefold() in FUNCTIONS | wordset("speakers")
+            joint = not (border or whose) and agrees.start() < _LONGEST_NAME
+            return bool(last and last.kind in ("", "who")) and not (several or joint or found("before", said))
+        if kind == "each":
+            step.of, step.text = parted(clause) or ("", "")
+            return bool(step.of) and _is_task(step.text, freely=True)
+        own, who = scope is not self.steps and scope is not self._approved, matches("who", clause)
+        freely = own or self.listed or kind == "who" or clause == self._asked
+        alone = own and who is not None and who[0] == clause
+        if kind == "call":
+            # Which parts of an answer are sent is not read.
+            return not found("listed", clause.partition("://")[0])
+        return kind == "says" or alone or _is_task(clause, freely=freely)
 
-    def _approve(self, clause: str, border: str) -> None:
-        """A person's approval, in front of a request where the clause names one that comes after it."""
-        scope, agrees, late = self._scope, found("approve", clause), found("before_call", clause)
-        shown = clause[: late.start()].strip(" ,") if late else clause
-        if border != "sentence" and len(scope) > 1 and scope[-1].kind == "" and agrees and agrees.start() < 4:
-            # "then Marta reads it and approves"
-            shown = f"{scope.pop().text}, {shown}"
-        step = self._approval = Step("approve", shown, of=" ".join(_own(shown, "approving")))
-        ways = self._fork.ways.items() if self._fork and self._fork.kind == "fork" else ()
-        for own in [way for name, way in ways if alike(f"{clause} {self._answer}", name)] or [scope]:
-            own += [step, *([Step("call", late["call"])] if late else [])]
+
+def _structure(about: str) -> bool:
+    """Whether nothing but words of structure is said."""
+    known = (one.strip(".,:;!?()") for one in about.split())
+    said = (one for one in known if not (is_empty(one) or one.casefold() in FUNCTIONS))
+    return all(words("structure").fullmatch(one) or matches("a_flow", one) for one in said)
+
+
+def _is_task(clause: str, *, freely: bool) -> bool:
+    """Whether a clause tells a model what to do: it begins, or as an order ends, with what is done; `freely` it may say
+    so anywhere."""
+    kinds = {kind for match, kind in signals(clause) if kind != "team" or match[0].count(" ") > 3}
+    does = found("does", clause) if freely else (matches("task", clause) or found("ordered", clause))
+    return bool(does) and not (kinds & _STRUCTURE or any(found(name, clause) for name in ("fact", "no_task", "unread")))
 
 
 def _own(clause: str, *lists: str) -> list[str]:

@@ -1,9 +1,9 @@
 """Agentflows from the skeleton of a text: each step becomes nodes behind the end of the path so far. What a model is
-told are the person's own words; a skeleton that does not fit is asked about or declined."""
+told are the person's own words; a skeleton that does not fit is declined."""
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,16 +11,26 @@ from flowise_dev_agent.contracts.plan import Design, DesignConnection, Part, Pla
 from flowise_dev_agent.patch import AddNode
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import nested_types
+from flowise_dev_agent.reasoning.rules.design.details import Field, find_fields
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of
 from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARAMS
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import provider_for, tool_row
-from flowise_dev_agent.reasoning.rules.design.skeleton import NUMBERED, Skeleton, Step, alike, found, matches, short
+from flowise_dev_agent.reasoning.rules.design.skeleton import (
+    NUMBERED,
+    Skeleton,
+    Step,
+    alike,
+    found,
+    kind_of,
+    matches,
+    short,
+)
 from flowise_dev_agent.reasoning.rules.design.starts import Start, start_of
 from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, parameters, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, NUMBER_WORDS, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import capital, masked, quoted, signals, squeeze, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import INSIDE
@@ -34,7 +44,7 @@ _ANY_MODEL = re.compile(r"(?:\w{1,9}\s)?(?:llm|mod[eè]l\w*|ai|ki|ia)s?|(?:\w{1,
 _STEPWISE = frozenset({"team", "approval", "branch", "loop", "sequence"})
 _READ = _STEPWISE | {"call", "service", "output"}
 #: Words of an item of a list; a longer one holds what is to be done with it. Nodes of a flow that people overlook.
-_LONGEST_ITEM, _MOST_NODES = 5, 60
+_LONGEST_ITEM, _MOST_NODES, _FEWEST_FIELDS = 5, 60, 2
 #: Nodes whose results are in no conversation: the step behind them has to be given them.
 _SILENT = (_HTTP, "iterationAgentflow")
 _SETTINGS = MODEL_PARAMS.union(MAX_TOKENS, ["temperature"])
@@ -44,12 +54,13 @@ _DIGITS = re.compile(r"(?<!\w)\d+(?:[.,:/-]\d+)*")
 @dataclass(frozen=True)
 class _End:
     """Where a path goes on: an output of a node. `value` is the step that the answer so far is of, another one than the
-    node where it is still to be sent, `draft` the model that made it."""
+    node where it is still to be sent, `draft` the model that made it, `fields` what it read."""
 
     node: str
     output: str = ""
     value: str = ""
     draft: str = ""
+    fields: tuple[str, ...] = ()
 
 
 def is_stepwise(reading: Reading) -> bool:
@@ -66,13 +77,17 @@ def is_stepwise(reading: Reading) -> bool:
     signs = {kind for match, kind in signals(plain) if kind != "call" or "://" in match.group()}
     if signs & kinds or (not named and (decides or found("form", text))):
         return True
-    if named or reading.chat or reading.knowledge or not (steps := (made := Skeleton(text)).steps):
+    if named or reading.chat or reading.knowledge or not text:
         return False
-    kinds = [step.kind for step in steps]
+    made = Skeleton(text)
+    kinds = [kind_of(clause) for clause, _ in made.clauses]
     order = len(kinds) > 1 and (made.listed or any(border == "then" for _, border in made.clauses))
-    structure = {"fork", "cases", "each", "again", "approve"}.intersection(kinds)
-    flow = found("a_flow", text) or (kinds[0] == "who" and "cases" in kinds) or kinds.count("who") > 1 or made.listed
-    return bool(kinds[0] == "each" or (order and matches("method", text)) or (flow and (structure or order)))
+    structure = {"sort", "case", "each", "approve"}.intersection(kinds)
+    flow = found("a_flow", text) or (kinds[:1] == ["who"] and "case" in kinds) or kinds.count("who") > 1 or made.listed
+    whole = not made.odd and kinds[:1] == ["sort"]
+    return (
+        whole or kinds[:1] == ["each"] or bool((order and matches("method", text)) or (flow and (structure or order)))
+    )
 
 
 def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World) -> Design:
@@ -81,7 +96,7 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
         raise world.decline("declined_agentflow_documents")
     start = start_of(reading.text, said.details, request.intent.title, world)
     own, listed = replace(reading, text=start.text), request.design is not None
-    builder = _Builder(own, said.details, world, start, request.intent.title, listed=listed)
+    builder = _Builder(own, world, start, request.intent.title, listed=listed)
     # That an answer goes out once a person agrees is what an approval does.
     checked = builder.text
     for clause in (one for one in builder.made.sent if not any(kind == "send" for _, kind in signals(one))):
@@ -118,15 +133,11 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
 
 
 class _Builder:
-    def __init__(
-        self, reading: Reading, answer: str, world: World, start: Start, title: str, *, listed: bool
-    ) -> None:  # fmt: skip
-        self._reading, self._answer, self._world, self._start = reading, answer, world, start
+    def __init__(self, reading: Reading, world: World, start: Start, title: str, *, listed: bool) -> None:
+        self._reading, self._world, self._start, self.text = reading, world, start, reading.text
         stepwise = listed or bool(start.params) or is_stepwise(reading)
-        #: Models that are named for one step ("gpt-4o for the table"), and the text without them.
-        self._models, self.text = _models_of(reading)
         plain = re.sub(r"[\s,]*\x00[\x00\s,]*", " ", self.text)
-        self.made = Skeleton(plain.lstrip(" .,") if stepwise else "", answer, listed=listed)
+        self.made = Skeleton(plain.lstrip(" .,") if stepwise else "", listed=listed)
         self.made.steps += [] if stepwise else [Step("task", squeeze(reading.text))]
         self._title = "" if stepwise else title
         self._provider = provider_for(reading, world, knowledge=False)
@@ -141,27 +152,17 @@ class _Builder:
         self.parts, self.variables = dict[str, list[str]](), list[str]()
         rules = [self._own_words(one, reading.tools) for one in self.made.rules]
         self._rules = ".\n".join(one.rstrip(".") for one in rules if one)
-        self._taken = set[str]()
 
     def build(self) -> None:
-        steps = self.made.steps
-        forks = [step for step in steps if step.kind == "fork"]
         if self.made.odd:
-            raise self._world.decline("question_branches", clause=self.made.odd)
-        # Of several branches it must be clear whose answers a person approves.
-        unclear = next((step.text for step in steps if step.kind == "approve" and step.of and forks), "")
-        if unclear and not words("all_of_them").search(self._answer):
-            raise self._world.decline("question_approval", clause=unclear, names=", ".join(forks[0].ways))
-        for end in self._steps(steps, _End(self._add("startAgentflow", self._start.params))):
-            said = f"{{{{ {end.value} }}}}" if end.value else self._world.say("approved")
-            if end.node != end.value and (end.value or end.output == "proceed"):
-                self._node(_REPLY, {"directReplyMessage": said}, end)
+            raise self._declined(self.made.odd)
+        self._path(self.made.steps, _End(self._add("startAgentflow", self._start.params)))
         models = sum(node.node_name in (_LLM, _AGENT) for node in self.nodes)
         said = [(match.group(), kind) for match, kind in signals(self._reading.text) if kind in ("team", "sequence")]
         counted = [to_number(one[0]) for text, _ in said if (one := re.match(NUMBER, text, re.IGNORECASE))]
         several = words("team").search(self._reading.text) or any(kind == "sequence" for _, kind in said)
         # A team of which nobody is named is none.
-        if {*self._models} - self._taken or len(self.nodes) < 2 or models < max(2 * bool(several), *counted, 0):
+        if len(self.nodes) < 2 or models < max(2 * bool(several), *counted, 0):
             raise self._declined(self.made.clauses[0][0] if len(self.made.clauses) == 1 else self._reading.text[:200])
 
     def lost(self) -> list[str]:
@@ -179,44 +180,44 @@ class _Builder:
 
     # --- Steps and their order
 
-    def _steps(self, steps: Sequence[Step], end: _End, way: str = "") -> list[_End]:
-        """The ends behind these steps; what follows several paths is made once for each."""
-        if not steps:
-            return [end]
-        step, before = steps[0], len(self.nodes)
-        ends = getattr(self, f"_{step.kind}", self._task)(step, end, way)
-        self.parts.setdefault(step.text, []).extend([one.node_id for one in self.nodes[before:]] or [end.node])
-        if (len(steps) > 1 and not ends) or before > _MOST_NODES:
-            raise self._declined(steps[-1].text)
-        return [last for one in ends for last in self._steps(steps[1:], one, way)]
+    def _path(self, steps: Sequence[Step], end: _End | None, way: str = "") -> None:
+        """The nodes of these steps, and the answer at their end."""
+        for step in steps:
+            before = len(self.nodes)
+            if end is None or before > _MOST_NODES:
+                raise self._declined(step.text)
+            end = getattr(self, f"_{step.kind}", self._task)(step, last := end, way)
+            self.parts.setdefault(step.text, []).extend([one.node_id for one in self.nodes[before:]] or [last.node])
+        if end and end.node != end.value and (end.value or end.output == "proceed"):
+            said = f"{{{{ {end.value} }}}}" if end.value else self._world.say("approved")
+            self._node(_REPLY, {"directReplyMessage": said}, end)
 
     def _node(self, name: str, params: dict[str, Any], end: _End) -> _End:
         """The end of a new node behind this end."""
         return self._after(self._add(name, params), end, draft="")
 
-    def _after(self, node: str, end: _End, *, draft: str | None = None) -> _End:
+    def _after(self, node: str, end: _End, *, draft: str | None = None, fields: tuple[str, ...] = ()) -> _End:
         self.links.append(DesignConnection(source=end.node, output=end.output, target=node))
-        return _End(node, value=node, draft=node if draft is None else draft)
+        return _End(node, value=node, draft=node if draft is None else draft, fields=fields)
 
-    def _task(self, step: Step, end: _End, way: str) -> list[_End]:
+    def _task(self, step: Step, end: _End, way: str) -> _End:
         if words("shown").fullmatch(step.text) and end.value:
-            return [end]
-        kinds = {kind for match, kind in signals(step.text) if kind != "team" or match[0].count(" ") > 3}
-        # On a named branch a fact is a task, too.
-        lone = not (found("does", step.text) or (way and not words("human").search(step.text)) or step.kind == "who")
-        unread = found("no_task", step.text) or found("unread", step.text) or kinds & {"branch", "loop", "call", "team"}
-        if not self._title and (lone or unread):
-            # Structure that was not read is no task of a model.
+            return end
+        # Without a memory nothing of an earlier step is known.
+        unknown = end.value.startswith(_SILENT) or self._reading.no_memory
+        given = f"{{{{ {end.value} }}}}" if end.value and unknown else ""
+        extracts = found("extracting", step.text) and found("listed", step.text)
+        fields = find_fields(step.text) if extracts else ()
+        if extracts and len(fields) < _FEWEST_FIELDS:
             raise self._declined(step.text)
-        given = f"{{{{ {end.value} }}}}" if end.value.startswith(_SILENT) else ""
-        return [self._after(self._step(step.text, way or self._title, agent=bool(way), given=given), end)]
+        node = self._step(step.text, way or self._title, agent=bool(way), given=given, fields=fields)
+        return self._after(node, end, fields=tuple(one.name for one in fields))
 
-    def _says(self, step: Step, end: _End, _way: str) -> list[_End]:
+    def _says(self, step: Step, end: _End, _way: str) -> None:
         said = re.search(r"[\"“„«'](?P<said>.+)[\"”“»']\W*$", step.text)
         self._node(_REPLY, {"directReplyMessage": without_braces(said["said"] if said else step.text)}, end)
-        return []
 
-    def _call(self, step: Step, end: _End, _way: str) -> list[_End]:
+    def _call(self, step: Step, end: _End, _way: str) -> _End:
         """A request to an address, with what is said of its headers and its body."""
         address = matches("call", step.text)
         url = address["url"].rstrip(".,;") if address else ""
@@ -231,7 +232,7 @@ class _Builder:
         if gaps and not {*gaps} <= {*self._start.fields}:
             # What the address needs a model reads from the message.
             told = self._world.say("read_values", what=", ".join(gaps))
-            end = self._after(self._model_node(told, told, llmStructuredOutput=_fields(gaps, "string")), end)
+            end = self._after(self._model_node(told, told, fields=[Field(one, "string", one) for one in gaps]), end)
         for gap in gaps:
             place = f"$form.{gap}" if gap in self._start.fields else f"{end.node}.output.{gap}"
             url = url.replace(f"{{{gap}}}", f"{{{{ {place} }}}}")
@@ -248,75 +249,50 @@ class _Builder:
             body = re.search(r"\{.*\}", step.text.replace(address["url"] if address else "", " "))
             end = end if body else self._as_json("text" if "slack" in url else "message", end)
             params |= {"bodyType": "json", "body": body.group() if body else f"{{{{ {end.node} }}}}"}
-        return [self._node(_HTTP, params, end)]
+        return self._node(_HTTP, params, end)
 
     def _as_json(self, name: str, end: _End) -> _End:
         """What was made so far, else what the person said, as JSON by code: quotes and line breaks stay in it."""
         sent = {name: f"{{{{ {end.value} }}}}" if end.value else self._asked()}
         if self._start.fields and not end.value:
             sent = {field: f"{{{{ $form.{field} }}}}" for field in self._start.fields}
+        elif end.fields:
+            sent = {field: f"{{{{ {end.value}.output.{field} }}}}" for field in end.fields}
         rows = [{"variableName": field, "variableValue": value} for field, value in sent.items()]
         code = f"return JSON.stringify({{{', '.join(f'{field}: ${field}' for field in sent)}}});"
         return self._node("customFunctionAgentflow", {
             "customFunctionInputVariables": rows, "customFunctionJavascriptFunction": code}, end)  # fmt: skip
 
-    def _each(self, step: Step, end: _End, _way: str) -> list[_End]:
+    def _each(self, step: Step, end: _End, _way: str) -> _End:
         """A model lists the items, and a step inside an iteration does the task with each."""
-        if len(step.of.split()) > _LONGEST_ITEM or " " not in step.text or "://" in step.text:
+        if len(step.of.split()) > _LONGEST_ITEM or "://" in step.text:
             raise self._declined(step.text)
-        known = any(not (one in FUNCTIONS | {*NUMBER_WORDS} or is_empty(one)) for one in step.of.casefold().split())
-        item = step.of if known else self._world.say("item")
-        told, fields = self._world.say("list_items", item=item), _fields(["items"], "stringArray", item)
-        listed = self._after(self._model_node(told, told, llmStructuredOutput=fields), end)
+        told, fields = self._world.say("list_items", item=step.of), [Field("items", "stringArray", step.of)]
+        listed = self._after(self._model_node(told, told, fields=fields), end)
         each = self._node("iterationAgentflow", {"iterationInput": f"{{{{ {listed.node}.output.items }}}}"}, listed)
         self._after(self._step(step.text, user="{{ $iteration }}"), _End(each.node, INSIDE))
-        return [replace(each, draft=listed.node)]
+        return replace(each, draft=listed.node)
 
-    # --- Branches, people, repetition
+    # --- Branches and people
 
-    def _fork(self, step: Step, end: _End, _way: str) -> list[_End]:
+    def _sort(self, step: Step, end: _End, _way: str) -> None:
         """A model that chooses among ways, each with its own steps."""
         ways = dict(sorted(step.ways.items(), key=lambda way: not way[0]))
-        looked_at = " ".join(dict.fromkeys([self._asked(), *([f"{{{{ {end.value} }}}}"] if end.value else [])]))
-        told = self._world.say("route_case" if step.kind == "cases" else "route")
         names = [name or self._world.say("otherwise") for name in ways]
-        return self._ways(step, ways, self._choice(told, names, looked_at, end), end)
-
-    def _cases(self, step: Step, end: _End, way: str) -> list[_End]:
-        """Conditions: numbers are read by a model and compared by the flow, all else a model decides."""
-        names = [name for name in step.ways if name]
-        compared = [one for name in names if (one := found("compare", name))]
-        if any(found("modal", name) for name in names):
-            raise self._declined(step.text)
-        if len(compared) < len(names):
-            return self._fork(step, end, way)
-        told, given = self._world.say("read_number", what=names[0]), f"{{{{ {end.value} }}}}" if end.value else ""
-        rows = _fields(["value"], "number", names[0])
-        read_ = self._after(self._model_node(told, told, given=given, llmStructuredOutput=rows), end)
-        rows = [{"type": "number", "value1": f"{{{{ {read_.node}.output.value }}}}",
-                 "operation": "larger" if one["more"] else "smaller",
-                 "value2": f"{to_number(re.findall(NUMBER, name)[-1]):g}"}
-                for name, one in zip(names, compared, strict=True)]  # fmt: skip
-        fork = self._node("conditionAgentflow", {"conditions": rows}, read_).node
-        return self._ways(
-            step, dict(sorted(step.ways.items(), key=lambda way: not way[0])), fork, replace(end, draft="")
-        )
-
-    def _ways(self, step: Step, ways: Mapping[str, Sequence[Step]], fork: str, end: _End) -> list[_End]:
-        made: list[_End] = []
+        fork = self._choice(self._world.say("route_case" if step.kind == "case" else "route"), names, end)
         for number, (name, steps) in enumerate(ways.items()):
-            topic, way = "" if step.kind == "cases" else short(name), replace(end, node=fork, output=str(number))
-            if not (steps or way.value) or (topic and steps[0].kind == "approve"):
-                told = self._world.say("expert_in", topic=topic) if topic else self._world.say("plain")
-                agent = bool(topic) and not found("model_node", self._reading.text)
-                node = self._model_node(topic, told, self._reading.tools if agent else (), agent=agent)
-                way = self._after(node, way)
-            made += self._steps(steps, way, topic)
+            topic, way = "" if step.kind == "case" else short(name), replace(end, node=fork, output=str(number))
+            if not steps:
+                told, agent = self._world.say("expert_in", topic=topic), not found("model_node", self._reading.text)
+                tools = self._reading.tools if agent else ()
+                way = self._after(self._model_node(topic, told, tools, agent=agent), way)
+            self._path(steps, way, topic)
             self.branches.append(short(name) or self._world.say("otherwise"))
-        return made
 
-    def _choice(self, told: str, names: Sequence[str], looked_at: str, end: _End) -> str:
-        params = {"conditionAgentInstructions": told, "conditionAgentInput": looked_at,
+    _case = _sort
+
+    def _choice(self, told: str, names: Sequence[str], end: _End) -> str:
+        params = {"conditionAgentInstructions": told, "conditionAgentInput": self._asked(),
                   "conditionAgentScenarios": [{"scenario": name} for name in names]}  # fmt: skip
         return self._node(_SORTER, {**self._model(_SORTER, self._shared), **params}, end).node
 
@@ -327,43 +303,25 @@ class _Builder:
         behind = any(node.node_name == _HUMAN for node in self.nodes)
         return "{{ startAgentflow_0.output.question }}" if behind else "{{ question }}"
 
-    def _approve(self, step: Step, end: _End, _way: str) -> list[_End]:
+    def _approve(self, step: Step, end: _End, _way: str) -> _End:
         """A person says yes, or the draft is made again with what they say."""
-        if not end.value and words("answer_out").search(step.text):
-            # "A person looks at it before we answer": at the answer.
-            end = self._after(self._model_node("", self._world.say("plain")), end)
-        said = without_braces(f"{capital(step.text)}. ") if step.of or not end.draft else ""
-        shown = f"{said}{self._world.say('approval')}" if end.draft else f"{said}\n\n{self._asked()}"
-        params = {"humanInputDescriptionType": "fixed", "humanInputDescription": shown.strip()}
-        human = self._node(_HUMAN, {**params, "humanInputEnableFeedback": True}, end)
+        said = without_braces(f"{capital(step.text)}. ") if step.of else ""
+        params = {"humanInputDescriptionType": "fixed", "humanInputEnableFeedback": True,
+                  "humanInputDescription": f"{said}{self._world.say('approval')}"}  # fmt: skip
+        human = self._node(_HUMAN, params, end)
         going, refused = (replace(end, node=human.node, output=one) for one in ("proceed", "reject"))
-        yes, no = step.ways.get("yes", []), step.ways.get("no", [])
-        made = self._steps(yes, going)
-        if no:
-            made += self._steps(no, replace(refused, draft="", value=""))
-        elif end.draft:
-            self._back(end.draft, step.limit, end.value if step.limit else "", refused)
-        else:
-            self._node(_REPLY, {"directReplyMessage": self._world.say("rejected")}, refused)
-        return made
-
-    def _again(self, step: Step, end: _End, _way: str) -> list[_End]:
-        """Back to the last step until a model finds that the condition holds, a limited number of times."""
-        if not end.draft or not step.of:
-            raise self._declined(step.text)
-        names = [step.of, self._world.say("not_yet")]
-        check = self._choice(self._world.say("check", until=step.of), names, f"{{{{ {end.value} }}}}", end)
-        self._back(end.draft, step.limit, end.value, _End(check, "1"))
-        return [replace(end, node=check, output="0")]
-
-    def _back(self, draft: str, limit: int | None, value: str, end: _End) -> None:
-        label = next(node.label for node in self.nodes if node.node_id == draft)
-        counted = {"maxLoopCount": limit or 5, "fallbackMessage": f"{{{{ {value} }}}}"} if value else {}
-        self._node("loopAgentflow", {"loopBackToNode": f"{draft}-{label}", **counted}, end)
+        if "no" in step.ways:
+            self._path(step.ways["no"], replace(refused, draft="", value=""))
+            return going
+        label = next(node.label for node in self.nodes if node.node_id == end.draft)
+        counted = {"maxLoopCount": step.limit, "fallbackMessage": f"{{{{ {end.value} }}}}"} if step.limit else {}
+        self._node("loopAgentflow", {"loopBackToNode": f"{end.draft}-{label}", **counted}, refused)
+        return going
 
     # --- Steps of a model
 
-    def _step(self, clause: str, title: str = "", *, user: str = "", agent: bool = False, given: str = "") -> str:
+    def _step(self, clause: str, title: str = "", *, user: str = "", agent: bool = False, given: str = "",
+              fields: Sequence[Field] = ()) -> str:  # fmt: skip
         """One call of a model, told in the words of the clause."""
         own, who = read(clause, self._world.store), matches("who", clause)
         task = clause[who.end() :] if who else clause
@@ -375,12 +333,11 @@ class _Builder:
             prompt = self._world.say("expert_in", topic=title)
         prompt = prompt if re.search(r"\s", prompt) else capital(clause)
         # Who speaks of a model means no agent.
-        plain = user or found("model_node", own.text + self._reading.text)
-        agent = bool(tools) or (bool(own.agent or role or agent) and not plain)
-        for_it = next((what for what in self._models if alike(what, clause)), "")
-        self._taken.add(for_it)
-        model = own if own.provider or own.model or own.numbers else self._models.get(for_it)
-        return self._model_node(title or role or task, prompt, tools, model, agent=agent, user=user, given=given)
+        plain = user or fields or found("model_node", own.text + self._reading.text)
+        agent = bool(tools and not fields) or (bool(own.agent or role or agent) and not plain)
+        model = own if own.provider or own.model or own.numbers else None
+        return self._model_node(title or role or task, prompt, tools if agent else (), model, agent=agent, user=user,
+                                given=given, fields=fields)  # fmt: skip
 
     def _own_words(self, text: str, tools: Sequence[tuple[str, ...]]) -> str:
         """A text without a model, a tool and a value, which are beside the words of a step."""
@@ -391,7 +348,7 @@ class _Builder:
 
     def _model_node(
         self, label: str, prompt: str, tools: tuple[tuple[str, ...], ...] = (), reading: Reading | None = None, *,
-        agent: bool = False, user: str = "", given: str = "", **more: Any,
+        agent: bool = False, user: str = "", given: str = "", fields: Sequence[Field] = (),
     ) -> str:  # fmt: skip
         name, window = _AGENT if agent else _LLM, self._reading.numbers.get("memory_window")
         prefix, told = _PREFIXES[name], f"{self._rules}\n{prompt}".strip()
@@ -405,7 +362,10 @@ class _Builder:
             params |= {f"{prefix}MemoryType": "windowSize", f"{prefix}MemoryWindowSize": window}
         if tools:
             params["agentTools"] = [tool_row(names, self._reading, self._world) for names in tools]
-        return self._add(name, {**params, **more}, _label(label))
+        if fields:
+            params["llmStructuredOutput"] = [{"key": one.name, "type": one.kind, "enumValues": "", "jsonSchema": "",
+                                              "description": one.description} for one in fields]  # fmt: skip
+        return self._add(name, params, _label(label))
 
     def _model(self, name: str, reading: Reading) -> dict[str, Any]:
         prefix, chat = _PREFIXES[name], (reading.provider or self._provider).chat
@@ -420,23 +380,6 @@ class _Builder:
             AddNode(node_name=name, node_id=node_id, label=f"{wanted} {same}" if same else wanted, params=params)
         )
         return node_id
-
-
-def _fields(names: Sequence[str], kind: str, description: str = "") -> list[dict[str, str]]:
-    """The rows of a structured answer."""
-    return [{"key": name, "type": kind, "enumValues": "", "jsonSchema": "", "description": description or name}
-            for name in names]  # fmt: skip
-
-
-def _models_of(reading: Reading) -> tuple[dict[str, Reading], str]:
-    """Models that are named for one step each ("gpt-4o for the table"), and the text with NULs for that."""
-    text, models = reading.text, dict[str, Reading]()
-    for span in reading.spans:
-        behind = matches("model_for", reading.text[span.end :])
-        if behind and span.params & MODEL_PARAMS and not span.denied:
-            models[squeeze(behind["what"])] = read(reading.text[span.start : span.end])
-            text = masked(text, span.start, span.end + behind.end())
-    return (models, text) if len(models) > 1 else ({}, reading.text)
 
 
 def _label(text: str) -> str:

@@ -1,0 +1,102 @@
+"""Flows of steps that the rules do not understand in full: declined with the clause that was not, never half built."""
+
+import pytest
+
+from tests.unit.reasoning.test_rules_properties import planned
+
+#: What is asked for -> the beginning of the clause that is not understood.
+NOT_READ = {
+    # A number that has to be read out or computed first, and what a text says.
+    "Agentflow: read the invoice the user pastes. If the amount is over 500 euros, ask my boss to approve, otherwise "
+    "reply 'Paid.'": "If the amount is over 500 euros",
+    "Agentflow that reads a contract. If the contract has no termination clause, write a warning, otherwise summarise "
+    "it in 5 points.": "If the contract has no termination clause",
+    'An LLM reviews the essay. If the score is under 5 reply "Please revise.", otherwise show it':
+        "If the score is under 5",
+    "Agentflow: Ein LLM liest die Bestellung. Bei mehr als 100 Stück muss der Chef freigeben, sonst bestätigen.":
+        "Bei mehr als 100 Stück",
+    "Agentflow: si el pedido supera los 200 euros lo aprueba el jefe, si no responde 'Gracias.'":
+        "si el pedido supera los 200 euros",
+    "Flux : si le montant dépasse 1000 euros, le responsable doit valider ; sinon répondre 'C'est noté, merci.'":
+        "si le montant dépasse 1000 euros",
+    "Modulo con nome e importo. Se l'importo supera 5000 euro deve approvare una persona, altrimenti scrivi una "
+    "conferma. Non parlare mai di interessi.": "Se l'importo supera 5000 euro",
+    "Agentflow: geef het opstel een cijfer. Is het lager dan 6, schrijf dan tips, anders een compliment.": "Is het",
+    "Flow: get the status from https://api.parcels.example/v1 (GET), then tell the customer where it is. If the call "
+    "returns nothing say sorry and give 0800 11 22 33": "If the call returns nothing",
+    # What happens after an approval, and by whom.
+    "Agentflow: draft a reply to the complaint, then I approve it. If I say yes send it, otherwise email me the draft.":
+        "otherwise email me the draft",
+    "Agentflow: write a press release. Legal and then marketing have to approve.": "Legal",
+    "Agentflow: write an offer, then two managers approve it.": "two managers approve it",
+    "Agentflow: write an offer, then the boss approves it, then the lawyer approves it.": "the lawyer approves it",
+    "Agentflow: research the topic, write an outline, write the article. I want to approve the outline before the "
+    "article is written.": "I want to approve the outline before",
+    "Agentflow: write an outline, then write an article, then I approve it. If rejected, go back to the outline.":
+        "If rejected, go back to the outline",
+    "Agentflow : rédige la lettre, puis le juriste et la directrice valident.": "le juriste",
+    "AgentFlow: Ein LLM schreibt eine Stellenanzeige aus den Stichworten, danach prüft eine Kollegin und gibt frei.":
+        "gibt frei",
+    "quiero un flujo que redacte el boletín, luego lo revisa Marta y lo aprueba. Si lo rechaza se reescribe":
+        "lo aprueba",
+    # What is for one branch or for all, and branches of which nothing is said.
+    "Agentflow: sort messages into refunds and questions. Refunds: write an answer. Questions: answer them. After that "
+    "log everything to https://log.example/x with POST.": "log everything to",
+    "Agentflow: if it is a complaint, apologise, otherwise answer it, then a person approves.": "a person approves",
+    "Un agentflow: clasifica los mensajes en averías, facturas y otros; para averías pide la dirección":
+        "clasifica los mensajes en averías",
+    "An agentflow: when the input does not contain the word please, an LLM asks for it":
+        "when the input does not contain",
+    # Remarks, facts and complaints.
+    "Our old flow was awful. Make an agentflow that writes a poem about tea, then translates it.": "Our old flow",
+    "Agentflow che scrive un post sul vino. Ieri abbiamo avuto troppe proteste! Poi un altro agente controlla il tono.":
+        "Ieri abbiamo avuto troppe proteste",
+    "Agentflow: write a tender, then translate it into Dutch. Answers are due within 3 days.": "Answers are due",
+    "Agentflow: sort mails into billing and other. Billing: ask for the number. Other: greet them. Billing questions "
+    "take two days.": "Billing questions take two days",
+    "Agentflow for our clinic: nurses answer medical questions, reception answers appointment questions.": "nurses",
+    # Loops, lists and requests that are not said in full.
+    "Write a haiku, improve it until it has 17 syllables, at most 4 times": "Write a haiku, improve it until",
+    "Schreib einen Elternbrief und verbessere ihn, bis er gut ist, höchstens 3 Runden. Ein Agentflow.": "höchstens 3",
+    "Ein Ablauf bitte: zu jedem Stichwort soll ein Spruch entstehen, danach wählt ein LLM die drei besten aus.":
+        "wählt ein LLM die drei besten aus",
+    "Agentflow: Ein Agent schreibt die Vorteile, ein anderer die Nachteile.": "Ein Agent schreibt die Vorteile",
+    "Flow: incoming claims get summarized in 3 points, then a clerk has to approve.": "incoming claims get summarized",
+    "Agentflow: extract name, phone and address from the message, then POST name and phone to https://crm.example/x":
+        "POST name",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", NOT_READ, ids=range(len(NOT_READ)))
+def test_the_clause_that_is_not_understood_is_named_and_nothing_is_built(wish: str) -> None:
+    _, plan = planned(wish)
+    assert f"«{NOT_READ[wish]}" in (plan.declined or "")
+    assert plan.nodes == []
+
+
+def test_fields_that_are_extracted_are_those_of_the_answer_and_of_the_request() -> None:
+    wish = "Agentflow: extract name, phone and address from the message, then POST it to https://crm.example/leads"
+    _, plan = planned(wish)
+    values = {f"{value.node_id}.{value.param}": value.value for value in plan.values}
+    rows = values["llmAgentflow_0.llmStructuredOutput"]
+    assert isinstance(rows, list)
+    assert [row["key"] for row in rows if isinstance(row, dict)] == ["name", "phone", "address"]
+    assert values["customFunctionAgentflow_0.customFunctionInputVariables"] == [
+        {"variableName": name, "variableValue": f"{{{{ llmAgentflow_0.output.{name} }}}}"}
+        for name in ("name", "phone", "address")
+    ]
+
+
+def test_what_follows_an_approval_is_not_done_after_a_rejection() -> None:
+    wish = "Agentflow: write a letter, then I approve it. If rejected, reply 'No letter.' Then translate it into Dutch."
+    _, plan = planned(wish)
+    ways = {(one.source, one.output): one.target for one in plan.connections}
+    assert ways["humanInputAgentflow_0", "proceed"] == "llmAgentflow_1"
+    assert ways["humanInputAgentflow_0", "reject"] == "directReplyAgentflow_0"
+    assert [one.target for one in plan.connections].count("llmAgentflow_1") == 1
+
+
+def test_without_a_memory_each_step_is_given_what_the_one_before_it_made() -> None:
+    _, plan = planned("Agentflow: write a poem, then translate it into Dutch. No memory.")
+    told = {value.node_id: str(value.value) for value in plan.values if value.param == "llmMessages"}
+    assert "{{ llmAgentflow_0 }}" in told["llmAgentflow_1"]
