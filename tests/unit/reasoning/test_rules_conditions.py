@@ -28,7 +28,8 @@ async def built(wish: str, nodes: NodeStore) -> tuple[PlanContract, list[PatchOp
     contract = (await rules.plan(asked)).value
     if contract.declined:
         return contract, []
-    return contract, (await rules.patch(PatchRequest(requirement=wish, plan=contract, nodes=nodes))).value.ops
+    answer: Any = (await rules.patch(PatchRequest(requirement=wish, plan=contract, nodes=nodes))).value
+    return contract, answer.ops
 
 
 def scenarios_of(ops: list[PatchOp]) -> list[str]:

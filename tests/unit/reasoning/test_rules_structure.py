@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -130,7 +130,7 @@ def test_steps_are_never_told_to_one_model(wish: str) -> None:
 )  # fmt: skip
 def test_the_fields_of_an_answer_are_those_that_are_listed(wish: str, fields: dict[str, str] | None) -> None:
     _, plan = planned(wish)
-    rows = next((value.value for value in plan.values if value.param == "jsonStructure"), None)
+    rows: Any = next((value.value for value in plan.values if value.param == "jsonStructure"), None)
     assert (rows and {row["property"]: row["type"] for row in rows}) == fields
     assert bool(plan.declined) == (fields is None)
 
@@ -371,9 +371,9 @@ def test_each_document_is_split_whatever_its_kind() -> None:
     wish = "A bot that answers from our price list (CSV) and the handbook in Word, with a text splitter"
     intent, plan = planned(wish)
     rules = DeterministicReasoner()
-    ops = asyncio.run(rules.patch(PatchRequest(requirement=wish, plan=plan, nodes=STORE))).value.ops
+    answer: Any = asyncio.run(rules.patch(PatchRequest(requirement=wish, plan=plan, nodes=STORE))).value
     assert intent.operation == "create"
-    split = {op.target_node_id for op in ops if isinstance(op, Connect) and op.target_anchor == "textSplitter"}
+    split = {op.target_node_id for op in answer.ops if isinstance(op, Connect) and op.target_anchor == "textSplitter"}
     assert split == {"csvFile_0", "docxFile_0"}
 
 
@@ -558,7 +558,7 @@ def texts_of(wish: str) -> list[str]:
     found: list[str] = []
     for value in planned(wish)[1].values:
         if value.param in ("llmMessages", "agentMessages") and isinstance(value.value, list):
-            found += [row["content"] for row in value.value if isinstance(row, dict) and row["role"] == "system"]
+            found += [str(row["content"]) for row in value.value if isinstance(row, dict) and row["role"] == "system"]
         if value.param == "directReplyMessage":
             found.append(str(value.value))
     return [text.removeprefix("For our bakery\n") for text in found]
