@@ -293,9 +293,7 @@ async def test_p83_a_remark_beside_a_wish_for_words_is_told_with_it(catalogue: N
 
 async def test_who_speaks_stays_in_the_prompt_where_it_asks_for_nothing(catalogue: NodeStore) -> None:
     plan = await planned("I repair violins and cellos. I need a bot for my site: rehair is $75.", catalogue)
-    assert value_of(plan, "systemMessagePrompt") == (
-        "I repair violins and cellos. I need a bot for my site: rehair is $75."
-    )
+    assert value_of(plan, "systemMessagePrompt") == ("I repair violins and cellos. A bot for my site: rehair is $75.")
 
 
 async def test_the_number_of_documents_is_no_number_of_messages(catalogue: NodeStore) -> None:

@@ -81,7 +81,7 @@ def left_open(reading: Reading) -> str | None:
     told = re.findall(r"[^\W\d_]{2,}", prompt_of(reading.text, reading.spans))
     plain = sum(not _is_generic(word) for word in told)
     vague = plain <= _FEW_WORDS and mentioned(reading.text, words("vague"))
-    structure = reading.transform or reading.tools or reading.knowledge or reading.structured
+    structure = reading.transform or reading.tools or reading.knowledge or reading.structured or reading.denied_words
     if (not told and not reading.names_structure) or (told and not structure and (vague or not plain)):
         return "question_vague"
     asks_for_text = words("not_there").search(reading.text) and not reading.knowledge
@@ -107,15 +107,14 @@ def design_new(request: PlanRequest, world: World) -> Design:
         return design_steps(request, reading, said, world)
     # What was too vague to build from is answered, and no more said.
     vague = left_open(reading) == "question_vague"
-    own = "" if vague and said.purpose else prompt_of(reading.text, reading.spans)
-    prompt = f"{own}\n{said.purpose}".strip()
+    own = "" if vague and said.purpose else None
     # An answer may ask for parts, too: "calculate with fractions".
     if said.purpose or said.details:
         asks = "JSON fields: " if reading.structured and not reading.fields else ""
         reading = _with_answers(reading, read(normalised(f"{said.purpose}\n{asks}{said.details}"), world.store))
     elif vague:
         raise world.decline("question_vague")
-    return designed(request, said.text, reading, prompt, world)
+    return designed(request, said.text, reading, world, own=own, purpose=said.purpose)
 
 
 def _with_files(reading: Reading, loaders: tuple[str, ...]) -> Reading:
@@ -138,8 +137,11 @@ def _with_answers(reading: Reading, more: Reading) -> Reading:
     return replace(found, provider=chosen, model=more.model or reading.model, spans=spans)
 
 
-def designed(request: PlanRequest, text: str, reading: Reading, prompt: str, world: World) -> Design:
-    """A chatflow of what was read. `prompt` is what the model is told."""
+def designed(
+    request: PlanRequest, text: str, reading: Reading, world: World, *, own: str | None = None, purpose: str = ""
+) -> Design:
+    """A chatflow of what was read. The model is told `own`, or where it is None the text without its structure, and
+    the `purpose`."""
     try:
         ids = fresh_ids(select(reading, world), {}, request.pattern)
     except DeclinedError:
@@ -147,11 +149,11 @@ def designed(request: PlanRequest, text: str, reading: Reading, prompt: str, wor
         Account(reading.text, [], {}, []).check(world)
         raise
     nodes = world.schemas(ids)
-    values = values_of(nodes, reading, prompt, world)
     whole = {**nodes, **world.ready}
-    account = Account(
-        reading.text, spans_of(reading, whole), whole, [*values, *request.ready_values], ready=bool(world.ready)
-    )
+    spans = spans_of(reading, whole)
+    prompt = f"{prompt_of(reading.text, spans) if own is None else own}\n{purpose}".strip()
+    values = values_of(nodes, reading, prompt, world)
+    account = Account(reading.text, spans, whole, [*values, *request.ready_values], ready=bool(world.ready))
     account.check(world)
     taken = request.pattern.nodes if request.pattern else {}
     told = {"prefix", "description", "template"}
@@ -231,5 +233,5 @@ def design_form(request: PlanRequest, form: DesignForm, world: World) -> Design:
         denied_words=tuple(form.refused_words),
         numbers=numbers,
     )  # fmt: skip
-    made = designed(request, form.as_text(), reading, form.prompt or "", world)
+    made = designed(request, form.as_text(), reading, world, own=form.prompt or "")
     return made.model_copy(update={"flow_name": form.name})

@@ -16,9 +16,11 @@ from flowise_dev_agent.sanitize import shortened
 
 #: "8 instead of 4": a number that was there.
 _FORMER = pattern("facts", "former")
-_NUMBERS, _PRODUCT = re.compile(r"\d+(?:[.,:-]\d+)*(?!\d|st\b|nd\b|rd\b|th\b|[ºª])"), pattern("facts", "product")
-#: What a model in the settings would not make possible either.
+_SETTING, _PRODUCT = pattern("facts", "setting"), pattern("facts", "product")
+_NUMBERS = re.compile(r"(?:(?<!\w)\.)?\d+(?:[.,:-]\d+)*(?!\d|st\b|nd\b|rd\b|th\b|[ºª])")
+#: What a model in the settings would not make possible either, and what is not done whatever else is.
 _IMPOSSIBLE = {"train", "offline", "guarantee", "pay", "phone", "device"}
+_NEVER = {"team", "bots", *_IMPOSSIBLE}
 _MOST, _LONGEST_REASON = 40, 120
 
 
@@ -80,7 +82,11 @@ class Account:
         return sorted(found, key=lambda part: len(found) > _MOST and part.state == "covered")[:_MOST]
 
     def _unsaid(self, unit: Unit) -> bool:
-        """Whether a number, a quotation or a language of a stretch is in nothing that is written."""
+        """Whether a number, a quotation or a language of a stretch is in nothing that is written, or a setting in no
+        field of its own."""
+        settings = _SETTING.finditer(self._text, unit.start, unit.end)
+        if any(not any(span.meets(one.start(), one.start() + 1) for span, _ in self._done) for one in settings):
+            return True
         said = _FORMER.sub(" ", self._text[unit.start : unit.end])
         for span in self._kept:
             said = said.replace(self._quote(span), " ") if span.meets(unit.start, unit.end) else said
@@ -95,7 +101,7 @@ class Account:
         impossible = [one for one in found if one[1] in _IMPOSSIBLE]
         place = "inside" if any(schema.is_agentflow for schema in self._nodes.values()) else "place"
         own = [(quote, place) for quote in lost if not any(quote in said or said in quote for said, _ in found)]
-        reasons = impossible or [*own, *found]
+        reasons = impossible or [one for one in found if one[1] == "bots"] or [*own, *found]
         gaps = [world.say("gap", quote=shortened(quote, _LONGEST_REASON), why=world.say(f"gap_{kind}"))
                 for quote, kind in reasons]  # fmt: skip
         if gaps:
@@ -109,7 +115,7 @@ class Account:
         """(words, kind) of what names structure that nothing in the design does."""
         # Several agents are none of the one flow that is made, whatever else the words name.
         return [(squeeze(match.group()), kind) for match, kind in signals(self._text) if kind not in self._kinds and
-                (kind in {"team", *_IMPOSSIBLE} or not any(_does(span, match) for span, _ in self._done))]  # fmt: skip
+                (kind in _NEVER or not any(_does(span, match) for span, _ in self._done))]  # fmt: skip
 
     def _effect(self, span: Span) -> tuple[list[str], list[str]] | None:
         """The nodes and values that a stretch leads to, None when it leads to nothing."""
@@ -134,8 +140,9 @@ def _numbers(said: str) -> set[str]:
 
 def _does(span: Span, match: re.Match[str]) -> bool:
     """Whether what was done for a stretch is what a signal speaks of; a product by its name alone."""
-    within = span.start >= match.start() and span.end <= match.end()
-    return span.meets(*match.span()) and (within or not _PRODUCT.search(match.group()))
+    if product := _PRODUCT.search(match.string, *match.span()):
+        return span.meets(*product.span()) and match.start() <= span.start <= span.end <= match.end()
+    return span.meets(*match.span())
 
 
 def _answers(value: PlannedValue, span: Span, said: str) -> bool:
@@ -143,17 +150,17 @@ def _answers(value: PlannedValue, span: Span, said: str) -> bool:
     if "@placeholder" in span.params and stands_in(value.value):
         return True
     numbers = [to_number(one) for one in re.findall(NUMBER, said, re.IGNORECASE)] if not span.names else []
-    if isinstance(value.value, int | float) and numbers and value.value not in numbers:
+    if isinstance(value.value, int | float) and numbers and not {value.value, value.value / 1000} & {*numbers}:
         # Of contradicting numbers the last one counts: the others are not done.
         return False
     text = value.value if isinstance(value.value, str) else json.dumps(value.value)
     if any(f'"{name}"' in text or name == text for name in (*span.names, *span.params)):
         # A model or a tool inside a node of an agentflow, with its values.
         return True
-    is_address = "@address" in span.params and bool(text) and (text in said or said.rstrip(".,;") in text)
-    if "@Memory" in span.names and "Memory" in value.param:
-        return True
-    return is_address or bool({value.param, value.param.rpartition(".")[2]} & span.params)
+    if "@address" in span.params:
+        # What is put into an address is not in what was said.
+        return bool(text) and (text.partition("{{")[0] in said or said.rstrip(".,;") in text)
+    return bool({value.param, value.param.rpartition(".")[2]} & span.params)
 
 
 def for_request(plan: PlanContract, request: PlanRequest) -> PlanContract:

@@ -11,10 +11,13 @@ from flowise_dev_agent.reasoning.rules.language.text import Span, capital, is_ne
 
 _TOKEN = re.compile(rf"{pattern('text', 'abbreviated').pattern}|" r"[^\W_]+(?:(?:['’+#%.-]|_)+[^\W_]+)*|\S|\n")
 _ENDS, _FULL_WIDTH, _BREAKS = frozenset(".!?;\n"), frozenset("。！？"), frozenset(",:—–、，")
+_LISTED = re.compile(r"[,、，][^\d]*\d.*[,、，]$", re.DOTALL)
 #: What belongs together whatever is in it: brackets, of any kind.
 _BRACKETS = re.compile(r"\([^()\n]{0,300}\)|\[[^\[\]\n]{0,300}\]|（[^（）\n]{0,300}）")
 #: What a wish that says how to behave begins with.
 _BEHAVES = pattern("prompt", "behaves")
+#: "A chatbot for ...": what is left of a sentence that asks for one.
+_ASKED = pattern("prompt", "wanted")
 #: What is known of each letter: nothing, that it was recognised, that it belongs to a task.
 _SEEN, _TASK = 1, 2
 
@@ -91,9 +94,13 @@ def prompt_of(text: str, spans: Sequence[Span], *, lead: bool = True) -> str:
     lines: list[str] = []
     for sentence in sentences:
         line = _sentence(text, sentence)
-        line = without_opening(line) if lead and not lines else line
-        lines += [capital(line)] if line else []
-    return " ".join(lines) if any(map(_says_something, lines)) else ""
+        if lead and line:
+            bare = without_opening(line)
+            line = bare if not lines or _ASKED.match(bare) else line
+        if line:
+            end = "\n" if text[sentence[-1].start : sentence[-1].end].endswith("\n") else " "
+            lines.append(capital(line) + end)
+    return "".join(lines).rstrip() if any(map(_says_something, lines)) else ""
 
 
 def _sentence(text: str, sentence: Sequence[Unit]) -> str:
@@ -102,12 +109,13 @@ def _sentence(text: str, sentence: Sequence[Unit]) -> str:
     told = [n for n, unit in enumerate(kept, 1) if not (unit.structure or _is_loose(text[unit.start : unit.end]))]
     last = max(told, default=0)
     kept = kept[:last] if any(unit.structure for unit in kept[last:]) else kept
+    # An item of a list goes out of its middle, too: "short, temperature 0.2, polite".
+    kept = [unit for unit, behind in zip(kept, [*kept[1:], None], strict=False) if not (behind and unit.structure and
+            _LISTED.match(text[unit.start : behind.start + 1]) and not _HANGS.match(text, behind.start))]  # fmt: skip
     # "With a calculator and a smile" hangs together.
     while len(kept) > 1 and kept[0].structure and not _HANGS.match(text, kept[1].start):
         kept.pop(0)
-    said = re.sub(r"^[\s,;:]*", "", _tidy(text[kept[0].start : kept[-1].end])) if kept else ""
-    if any(said.count(a) != said.count(b) for a, b in ("()", "[]", "（）")):
-        return whole
+    said = re.sub(r"^[\s,;:]*", "", _tidy("".join(text[unit.start : unit.end] for unit in kept)))
     said = said if kept[:1] == [*sentence[:1]] else _without(said, wordset("connectors"))
     if kept[-1:] != [*sentence[-1:]]:
         said = _without(said, wordset("connectors") | wordset("prepositions"), front=False)

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from flowise_dev_agent.reasoning.rules.design.world import World
-from flowise_dev_agent.reasoning.rules.language.lexicon import BEGINS, ENDS, constants, pattern, rows
+from flowise_dev_agent.reasoning.rules.language.lexicon import BEGINS, ENDS, constants, pattern
 from flowise_dev_agent.reasoning.rules.language.text import Scan, mentions
 
 
@@ -20,9 +20,10 @@ class Provider:
     rank: int = 9
 
 
-_PROVIDERS = [Provider(**row) for row in rows("providers")]
-_BY_CHAT = {provider.chat: provider for provider in reversed(_PROVIDERS)}
-CHATS = frozenset(_BY_CHAT)
+_PROVIDERS = [Provider(**row) for row in constants("providers")]
+#: Chat model node -> its provider.
+BY_CHAT = {provider.chat: provider for provider in reversed(_PROVIDERS)}
+CHATS = frozenset(BY_CHAT)
 _WORDS = [(re.compile(rf"(?<!/){BEGINS}(?:{p.words}){ENDS}", re.IGNORECASE), p) for p in _PROVIDERS]
 #: Fields that hold the id of a model.
 MODEL_PARAMS = frozenset({"modelName", "model"})
@@ -34,7 +35,7 @@ _MODEL_TOO = pattern("models", "model_too")
 #: (words, form of the id, the provider that it is one of alone)
 _MODEL_IDS = [
     (re.compile(f"{BEGINS}{row['words']}{ENDS}", re.IGNORECASE), str(row["form"]), row.get("chat"))
-    for row in rows("model_ids")
+    for row in constants("model_ids")
 ]
 
 
@@ -56,8 +57,7 @@ def chat_providers(text: str) -> list[tuple[int, Provider]]:
 
 def chat_provider(text: str) -> Provider | None:
     """The provider of the chat model: the last one named."""
-    named = chat_providers(text)
-    return named[-1][1] if named else None
+    return next((provider for _, provider in reversed(chat_providers(text))), None)
 
 
 def embeddings_provider(text: str) -> Provider | None:
@@ -107,26 +107,17 @@ def belongs(model: str, chat: str) -> bool:
     return next((chat in nodes for family, nodes in constants("families").items() if model.startswith(family)), True)
 
 
-def provider_of(chat: str) -> Provider | None:
-    """The provider of a chat model node."""
-    return _BY_CHAT.get(chat)
-
-
 def default_provider(world: World, *, with_embeddings: bool) -> Provider:
     """The one to take when none is named: whose credential is there, common ones first, else OpenAI."""
     # Those that serve both come first: one credential instead of two.
     ordered = sorted(_PROVIDERS, key=lambda provider: (with_embeddings and provider.embeddings is None, provider.rank))
-    return next((provider for provider in ordered if _at_hand(provider.chat, world)), ordered[0])
+    return next((provider for provider in ordered if world.at_hand(provider.chat)), ordered[0])
 
 
 def default_embeddings(world: World) -> str:
     """The embeddings node to take when the chat model's provider has none."""
     names = [p.embeddings for p in sorted(_PROVIDERS, key=lambda provider: provider.rank) if p.embeddings]
-    return next((name for name in names if _at_hand(name, world)), names[0])
-
-
-def _at_hand(name: str, world: World) -> bool:
-    return name in world.store.schemas and world.at_hand(world.schema(name))
+    return next((name for name in names if world.at_hand(name)), names[0])
 
 
 def _for_embeddings_only(text: str, start: int) -> bool:

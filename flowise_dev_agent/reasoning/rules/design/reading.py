@@ -13,12 +13,12 @@ from flowise_dev_agent.reasoning.rules.language.text import Scan, Span, detect_l
 _MEMORY, _DOCUMENTS = ("@Memory",), ("@Document Loaders", "@Vector Stores", "@Retrievers")
 DOCUMENTS = frozenset(_DOCUMENTS)
 _PROMPT_FIELDS = "systemMessagePrompt systemMessage template responsePrompt"
-_URL = re.compile(r"https?://[^\s\"'<>)\]]+")
+_URL = re.compile(r"https?://[^\s\"'<>)\]]+(?<![.,;])")
 #: A machine of one's own, by its number or its port: no page of the web.
 _SERVER = re.compile(r"https?://(?:localhost|\d+\.\d+\.\d+\.\d+|[^/:\s]+:\d+)(?![\w.-])")
 #: A database has an address, too.
-_ADDRESS = re.compile(r"[a-z][a-z0-9+]{1,20}://[^\s\"'<>)\]]+")
-_PATH = re.compile(r"(?<![\w/:.])(?:~|\.{1,2})?(?:/[\w.-]+){2,}")
+_ADDRESS = re.compile(r"[a-z][a-z0-9+]{1,20}://[^\s\"'<>)\]]+(?<![.,;])")
+_PATH = re.compile(r"(?<![\w/:.])(?:~|\.{1,2})?(?:/[\w.-]+){2,}(?<![.,;])")
 _CAMEL_CASE = re.compile(r"\b[a-z][a-z0-9]*(?:[A-Z][A-Za-z0-9]*)+\b")
 _ABOUT, _MORE, _EACH = (pattern("words", name) for name in ("about_documents", "more_documents", "one_each"))
 _PROMISE, _DENIED, _NAMED = (pattern("words", name) for name in ("promise", "denied_words", "named_node"))
@@ -105,7 +105,7 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     # The pasted document is data: its words must not be taken for wishes. Positions stay as they are.
     scan = Scan((text.replace(inline, "\x00" * len(inline)) if inline else text)[:_MAX_READ])
     if inline:
-        scan.note(text.index(inline), text.index(inline) + len(inline), Span(0, 0, params=frozenset({"text"})))
+        scan.spans.append(Span(text.index(inline), text.index(inline) + len(inline), params=frozenset({"text"})))
     given, added = (scan.find(pattern("reading", name), (), _PROMPT_FIELDS) for name in ("given", "added"))
     begins = scan.text[max(0, given[0].start() - 60) : given[0].start()] if given else ""
     begins = re.split(r"[.;!?\n]", begins)[-1]
@@ -126,16 +126,15 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     loaders = tuple(names[0] for looked_for, names in table("loaders") if scan.find(looked_for, names))
     # An address that a tool calls is no source of documents.
     called = any("requests" in name for names in tools for name in names)
-    urls = () if called else tuple(match.group().rstrip(".,;") for match in _URL.finditer(plain))
+    urls = () if called else tuple(match.group() for match in _URL.finditer(plain))
     model_url = next((url for url in urls if _SERVER.match(url) and _is_model(plain[: plain.index(url)])), None)
     # An address is used once: for the model, for the store that was named before it, or as a page.
     stores = {url for url in urls if any(one.search(plain[: plain.index(url)]) for one, _ in table("vector_stores"))}
     stores = {url for url in stores if _SERVER.match(url)} if loaders or len(urls) > 1 else stores
     urls = tuple(url for url in urls if url != model_url and url not in stores)
     if model_url:
-        at = scan.text.index(model_url)
-        scan.note(at, at + len(model_url), Span(0, 0, params=frozenset({"baseUrl", "basepath"})))
-    addresses, paths = _noted(scan, _ADDRESS, "url repoLink @address"), _noted(scan, _PATH, "@address")
+        scan.find(re.compile(re.escape(model_url)), params="baseUrl basepath")
+    addresses, paths = ([match.group() for match in scan.find(one, params="@address")] for one in (_ADDRESS, _PATH))
     knowledge, topics = _knowledge(scan, task=task or structured, inline=inline is not None, page=bool(urls))
     no_memory = bool(words("memory").search(plain)) and not _has(scan, "memory", _MEMORY)
     index = scan.find(pattern("words", "index_name"), params="@address")
@@ -181,14 +180,6 @@ def _first_of(scan: Scan, rows: NodeTable) -> str | None:
     return next((names[0] for looked_for, names in rows if scan.find(looked_for, names)), None)
 
 
-def _noted(scan: Scan, looked_for: re.Pattern[str], params: str) -> list[str]:
-    """Addresses or paths, without the punctuation of the sentence."""
-    found = [(match.start(), match.group().rstrip(".,;")) for match in looked_for.finditer(scan.text)]
-    for start, said in found:
-        scan.note(start, start + len(said), Span(0, 0, params=frozenset(params.split())))
-    return [said for _, said in found]
-
-
 def _tools(scan: Scan) -> tuple[tuple[str, ...], ...]:
     """The wishes for tools; one that is named ("Tavily") is what a general one ("web search") means."""
     found: list[tuple[str, ...]] = []
@@ -220,9 +211,11 @@ def _knowledge(scan: Scan, *, task: bool, inline: bool, page: bool) -> tuple[boo
         end = match.end()
         while more := _MORE.match(scan.text, end):
             found.append(squeeze(more.group("topic")))
-            scan.note(end, more.end(), Span(0, 0, frozenset(_DOCUMENTS)))
+            scan.spans.append(Span(end, more.end(), frozenset(_DOCUMENTS)))
             end = more.end()
-    several = dict.fromkeys(squeeze(m.group("topic")).casefold() for m in scan.find(_EACH, _DOCUMENTS))
+    several = {squeeze(one["topic"]).casefold(): one.span() for one in _EACH.finditer(scan.text)}
+    for place in several.values() if len(several) > 1 else ():
+        scan.spans.append(Span(*place, frozenset(_DOCUMENTS)))
     topics = tuple(several if len(several) > 1 else dict.fromkeys(found))
     if rag or task:
         return rag, topics
@@ -246,8 +239,8 @@ def _denied_words(scan: Scan) -> tuple[str, ...]:
         refusal, denied = words("refuse").search(sentence[0]), _DENIED.search(sentence[0])
         if refusal and denied and (listed := _LISTED.search(sentence[0], denied.end())):
             start, end = min(refusal.start(), denied.start()), max(refusal.end(), listed.end())
-            place = Span(0, 0, frozenset({"@Moderation"}), frozenset({"denyList"}))
-            scan.note(sentence.start() + start, sentence.start() + end, place)
+            place = (sentence.start() + start, sentence.start() + end)
+            scan.spans.append(Span(*place, frozenset({"@Moderation"}), frozenset({"denyList"})))
             return tuple(dict.fromkeys(one[1:-1].strip() for one in re.findall(_QUOTE, listed.group())))
     return ()
 
@@ -263,7 +256,7 @@ def _named_nodes(
         name = first_group(match)
         schema = _lookup(name, store) if store else None
         (known if schema else unknown).append(schema or name)
-        scan.note(*match.span(), Span(0, 0, frozenset([schema] if schema else [])))
+        scan.spans.append(Span(*match.span(), frozenset([schema] if schema else [])))
     if store is not None:
         for match in _CAMEL_CASE.finditer(scan.text):
             if match.group() in store.schemas:
@@ -273,15 +266,13 @@ def _named_nodes(
                 tools.append((name,))
             else:
                 known.append(name)
-            scan.note(start, end, Span(0, 0, frozenset({name})))
+            scan.spans.append(Span(start, end, frozenset({name})))
     return tuple(dict.fromkeys(known)), tuple(dict.fromkeys(unknown)), tuple(tools)
 
 
 def _lookup(name: str, store: NodeStore) -> str | None:
-    if schema := store.get(name):
-        return schema.name
-    label = name.casefold()
-    return next((item.name for item in store.schemas.values() if item.label.casefold() == label), None)
+    known, same = store.get(name), (one for one in store.schemas.values() if one.label.casefold() == name.casefold())
+    return known.name if known else next((one.name for one in same), None)
 
 
 def tool_named(name: str, store: NodeStore) -> tuple[str, ...]:

@@ -122,7 +122,7 @@ def usable(names: Iterable[str], world: World) -> list[str]:
 
 def at_hand(names: Sequence[str], world: World) -> str:
     """The first whose credential the instance has, else the first."""
-    return next((name for name in names if world.at_hand(world.schema(name))), names[0])
+    return next((name for name in names if world.at_hand(name)), names[0])
 
 
 def documents_of(reading: Reading, world: World, *, as_tool: bool) -> list[str]:
@@ -134,8 +134,10 @@ def documents_of(reading: Reading, world: World, *, as_tool: bool) -> list[str]:
     taking = [name for name in reading.loaders if name in _TAKE_PAGES]
     more = max(0, len(reading.urls) - len(taking))
     loaders = [*reading.loaders, *[*taking[:1], "cheerioWebScraper"][:1] * more]
-    loaders += ["plainText"] if reading.inline_text and "plainText" not in loaders else []
-    filled = reading.stored and store != "memoryVectorStore" and not reading.promised
+    given = reading.inline_text or (reading.promised and not reading.loaders)
+    loaders += ["plainText"] if given and "plainText" not in loaders else []
+    # An index that is named, and nothing to put into it, is one that has documents.
+    filled = (reading.stored or (reading.places and not reading.topics)) and store != "memoryVectorStore"
     loaders = loaders or ([] if filled else ["plainText"])
     splits = any(takes(world.schema(name), "TextSplitter") for name in loaders)
     return [*names, *loaders, *[reading.splitter] * splits]
@@ -158,7 +160,7 @@ def _several(names: list[str], reading: Reading, world: World) -> list[str]:
 def defaults_of(provider: Provider, world: World) -> dict[str, str]:
     """What to add for a required input, by the class that it takes."""
     own = {"chat": provider.chat, "embeddings": provider.embeddings or default_embeddings(world)}
-    return {kind: own.get(name, name) for name, kinds in constants("defaults").items() for kind in kinds}
+    return {kind: own.get(name) or name for name, kinds in constants("defaults").items() for kind in kinds}
 
 
 def check_wired(

@@ -10,7 +10,7 @@ from flowise_dev_agent.patch import InputParam, NodeSchema
 from flowise_dev_agent.patch.model.placeholders import MARK, placeholder_file
 from flowise_dev_agent.patch.model.visibility import is_visible
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.providers import MODEL_PARAMS, belongs, embedding_model, provider_of
+from flowise_dev_agent.reasoning.rules.design.providers import BY_CHAT, MODEL_PARAMS, belongs, embedding_model
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, patterns, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, first_group, is_negated, quoted, squeeze, to_number
@@ -29,9 +29,7 @@ _QUOTED = r"(?:\"(?P<a>[^\"]*)\"|“(?P<b>[^”]*)”|„(?P<c>[^“”]*)[“�
 _SKIPPED = frozenset({"modelName", "model", "systemMessagePrompt", "systemMessage"})
 #: Words beside a number that only one field can mean.
 _ELSEWHERE = pattern("by_place", "elsewhere")
-_BY_PLACE = {
-    name: patterns("by_place", name) for name in ("max_tokens", "top_k", "memory_window", "memory_tokens", "max_loops")
-}
+_BY_PLACE = {name: patterns("by_place", name) for name in constants("kinds")["by_place"]}
 _SECRET, _DEFAULT_OVERLAP = ("key", "token", "secret", "password"), 200
 _TAKES_AWAY = re.compile(r"(?:delete|clear|remove|trash)", re.IGNORECASE)
 _PATH = re.compile(r"path|folder|directory", re.IGNORECASE)
@@ -119,6 +117,7 @@ def _places(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
     """What the text names by its kind: "namespace tomato"."""
     kinds = [(kind, name) for said, name in reading.places for kind, forms in constants("places").items()
              if said.startswith(tuple(forms))]  # fmt: skip
+    kinds += [("url", reading.address)] if reading.address and schema.category == "Vector Stores" else []
     return {param.name: name for kind, name in kinds for param in schema.params
             if kind in param.name.casefold() and param.type == "string"}  # fmt: skip
 
@@ -132,13 +131,9 @@ def _needed(schema: NodeSchema, said: Said, language: str) -> dict[str, Any]:
     told["template"] = said.reading.prompt_text or f"{told['task']}\n\n{{text}}"
     if needed := constants("needed").get(schema.name):
         return {name: text.format(**told) for name, text in needed.items()}
-    return _model_default(schema) if schema.category in ("Chat Models", "Embeddings") else {}
-
-
-def _model_default(schema: NodeSchema) -> dict[str, Any]:
-    """A model for nodes that come without one and would not run."""
-    provider = provider_of(schema.name)
+    # A model for nodes that come without one and would not run.
     lacking = (p for p in schema.params if p.name in MODEL_PARAMS and not p.optional and p.default in (None, ""))
+    provider = BY_CHAT.get(schema.name)
     return {param.name: provider.model for param in lacking} if provider else {}
 
 
@@ -277,5 +272,7 @@ def _said_value(param: InputParam, match: re.Match[str]) -> Any:
         return next(option for option in param.options if option.casefold() == said)
     if param.type == "number":
         number = to_number(first_group(match))
+        # Flowise counts in milliseconds.
+        number *= 1000 if param.name == "timeout" and re.match(r"(?i)\s?se[cgk]", match.string[match.end() :]) else 1
         return int(number) if number == int(number) else number
     return next((text for text in match.groupdict().values() if text is not None), None)

@@ -39,6 +39,7 @@ class World:
         """Node id -> schema, from node id -> name; without types that the server does not have."""
         return {node_id: schema for node_id, name in names.items() if (schema := self.store.get(name))}
 
-    def at_hand(self, schema: NodeSchema) -> bool:
-        """Whether the instance has a credential for it."""
-        return any(self.available.get(kind) for kind in schema.credential_names)
+    def at_hand(self, name: str) -> bool:
+        """Whether the server has the type, and the instance a credential for it."""
+        schema = self.store.get(name)
+        return bool(schema) and any(self.available.get(kind) for kind in schema.credential_names)

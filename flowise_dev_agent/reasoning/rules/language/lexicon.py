@@ -6,7 +6,6 @@ name in all languages. `nodes.toml` and `names.toml`: the node types and product
 
 import re
 import tomllib
-from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -85,12 +84,8 @@ def pattern(section: str, name: str) -> re.Pattern[str]:
     return patterns(section, name)[0]
 
 
-def rows(name: str) -> Iterator[dict[str, Any]]:
-    """The rows of a table that is more than words."""
-    yield from _NAMED[name]
-
-
-def constants(name: str) -> dict[str, Any]:
+def constants(name: str) -> Any:
+    """A table that is more than words: a dictionary, or its rows."""
     return _NAMED[name]
 
 

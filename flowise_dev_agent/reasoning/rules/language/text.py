@@ -4,8 +4,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, MARKS, NUMBER_WORDS, pattern, rows, table
+from flowise_dev_agent.reasoning.rules.language import lexicon
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, MARKS, NUMBER_WORDS, pattern, table
 
 #: What turns a mention into its opposite, in front of it or right behind it.
 _NOT_BEFORE, _NOT_BEHIND, _CLAUSE = (pattern("text", name) for name in ("not_before", "not_behind", "clause"))
@@ -26,7 +28,6 @@ _LOOK_BACK = 80
 _QUOTED = re.compile(
     r"\"([^\"\n]{1,400})\"|“([^”\n]{1,400})”|„([^“”\n]{1,400})[“”]|«\s*([^»\n]{1,400}?)\s*»|'([^'\n]{1,80})'(?!\w)|「([^」\n]{1,400})」"
 )
-_SCRIPTS = {row["code"]: row["letters"] for row in rows("scripts")}
 
 
 @dataclass(frozen=True)
@@ -62,14 +63,10 @@ class Scan:
         kinds = frozenset(names)
         for match in looked_for.finditer(self.text):
             denied = is_negated(self.text, *match.span())
-            self.note(*match.span(), Span(0, 0, kinds, frozenset(params.split()), denied, task, keep))
+            self.spans.append(Span(*match.span(), kinds, frozenset(params.split()), denied, task, keep))
             if not denied:
                 found.append(match)
         return found
-
-    def note(self, start: int, end: int, like: Span) -> None:
-        """Note a stretch with the meaning of `like`."""
-        self.spans.append(Span(start, end, like.names, like.params, like.denied, like.task, like.keep))
 
 
 def normalised(text: str) -> str:
@@ -85,8 +82,10 @@ def mentions(text: str, looked_for: re.Pattern[str]) -> Iterator[re.Match[str]]:
 
 def is_negated(text: str, start: int, end: int) -> bool:
     """Whether what is there is said not to be wanted."""
-    before = _CLAUSE.split(text[max(0, start - _LOOK_BACK) : start])[-1]
-    return bool(_NOT_BEFORE.search(before) or _NOT_BEHIND.match(text[end : end + 60]))
+    before = _NOT_BEFORE.search(_CLAUSE.split(text[max(0, start - _LOOK_BACK) : start])[-1])
+    # "No Slack" is "in Slack" in Portuguese.
+    says_no = before and not (before[0][:3].casefold() == "no " and detect_language(text) == "pt")
+    return bool(says_no or _NOT_BEHIND.match(text[end : end + 60]))
 
 
 def mentioned(text: str, looked_for: re.Pattern[str]) -> bool:
@@ -141,9 +140,10 @@ def quoted_spans(text: str) -> list[tuple[int, int]]:
     return said + [match.span() for match in _QUOTED.finditer(text) if not any(a <= match.start() < b for a, b in said)]
 
 
+@lru_cache(maxsize=64)
 def detect_language(text: str) -> str:
     """ISO 639-1 code by script or by function words; "en" when nothing speaks for another."""
-    if code := next((code for code, letters in _SCRIPTS.items() if re.search(letters, text)), None):
+    if code := next((code for code, letters in lexicon.constants("scripts").items() if re.search(letters, text)), None):
         return code
     said = re.findall(r"(?<![\w-])[^\W\d_]+(?![\w-])", text.lower())
     scores = {code: sum(word in stop for word in said) for code, stop in FUNCTION_WORDS.items()}

@@ -1,0 +1,122 @@
+"""Wishes for new chatflows as people type them: what is structure is a value or a node, or is told as not done."""
+
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.contracts.plan import Part, PlanContract
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PlanRequest
+from flowise_dev_agent.reasoning.rules.language.text import detect_language
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+
+PROMPTS = {"systemMessagePrompt", "systemMessage", "template", "responsePrompt"}
+
+
+async def planned(wish: str, nodes: NodeStore) -> PlanContract:
+    rules = DeterministicReasoner()
+    intent = (await rules.classify(ClassifyRequest(requirement=wish))).value
+    parts = tuple(Part(id=f"p{number}", quote=quote) for number, quote in enumerate(intent.parts, 1))
+    request = PlanRequest(requirement=wish, intent=intent, nodes=nodes, credential_types={"openAIApi": 1}, parts=parts)
+    return (await rules.plan(request)).value
+
+
+def prompt_of(plan: PlanContract) -> str:
+    return next((str(value.value) for value in plan.values if value.param in PROMPTS), "")
+
+
+#: Wish -> values of the flow, by their fields.
+VALUES: dict[str, dict[str, Any]] = {
+    "gemini 2.0 flash bot, remembers 6 msgs, temp .3, short answers": {
+        "modelName": "gemini-2.0-flash", "k": 6, "temperature": 0.3, "systemMessagePrompt": "Short answers"},
+    "Un agent avec calculatrice, mistral-small-latest, température 0,1, au plus 4 itérations": {
+        "maxIterations": 4, "temperature": 0.1, "modelName": "mistral-small-latest"},
+    "Un asistente que responda preguntas sobre https://www.ejemplo.es/ayuda?tema=3. Máximo 10 páginas.": {
+        "limit": 10, "url": "https://www.ejemplo.es/ayuda?tema=3"},
+    "Um bot que responde perguntas sobre o nosso CSV, no Qdrant na coleção produtos_2024, devolve os 3 melhores "
+    "resultados": {"qdrantCollection": "produtos_2024", "topK": 3},
+    "RAG assistant over our pinecone index docs-1, namespace hr-2, top 6 results": {
+        "pineconeIndex": "docs-1", "pineconeNamespace": "hr-2", "topK": 6},
+    "Local bot on Ollama with llama3.1:8b at http://192.168.1.20:11434, context 8192": {
+        "numCtx": 8192, "baseUrl": "http://192.168.1.20:11434", "modelName": "llama3.1:8b"},
+    "Story writer on gpt-4o, top p 0.8, timeout 60 seconds, streaming off": {
+        "topP": 0.8, "timeout": 60_000, "streaming": False, "modelName": "gpt-4o"},
+    "Answer questions about https://github.com/acme/w branch main, chunks of 1500, Chroma at http://localhost:8000": {
+        "repoLink": "https://github.com/acme/w", "chunkSize": 1500, "chromaURL": "http://localhost:8000"},
+    'Chatbot for kids that refuses messages with the words "beer" or "knife" and answers "Let us change the subject.". '
+    "Remember everything.": {"denyList": "beer\nknife", "moderationErrorMessage": "Let us change the subject."},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", VALUES)
+async def test_a_setting_that_the_wish_names_is_a_value(wish: str, catalogue: NodeStore) -> None:
+    plan = await planned(wish, catalogue)
+    values = {value.param: value.value for value in plan.values}
+    assert {name: values.get(name) for name in VALUES[wish]} == VALUES[wish], plan.declined
+
+
+#: Wish -> what is told the model.
+TOLD = {
+    "I run a bakery in Leeds. We open at 7am. I need a chatbot for our website that tells people our hours.":
+        "I run a bakery in Leeds. We open at 7am. A chatbot for our website that tells people our hours.",
+    "Je tiens un hôtel à Annecy. Je voudrais un assistant qui parle du parking (9 € par nuit).":
+        "Je tiens un hôtel à Annecy. Un assistant qui parle du parking (9 € par nuit).",
+    "Build a chatbot for our gym:\n- friendly tone\n- membership 29.90 a month\n- remembers the conversation":
+        "A chatbot for our gym\n- friendly tone\n- membership 29.90 a month",
+    "One of our clients, a dentist, asked for an assistant that talks about parking.":
+        "One of our clients, a dentist, asked for an assistant that talks about parking.",
+    "Ein Assistent für Fliesen, Temperatur 0,2, höchstens 300 Tokens, antwortet in 3 Sätzen":
+        "Ein Assistent für Fliesen, antwortet in 3 Sätzen",
+    "Ein Agent, der rechnen kann, soll sich auf Fliesen beschränken.":
+        "Ein Agent, der rechnen kann, soll sich auf Fliesen beschränken.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", TOLD)
+async def test_the_model_is_told_the_words_without_the_settings(wish: str, catalogue: NodeStore) -> None:
+    assert prompt_of(await planned(wish, catalogue)) == TOLD[wish]
+
+
+@pytest.mark.parametrize(
+    ("wish", "quote"),
+    [
+        ("Chat assistant on gpt-4o with history in Redis, session ttl 3600, key prefix acme", "key prefix acme"),
+        ("Tutor for chemistry, use the cheapest OpenAI model, at most 150 words an answer", "cheapest OpenAI model"),
+        ("Ein Tutor für Chemie, nimm das günstigste Modell von OpenAI", "günstigste Modell"),
+        ("Answer questions about https://github.com/acme/w branch develop", "branch develop"),
+        ("Chatbot for a bank, gpt-4o, seed 42", "seed 42"),
+    ],
+)
+async def test_a_setting_that_no_field_holds_is_told_as_not_done(wish: str, quote: str, catalogue: NodeStore) -> None:
+    plan = await planned(wish, catalogue)
+    assert [quote in part.quote for part in plan.parts if part.state == "not_understood"] == [True]
+
+
+@pytest.mark.parametrize(
+    ("wish", "reason"),
+    [
+        ("Make me two chatbots: one for sales, one for support", "each flow is one chatbot"),
+        ("Agent met rekenmachine en wikipedia, temperatuur 0", "wikipedia"),
+        ("Bot that speaks: voice in, voice out, for my grandma", "voice in"),
+    ],
+)
+async def test_what_cannot_be_built_is_declined_with_the_true_reason(
+    wish: str, reason: str, catalogue: NodeStore
+) -> None:
+    assert reason in ((await planned(wish, catalogue)).declined or "")
+
+
+async def test_a_page_and_a_text_that_is_still_to_come_are_two_sources(catalogue: NodeStore) -> None:
+    wish = "Answer questions about our price list (I'll paste it) and our FAQ at https://acme.io/faq"
+    names = [node.node_name for node in (await planned(wish, catalogue)).nodes]
+    assert {"plainText", "cheerioWebScraper"} <= {*names}
+
+
+async def test_an_index_that_is_named_is_not_filled_with_a_text_that_nobody_gave(catalogue: NodeStore) -> None:
+    names = [node.node_name for node in (await planned("RAG bot on the pinecone index docs-1", catalogue)).nodes]
+    assert "pinecone" in names
+    assert "plainText" not in names
+
+
+def test_per_is_an_english_word_too() -> None:
+    assert detect_language("Gemini bot, max 2 sentences per answer") == "en"
