@@ -1,19 +1,14 @@
 /** The settings of a node as a form, made from the schema of its type. */
 import { useQuery } from "@tanstack/react-query";
 import { useContext, useState } from "react";
-import { nodeOptions, nodeType } from "../api/queries";
+import { nodeType } from "../api/queries";
 import type { CanvasNode } from "../api/types";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
-import type { StoredFile } from "../ui/files";
-import { Field } from "../ui/form/Fields";
 import { asked, type FormField, fieldsOf, type Schema } from "../ui/form/schema";
-import { EditingContext, type EditValue } from "./edits";
+import { EditingContext, type EditValue, valuesOf } from "./edits";
 import { ParamFiles } from "./ParamFiles";
-
-/** What is not edited here: lists, and texts of these formats. */
-const LISTS = new Set<FormField["kind"]>(["list", "rows", "secret"]);
-const ELSEWHERE = new Set(["folder", "date", "time"]);
+import { editable, Setting } from "./Settings";
 
 export function NodeForm({ node, instance }: { node: CanvasNode; instance: string }) {
   const editing = useContext(EditingContext);
@@ -22,23 +17,51 @@ export function NodeForm({ node, instance }: { node: CanvasNode; instance: strin
   const [shown] = useState(() => new Set(node.params.map((one) => one.name)));
   if (!editing) return null;
   if (!type.data) return type.error ? <ErrorNote error={type.error} /> : <p className="quiet">{t("Loading…")}</p>;
-  const values = Object.fromEntries(node.params.map((one) => [one.name, one.value]));
-  const fields = asked(fieldsOf(type.data.form as Schema), values).filter(
-    ({ kind, schema }) => !LISTS.has(kind) && !ELSEWHERE.has(schema.format ?? ""),
-  );
+  const all = fieldsOf(type.data.form as Schema);
+  const values = valuesOf(node, all);
+  const fields = asked(all, values).filter(editable);
   const [first, more] = [fields.filter((one) => shown.has(one.name)), fields.filter((one) => !shown.has(one.name))];
   const removed = editing.edits.removals.includes(node.id);
-  const draw = (field: FormField) => (
-    <ParamField
-      key={field.name}
-      field={field}
-      type={node.name}
-      instance={instance}
-      value={values[field.name] ?? field.schema.default}
-      files={editing.edits.values.find((one) => one.node_id === node.id && one.param === field.name)?.files ?? []}
-      onSet={(value, files) => editing.set(node.id, field.name, value, files)}
-    />
-  );
+  const draw = (field: FormField) => {
+    const { name, label, kind } = field;
+    const { format, "x-file-types": kinds } = field.schema;
+    const setFiles = (value: EditValue | null, files?: Parameters<typeof editing.set>[3]) =>
+      editing.set(node.id, name, value, files);
+    if (format === "file")
+      return (
+        <ParamFiles
+          key={name}
+          keeps
+          kinds={kinds}
+          files={editing.edits.values.find((one) => one.node_id === node.id && one.param === name)?.files ?? []}
+          onSet={setFiles}
+        >
+          <span className="field-name">{t(label)}</span>
+        </ParamFiles>
+      );
+    if (name in values && values[name] === undefined)
+      return (
+        <p key={name} className="field">
+          {t(label)}
+          <small>
+            {t("This list is too long to be shown here, or holds a secret. Say in words what should change.")}
+          </small>
+        </p>
+      );
+    const setting = (
+      <Setting
+        key={name}
+        {...{ field, type: node.name, instance, values }}
+        onSet={(path, value) => editing.set(node.id, path, value as EditValue)}
+      />
+    );
+    if (kind !== "text") return setting;
+    return (
+      <ParamFiles key={name} keeps={false} files={[]} onSet={setFiles}>
+        {setting}
+      </ParamFiles>
+    );
+  };
   return (
     <form className="stack tight node-form" onSubmit={(event) => event.preventDefault()}>
       {!removed && first.map(draw)}
@@ -54,45 +77,5 @@ export function NodeForm({ node, instance }: { node: CanvasNode; instance: strin
         </button>
       </div>
     </form>
-  );
-}
-
-interface ParamProps {
-  field: FormField;
-  type: string;
-  instance: string;
-  value: unknown;
-  files: StoredFile[];
-  onSet: (value: EditValue | null, files?: StoredFile[]) => void;
-}
-
-/** A field of a node, with what the server lists for it. An edit is an act of its own: it counts when one is done. */
-function ParamField({ field, type, instance, value, files, onSet }: ParamProps) {
-  const listed = field.schema["x-lists-options"] ?? false;
-  const options = useQuery({ ...nodeOptions(type, field.name, instance), enabled: listed });
-  const known = options.data?.options.map((one) => ({ value: one.name, label: one.label }));
-  const { format, "x-file-types": kinds } = field.schema;
-  if (format === "file")
-    return (
-      <ParamFiles keeps kinds={kinds} files={files} onSet={onSet}>
-        <span className="field-name">{t(field.label)}</span>
-      </ParamFiles>
-    );
-  const drawn = (
-    <div>
-      <Field
-        field={known?.length ? { ...field, kind: "choice", choices: known } : field}
-        value={value}
-        counts="left"
-        onChange={(next) => next !== undefined && onSet(next as EditValue)}
-      />
-      {options.isLoading && <small>{t("Asking the server for its options…")}</small>}
-    </div>
-  );
-  if (field.kind !== "text") return drawn;
-  return (
-    <ParamFiles keeps={false} files={[]} onSet={onSet}>
-      {drawn}
-    </ParamFiles>
   );
 }

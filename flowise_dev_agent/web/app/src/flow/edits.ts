@@ -1,12 +1,13 @@
 /** What a person changes by hand on the picture, before it is sent: with undo and redo. */
 import { createContext } from "react";
-import type { PatchOp } from "../api/types";
+import type { CanvasNode, PatchOp } from "../api/types";
 import type { StoredFile } from "../ui/files";
+import type { FormField, Values } from "../ui/form/schema";
 import { useDraft } from "../ui/useDraft";
 import { paramLabel } from "./layout";
 import type { Mark, Marked } from "./merge";
 
-export type EditValue = string | number | boolean;
+export type EditValue = string | number | boolean | unknown[];
 
 export interface Edits {
   /** `files` are those that a value names. */
@@ -62,6 +63,33 @@ export function useEdits(questionId: string): Editing {
   };
 }
 
+/** What a node's fields hold, as their schema has it; undefined for a list that is not here in full. */
+export function valuesOf({ params }: CanvasNode, fields: FormField[]): Values {
+  const lists = new Set(fields.flatMap((one) => (["list", "rows"].includes(one.kind) ? [one.name] : [])));
+  const configs = new Set(fields.flatMap((one) => one.schema["x-config"] ?? []));
+  const values: Values = {};
+  for (const { name, value } of params) {
+    const [first = "", inner] = name.split(".");
+    if (inner && configs.has(first)) values[first] = { ...(values[first] as Values), [inner]: value };
+    else if (lists.has(name)) values[name] = value.includes(HIDDEN) ? undefined : parsed(value);
+    else if (configs.has(name)) values[name] = parsed(value);
+    else values[name] = value;
+  }
+  return values;
+}
+
+/** What the service puts in place of a secret; what it says of a credential, which it binds itself. */
+const HIDDEN = "(hidden)";
+const CREDENTIALS = new Set(["FLOWISE_CREDENTIAL_ID", "credential"]);
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text, (key, value) => (CREDENTIALS.has(key) ? undefined : value));
+  } catch {
+    return undefined;
+  }
+}
+
 export const countEdits = ({ values, removals }: Edits): number => values.length + removals.length;
 
 /** As the answer to a plan takes them. */
@@ -98,7 +126,7 @@ export function edited(flow: Marked, { values, removals }: Edits): Marked {
         known.set(one.param, {
           name: one.param,
           label: known.get(one.param)?.label ?? paramLabel(one.param),
-          value: String(one.value),
+          value: typeof one.value === "object" ? JSON.stringify(one.value) : String(one.value),
         });
       const mark: Mark = removed ? "removed" : marked.mark === "added" ? "added" : "changed";
       return { ...marked, mark, node: { ...node, params: [...known.values()] } };

@@ -1,7 +1,8 @@
 /** The form of the page: the fields of a JSON Schema, each with its label, hint and limits. */
-import { useEffect, useId, useRef, useState } from "react";
+import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { t } from "../../i18n";
 import { tooLong } from "../tooLong";
+import { Rows } from "./Rows";
 import { asked, type FormField, type Listed, readValue, textOf, type Values, withListed } from "./schema";
 
 /** A longer text gets several lines. */
@@ -15,6 +16,8 @@ interface Common {
   prefix?: string;
   /** What can be chosen in fields with `x-lists`, by its value. */
   lists?: Record<string, Listed[]>;
+  /** Draws the fields of a row of a list otherwise than `Fields` does. */
+  row?: (field: FormField, row: Values, onChange: (row: Values) => void) => ReactNode;
 }
 
 interface FieldsProps extends Common {
@@ -37,7 +40,7 @@ export function Fields({ fields, values, onChange, ...common }: FieldsProps) {
   ));
 }
 
-interface FieldProps extends Common {
+export interface FieldProps extends Common {
   field: FormField;
   value: unknown;
   onChange?: (value: unknown) => void;
@@ -62,6 +65,7 @@ export function Field(props: FieldProps) {
   }, [text, kind]);
 
   if (kind === "rows") return <Rows {...props} />;
+  if (kind === "list" && choices.length > 0) return <Several {...props} />;
 
   const set = (next: unknown) => {
     if (!onChange) return;
@@ -146,33 +150,26 @@ export function Field(props: FieldProps) {
   );
 }
 
-/** A list of things, each with fields of its own. */
-function Rows({ field, value, onChange, ...common }: FieldProps) {
-  const { label, columns } = field;
-  const rows = (Array.isArray(value) ? value : []) as Values[];
-  const blank = Object.fromEntries(columns.map((one) => [one.name, one.schema.default ?? one.choices[0]?.value ?? ""]));
+/** Any of the choices. */
+function Several({ field, value, onChange }: FieldProps) {
+  const chosen = Array.isArray(value) ? value.map(String) : [];
+  const others = chosen.filter((one) => !field.choices.some((choice) => choice.value === one));
   return (
     <fieldset className="parts">
-      <legend>{t(label)}</legend>
-      {rows.map((row, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: rows have no identity of their own
-        <div className="options" key={index}>
-          <Fields
-            {...common}
-            fields={columns}
-            values={row}
-            onChange={(name, part) => onChange?.(rows.with(index, { ...row, [name]: part }))}
+      <legend>{t(field.label)}</legend>
+      {[...field.choices, ...others.map((one) => ({ value: one, label: one }))].map(({ value: one, label }) => (
+        <label key={one} className="check">
+          <input
+            type="checkbox"
+            checked={chosen.includes(one)}
+            onChange={({ target }) =>
+              onChange?.(target.checked ? [...chosen, one] : chosen.filter((other) => other !== one))
+            }
           />
-          <button type="button" className="button plain" onClick={() => onChange?.(rows.toSpliced(index, 1))}>
-            {t("Remove")}
-          </button>
-        </div>
+          <span>{label}</span>
+        </label>
       ))}
-      <div>
-        <button type="button" className="button" onClick={() => onChange?.([...rows, blank])}>
-          {t("Add to {{list}}", { list: t(label).toLowerCase() })}
-        </button>
-      </div>
+      {field.hint && <small>{t(field.hint)}</small>}
     </fieldset>
   );
 }

@@ -29,6 +29,8 @@ export interface Schema {
   "x-hide"?: Record<string, unknown>;
   "x-options"?: Choice[];
   "x-lists-options"?: boolean;
+  /** The field with the settings of the type that is chosen here. */
+  "x-config"?: string;
   /** The path of the service that lists what can be chosen. */
   "x-lists"?: string;
   "x-rows"?: number;
@@ -110,7 +112,9 @@ const resolved = (schema: Schema, defs: Record<string, Schema>): Schema =>
 /** The fields that these values ask for. A condition that says more than which values are meant holds. */
 export const asked = (fields: FormField[], values: Values): FormField[] => {
   const defaults = new Map(fields.map((one) => [one.name, one.schema.default]));
-  const holds = ([name, wanted]: [string, unknown]) => {
+  const holds = ([path, wanted]: [string, unknown]) => {
+    // "conditions[$index].type" is the field of the same row.
+    const name = path.split("[$index].").at(-1) ?? path;
     const value = values[name] ?? defaults.get(name);
     if (!defaults.has(name) || value === undefined) return undefined;
     return [wanted].flat().map(String).includes(String(value));

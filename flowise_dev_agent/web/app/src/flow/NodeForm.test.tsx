@@ -1,0 +1,170 @@
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { cleanup, render, screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { nodeOptions, nodeType } from "../api/queries";
+import type { Schema } from "../ui/form/schema";
+import { EditingContext, edited, opsOf, useEdits } from "./edits";
+import { NodeForm } from "./NodeForm";
+import { node } from "./sample";
+
+const ROW = "lines[$index].kind";
+const FORM: Schema = {
+  properties: {
+    tools: {
+      title: "Tools",
+      type: "array",
+      items: {
+        properties: {
+          chosen: { title: "Tool", type: "string", "x-lists-options": true, "x-config": "chosenConfig" },
+          human: { title: "Ask a person", type: "boolean" },
+        },
+      },
+    },
+    lines: {
+      title: "Lines",
+      type: "array",
+      items: {
+        properties: {
+          kind: { title: "Kind", type: "string", oneOf: [{ const: "text" }, { const: "number" }], default: "text" },
+          value: {
+            anyOf: [
+              { title: "Words", type: "string", "x-show": { [ROW]: "text" } },
+              { title: "Amount", type: "number", "x-show": { [ROW]: "number" }, default: 0 },
+            ],
+          },
+        },
+      },
+    },
+    days: {
+      title: "Days",
+      type: "array",
+      items: { type: "string" },
+      "x-options": [{ const: "Mon" }, { const: "Tue" }],
+    },
+    secret: { title: "Headers", type: "array", items: { properties: { value: { title: "Value", type: "string" } } } },
+    model: { title: "Model", type: "string", "x-lists-options": true, "x-config": "modelConfig" },
+  },
+};
+const params = (values: Record<string, unknown>) =>
+  Object.entries(values).map(([name, value]) => ({
+    name,
+    label: name,
+    value: typeof value === "string" ? value : JSON.stringify(value),
+  }));
+const AGENT = node("agent_0", {
+  name: "agent",
+  params: params({
+    tools: [
+      { chosen: "search", chosenConfig: { chosen: "search", FLOWISE_CREDENTIAL_ID: "bound", most: 5 } },
+      { chosen: "sum", human: true },
+    ],
+    lines: [{ kind: "text", value: "one" }],
+    days: ["Mon"],
+    secret: [{ value: "(hidden)" }],
+    model: "large",
+    modelConfig: { model: "large", heat: 0.9 },
+  }),
+});
+
+let sent: unknown;
+
+function Form() {
+  const editing = useEdits("q1");
+  const marked = { node: AGENT, mark: "same" as const, fields: [] };
+  const drawn = edited({ nodes: [marked], edges: [] } as never, editing.edits).nodes[0];
+  sent = opsOf(editing.edits);
+  return (
+    <EditingContext value={editing}>
+      <NodeForm node={drawn?.node ?? AGENT} instance="here" />
+      <button type="button" onClick={() => editing.undo?.()}>
+        Undo
+      </button>
+    </EditingContext>
+  );
+}
+
+beforeEach(async () => {
+  const client = new QueryClient({ defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY } } });
+  const give = (name: string, form: Schema) =>
+    client.setQueryData(nodeType(name, "here").queryKey, { form, node: { label: name } } as never);
+  const list = (param: string, ...names: string[]) =>
+    client.setQueryData(nodeOptions("agent", param, "here").queryKey, {
+      options: names.map((name) => ({ name, label: name })),
+    } as never);
+  give("agent", FORM);
+  give("search", { properties: { most: { title: "Most results", type: "number" } } });
+  give("sum", { properties: {} });
+  give("large", { properties: { heat: { title: "Temperature", type: "number" } } });
+  list("chosen", "search", "sum", "weather");
+  list("model", "large", "small");
+  vi.stubGlobal("fetch", () => new Promise(() => {}));
+  render(
+    <QueryClientProvider client={client}>
+      <Form />
+    </QueryClientProvider>,
+  );
+});
+afterEach(() => {
+  cleanup();
+  sessionStorage.clear();
+  vi.unstubAllGlobals();
+});
+
+const part = (name: string) => within(screen.getByRole("group", { name }));
+const press = (name: string, where: { getByRole: typeof screen.getByRole } = screen) =>
+  userEvent.click(where.getByRole("button", { name }));
+const set = (param_name: string, value: unknown) => ({ op_type: "SetParam", node_id: "agent_0", param_name, value });
+const [SEARCH, SUM] = [
+  { chosen: "search", chosenConfig: { chosen: "search", most: 5 } },
+  { chosen: "sum", human: true },
+];
+
+it("adds, moves and takes out what is in a list, with the focus where a person goes on", async () => {
+  await press("Move down", part("Tools 1"));
+  expect(sent).toEqual([set("tools", [SUM, SEARCH])]);
+  await waitFor(() => expect(document.activeElement).toBe(part("Tools 2").getByRole("button", { name: "Move up" })));
+  await press("Remove", part("Tools 1"));
+  expect(sent).toEqual([set("tools", [SEARCH])]);
+  await press("Add to tools");
+  await waitFor(() => expect(document.activeElement).toBe(part("Tools 2").getByLabelText("Tool")));
+  await userEvent.selectOptions(part("Tools 2").getByLabelText("Tool"), "weather");
+  expect(sent).toEqual([set("tools", [SEARCH, { chosen: "weather", human: "" }])]);
+  for (const _ of [1, 2, 3]) await press("Undo");
+  expect(sent).toEqual([set("tools", [SUM, SEARCH])]);
+});
+
+it("edits the settings of a chosen tool and of a chosen model, and forgets those of another tool", async () => {
+  const most = part("Tools 1").getByLabelText("Most results");
+  await userEvent.clear(most);
+  await userEvent.type(most, "7");
+  await userEvent.tab();
+  const changed = { ...SEARCH, chosenConfig: { chosen: "search", most: 7 } };
+  expect(sent).toEqual([set("tools", [changed, SUM])]);
+  await userEvent.selectOptions(part("Tools 1").getByLabelText("Tool"), "sum");
+  expect(sent).toEqual([set("tools", [{ chosen: "sum" }, SUM])]);
+  const heat = screen.getByLabelText("Temperature");
+  expect(heat).toHaveProperty("value", "0.9");
+  await userEvent.clear(heat);
+  await userEvent.type(heat, "0.2");
+  await userEvent.tab();
+  expect(sent).toContainEqual(set("modelConfig.heat", 0.2));
+  expect(screen.getByLabelText("Temperature")).toHaveProperty("value", "0.2");
+});
+
+it("asks in each row for what its own kind needs, and takes several choices", async () => {
+  const row = part("Lines 1");
+  expect(row.queryByLabelText("Amount")).toBeNull();
+  await userEvent.selectOptions(row.getByLabelText("Kind"), "number");
+  expect(row.queryByLabelText("Words")).toBeNull();
+  await userEvent.clear(row.getByLabelText("Amount"));
+  await userEvent.type(row.getByLabelText("Amount"), "3");
+  await userEvent.tab();
+  await userEvent.click(part("Days").getByLabelText("Tue"));
+  expect(sent).toEqual([set("lines", [{ kind: "number", value: 3 }]), set("days", ["Mon", "Tue"])]);
+});
+
+it("does not offer a list with a secret, which would be lost", () => {
+  expect(screen.queryByLabelText("Value")).toBeNull();
+  screen.getByText(/holds a secret/);
+});

@@ -1,0 +1,96 @@
+/** Fields of a node type with what the server lists for them, and with the settings of what is chosen in them. */
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { nodeOptions, nodeType } from "../api/queries";
+import { t } from "../i18n";
+import { ErrorNote } from "../ui/ErrorNote";
+import { Field } from "../ui/form/Fields";
+import { asked, type FormField, fieldsOf, type Schema, type Values } from "../ui/form/schema";
+
+/** Texts of these formats are not edited here. */
+const ELSEWHERE = new Set(["folder", "date", "time"]);
+
+export const editable = ({ kind, schema }: FormField): boolean =>
+  kind !== "secret" && !ELSEWHERE.has(schema.format ?? "");
+
+interface Props {
+  field: FormField;
+  /** The node type that has the field, for the options of its server. */
+  type: string;
+  instance: string;
+  /** Of the field and of those beside it. */
+  values: Values;
+  /** With a name, or a path into the settings of what is chosen. */
+  onSet: (path: string, value: unknown) => void;
+}
+
+/** An edit is an act of its own: it counts when one is done. */
+export function Setting({ field, type, instance, values, onSet }: Props) {
+  const { name, schema } = field;
+  const value = values[name] ?? schema.default;
+  const listed = schema["x-lists-options"] ?? false;
+  const options = useQuery({ ...nodeOptions(type, name, instance), enabled: listed });
+  const known = options.data?.options.map((one) => ({ value: one.name, label: one.label }));
+  const config = schema["x-config"];
+  const kind = field.kind === "list" ? field.kind : "choice";
+  const inRow = (list: FormField, row: Values, setRow: (row: Values) => void): ReactNode =>
+    asked(list.columns, row)
+      .filter(editable)
+      .map((one) => (
+        <Setting
+          key={one.name}
+          {...{ field: one, values: row, type, instance }}
+          onSet={(path, next) => {
+            const [first = "", inner] = path.split(".");
+            // Settings belong to what was chosen before.
+            const { [one.schema["x-config"] ?? ""]: settings, ...others } = row;
+            setRow(
+              inner ? { ...row, [first]: { ...(settings as Values), [inner]: next } } : { ...others, [first]: next },
+            );
+          }}
+        />
+      ));
+  return (
+    <div>
+      <Field
+        // A name may mean several things, told apart by other fields: each has a control of its own.
+        key={field.kind + field.choices.length}
+        field={known?.length ? { ...field, kind, choices: known } : field}
+        value={value}
+        counts="left"
+        row={inRow}
+        onChange={(next) => next !== undefined && onSet(name, next)}
+      />
+      {options.isLoading && <small>{t("Asking the server for its options…")}</small>}
+      {config && typeof value === "string" && value && (
+        <Config
+          key={value}
+          type={value}
+          instance={instance}
+          values={(values[config] ?? {}) as Values}
+          onSet={(inner, next) => onSet(`${config}.${inner}`, next)}
+        />
+      )}
+    </div>
+  );
+}
+
+/** The settings of a model or a tool inside of a node. */
+function Config({ type, instance, values, onSet }: Omit<Props, "field">) {
+  const found = useQuery(nodeType(type, instance));
+  if (!found.data) return <ErrorNote error={found.error} />;
+  const fields = asked(fieldsOf(found.data.form as Schema), values).filter(
+    (one) => editable(one) && one.schema.format !== "file" && one.kind !== "rows",
+  );
+  if (fields.length === 0) return null;
+  return (
+    <details>
+      <summary>{t("Settings of {{name}}", { name: found.data.node.label })}</summary>
+      <div className="stack tight more">
+        {fields.map((field) => (
+          <Setting key={field.name} {...{ field, type, instance, values, onSet }} />
+        ))}
+      </div>
+    </details>
+  );
+}
