@@ -41,8 +41,8 @@ def shared_service(
 ) -> SharedService:
     """Gives a running service with these settings, one for all tests of this process that ask for the same.
 
-    Its sessions of earlier tests are there; patterns of theirs, from which a new session would start, are not. A test
-    that kills it, or that counts everything it has, takes `make_service`.
+    Its sessions of earlier tests are there; patterns of theirs, from which a new session would start, and notes, which
+    a model reads, are not. A test that kills it, or that counts everything it has, takes `make_service`.
     """
 
     async def use(**settings: str) -> ServiceProcess:
@@ -55,6 +55,7 @@ def shared_service(
             shared_services[key] = service
         with psycopg.connect(service.dsn) as connection:
             connection.execute("DELETE FROM patterns")
+            connection.execute("DELETE FROM notes")
         return service
 
     return use

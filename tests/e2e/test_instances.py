@@ -1,7 +1,6 @@
 """Two real Flowise servers: a session works with its own one only, and flows go from one to the other."""
 
 import json
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,8 @@ from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
 from tests.e2e.people import MakeService, answer, events_of, http_of, make_flow, nodes_of, ok, run_command, start
 
+#: Nobody listens there; on a port that was free a moment ago somebody may.
+NOWHERE = "http://127.0.0.1:9"
 COLDER = "Set the temperature to 0.2, change nothing else"
 
 
@@ -53,16 +54,10 @@ def instances(**servers: FlowiseAccess | None) -> str:
         [
             {"id": id_, "endpoint": access.endpoint, "api_key": access.api_key.get_secret_value()}
             if access
-            else {"id": id_, "endpoint": _nowhere(), "api_key": "none"}
+            else {"id": id_, "endpoint": NOWHERE, "api_key": "none"}
             for id_, access in servers.items()
         ]
     )
-
-
-def _nowhere() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{probe.getsockname()[1]}"
 
 
 async def test_p69_the_sessions_instance_serves_schemas_credentials_reads_writes_tests_and_rollback(
