@@ -1,5 +1,7 @@
 """Examples that go with a requirement become lines of the prompt that they are for."""
 
+from typing import Any
+
 import pytest
 
 from flowise_dev_agent.agent.attached import with_attached
@@ -8,16 +10,17 @@ from flowise_dev_agent.agent.examples import EXAMPLES_UNUSED, with_examples
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.knowledge.documents import read_document
+from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, GraphIR, compile_ops
-from tests.unit.agent.rig import _snapshot, plan
+from tests.unit.agent.rig import plan
 
-SCHEMAS = _snapshot().schemas
+SCHEMAS = NodeStore.from_snapshot().schemas
 PAIRS = [("I love it", "good"), ("Set {a}", "bad")]
 FILE = AttachmentFacts(name="examples.csv", kind="csv", size=9, examples=PAIRS)
 LINES = "Examples of what is wanted:\n\nInput: I love it\nOutput: good\n\nInput: Set {{a}}\nOutput: bad"
 
 
-def proposed(*names: str, param: str = "", value: object = None, kind: str = "CHATFLOW") -> PlanContract:
+def proposed(*names: str, param: str = "", value: Any = None, kind: str = "CHATFLOW") -> PlanContract:
     nodes = [PlannedNode(node_id=f"{name}_0", node_name=name, purpose=name) for name in names]
     given = [PlannedValue(node_id=f"{names[0]}_0", param=param, value=value)] if param else []
     return plan(nodes=nodes, values=given).model_copy(update={"flow_kind": kind})
@@ -75,10 +78,10 @@ def test_without_one_prompt_for_them_the_plan_says_so(names: tuple[str, ...]) ->
     assert ([one.code for one in found.findings], found.values) == ([EXAMPLES_UNUSED], [])
 
 
-def two_steps(*parts: Part) -> PlanContract:
+def two_steps(*parts: Part, labels: tuple[str, str] = ("Judge mood", "Write reply")) -> PlanContract:
     nodes = [
         PlannedNode(node_id=f"llmAgentflow_{number}", node_name="llmAgentflow", purpose=label, label=label)
-        for number, label in enumerate(("Judge mood", "Write reply"))
+        for number, label in enumerate(labels)
     ]
     return plan(nodes=nodes, parts=list(parts)).model_copy(update={"flow_kind": "AGENTFLOW"})
 
@@ -101,8 +104,10 @@ def test_of_several_prompts_the_warning_names_those_that_could_be_meant() -> Non
         (["Die Beispiele sind für llmAgentflow_1"], "examples.csv", "llmAgentflow_1"),
         (["The examples are for Judge mood", "No, use the examples in Write reply"], "examples.csv", "llmAgentflow_1"),
         ([], "write_reply-examples.csv", "llmAgentflow_1"),
+        (["The examples are for the LLM Judge mood"], "examples.csv", "llmAgentflow_0"),
+        (["The examples in a.csv are for Judge mood", "Other examples are for Write reply"], "a.csv", "llmAgentflow_0"),
     ],
-    ids=["label", "id", "the last word counts", "name of the file"],
+    ids=["label", "id", "last word", "file", "type of both", "sentence on the file"],
 )
 def test_the_persons_words_or_the_name_of_the_file_say_which_prompt(said: list[str], name: str, node: str) -> None:
     file = FILE.model_copy(update={"name": name})
@@ -118,11 +123,19 @@ def test_words_about_several_steps_place_nothing_and_two_files_go_to_their_own()
     assert placed(with_examples(two_steps(), GraphIR.empty(), SCHEMAS, files)) == ["llmAgentflow_0", "llmAgentflow_1"]
 
 
+def test_a_step_of_one_letter_or_without_a_name_is_not_found_in_words_by_chance() -> None:
+    words = ["Here is a table of examples"]
+    assert placed(with_examples(two_steps(labels=("a", "Write")), GraphIR.empty(), SCHEMAS, [FILE], words)) == []
+    assert placed(with_examples(two_steps(labels=("", "Write")), GraphIR.empty(), SCHEMAS, [FILE], words)) == []
+
+
 def test_an_answer_that_rules_do_not_understand_counts_as_done_when_it_places_the_examples() -> None:
     words = "The examples are for Judge mood"
     told = Part(id="p1", quote=words, source="feedback:1", reason="not understood")
     found = with_examples(two_steps(told), GraphIR.empty(), SCHEMAS, [FILE], [words])
     assert [(one.state, one.values) for one in found.parts] == [("covered", ["llmAgentflow_0.llmMessages"])]
+    done = told.model_copy(update={"state": "covered", "values": ["llmAgentflow_0.llmModel"], "reason": ""})
+    assert with_examples(two_steps(done), GraphIR.empty(), SCHEMAS, [FILE], [words]).parts == [done]
 
 
 def test_examples_are_no_document() -> None:
