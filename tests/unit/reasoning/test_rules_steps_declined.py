@@ -55,6 +55,10 @@ NOT_READ = {
     "Agentflow: sort mails into billing and other. Billing: ask for the number. Other: greet them. Billing questions "
     "take two days.": "Billing questions take two days",
     "Agentflow for our clinic: nurses answer medical questions, reception answers appointment questions.": "nurses",
+    "Agentflow: write the minutes, then post them to https://wiki.example/api with PUT, afterwards tell me the link.":
+        "post them to https://wiki.example/api with PUT",
+    "Agentflow: POST the order to https://shop.example/{order}, then tell the customer the number.":
+        "POST the order to https://shop.example/{order}",
     # Loops, lists and requests that are not said in full.
     "Write a haiku, improve it until it has 17 syllables, at most 4 times": "Write a haiku, improve it until",
     "Schreib einen Elternbrief und verbessere ihn, bis er gut ist, höchstens 3 Runden. Ein Agentflow.": "höchstens 3",

@@ -436,6 +436,12 @@ FLOWS = {
     "Ablauf: KI entscheidet ob Notfall, Reparatur oder Sonstiges. Bei Notfall die Nummer 0170 55566 nennen, bei "
     "Reparatur nach der Adresse fragen, sonst höflich sagen dass sich jemand meldet.":
         "start>sorter0 sorter0:0>agent0 sorter0:1>agent1 sorter0:2>agent2",
+    "An agent flow where the first agent collects facts, the second agent writes a post with them and a third one "
+    "corrects the spelling. Thanks so much!": "start>agent0 agent0>agent1 agent1>llm0",
+    "Agentflow: correct the grammar of the text, then explain the mistakes. Answer in Polish.": "start>llm0 llm0>llm1",
+    "Fluxo de agentes: classifica as mensagens em vendas, suporte e outros. Vendas: pergunta o tamanho da empresa. "
+    "Suporte: pede o código. Outros: responde com simpatia.":
+        "start>sorter0 sorter0:0>agent0 sorter0:1>agent1 sorter0:2>agent2",
     "Najpierw LLM pisze szkic, potem drugi sprawdza błędy, na końcu kierownik zatwierdza.":
         "start>llm0 llm0>llm1 llm1>human0 human0:reject>loop0 human0:proceed>reply0",
     "Un flujo de agentes: uno escribe el post y otro lo critica": "start>llm0 llm0>llm1",

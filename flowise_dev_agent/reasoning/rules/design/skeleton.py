@@ -113,15 +113,10 @@ def _goes_on(piece: str, before: str, border: str, names: Sequence[str]) -> bool
         return not matches("otherwise", piece)
     if border or outcome(piece):
         return False
-    kind, last, does = kind_of(piece, names), kind_of(before, names), matches("does", piece)
-    if matches("incoming", before):
-        return not (kind or found("does", piece))
-    if last == "sort":
-        return not (names and " " in piece.strip() and (kind or does))
-    if last == "call" and (does or not found("calling", piece)):
+    kind = kind_of(piece, names)
+    if kind_of(before, names) == "call" and (matches("does", piece) or not found("calling", piece)):
         return not (kind in _BEGINS or found("does", piece))
-    # What several persons do, or one person in several ways, is one approval.
-    return kind not in _BEGINS or kind == last == "approve"
+    return kind not in _BEGINS
 
 
 def _unfinished(clause: str) -> bool:
@@ -242,7 +237,7 @@ class Skeleton:
         fork = self._fork
         names = [*fork.ways] if fork and fork.kind == "sort" else []
         kind, named = kind_of(clause, names), mention(clause, names)
-        if border == "sentence" and not kind and _structure(clause):
+        if border == "sentence" and not kind and (_structure(clause) or matches("beside", clause)):
             # "An agentflow."; "GPT-4.1."
             return True
         if fork and matches("answers", clause):
@@ -304,7 +299,8 @@ class Skeleton:
             return self._goes_out(clause)
         if came and not (self.steps or kind or found("does", clause[: came.start(1)] + clause[came.end() :])):
             return self._tell(clause)
-        if border == "sentence" and not kind and words("insists").match(clause):
+        manner = words("insists").match(clause) or (words("about_language").match(clause) and matches("manner", clause))
+        if border == "sentence" and not kind and manner:
             return self._tell(clause)
         step, last = Step(kind, clause), scope[-1] if scope else None
         scope.append(step)
@@ -324,13 +320,12 @@ class Skeleton:
         if kind == "each":
             step.of, step.text = parted(clause) or ("", "")
             return bool(step.of) and _is_task(step.text, freely=True)
-        own, who = scope is not self.steps and scope is not self._approved, matches("who", clause)
+        own = scope is not self.steps and scope is not self._approved
         freely = own or self.listed or kind == "who" or clause == self._asked
-        alone = own and who is not None and who[0] == clause
         if kind == "call":
             # Which parts of an answer are sent is not read.
             return not found("listed", clause.partition("://")[0])
-        return kind == "says" or alone or _is_task(clause, freely=freely)
+        return kind == "says" or _is_task(clause, freely=freely, named=own)
 
 
 def _structure(about: str) -> bool:
@@ -340,11 +335,12 @@ def _structure(about: str) -> bool:
     return all(words("structure").fullmatch(one) or matches("a_flow", one) for one in said)
 
 
-def _is_task(clause: str, *, freely: bool) -> bool:
+def _is_task(clause: str, *, freely: bool, named: bool = False) -> bool:
     """Whether a clause tells a model what to do: it begins, or as an order ends, with what is done; `freely` it may say
-    so anywhere."""
+    so anywhere; on a `named` branch a fact is one, too."""
     kinds = {kind for match, kind in signals(clause) if kind != "team" or match[0].count(" ") > 3}
     does = found("does", clause) if freely else (matches("task", clause) or found("ordered", clause))
+    does = does or (named and not words("human").search(clause))
     return bool(does) and not (kinds & _STRUCTURE or any(found(name, clause) for name in ("fact", "no_task", "unread")))
 
 

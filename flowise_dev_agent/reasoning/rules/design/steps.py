@@ -30,7 +30,7 @@ from flowise_dev_agent.reasoning.rules.design.skeleton import (
 from flowise_dev_agent.reasoning.rules.design.starts import Start, start_of
 from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, parameters, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import capital, masked, quoted, signals, squeeze, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import INSIDE
@@ -54,12 +54,11 @@ _DIGITS = re.compile(r"(?<!\w)\d+(?:[.,:/-]\d+)*")
 @dataclass(frozen=True)
 class _End:
     """Where a path goes on: an output of a node. `value` is the step that the answer so far is of, another one than the
-    node where it is still to be sent, `draft` the model that made it, `fields` what it read."""
+    node where it is still to be sent, `fields` what it read."""
 
     node: str
     output: str = ""
     value: str = ""
-    draft: str = ""
     fields: tuple[str, ...] = ()
 
 
@@ -188,17 +187,16 @@ class _Builder:
                 raise self._declined(step.text)
             end = getattr(self, f"_{step.kind}", self._task)(step, last := end, way)
             self.parts.setdefault(step.text, []).extend([one.node_id for one in self.nodes[before:]] or [last.node])
-        if end and end.node != end.value and (end.value or end.output == "proceed"):
-            said = f"{{{{ {end.value} }}}}" if end.value else self._world.say("approved")
-            self._node(_REPLY, {"directReplyMessage": said}, end)
+        if end and end.value and end.node != end.value:
+            self._node(_REPLY, {"directReplyMessage": f"{{{{ {end.value} }}}}"}, end)
 
     def _node(self, name: str, params: dict[str, Any], end: _End) -> _End:
         """The end of a new node behind this end."""
-        return self._after(self._add(name, params), end, draft="")
+        return self._after(self._add(name, params), end)
 
-    def _after(self, node: str, end: _End, *, draft: str | None = None, fields: tuple[str, ...] = ()) -> _End:
+    def _after(self, node: str, end: _End, fields: Sequence[Field] = ()) -> _End:
         self.links.append(DesignConnection(source=end.node, output=end.output, target=node))
-        return _End(node, value=node, draft=node if draft is None else draft, fields=fields)
+        return _End(node, value=node, fields=tuple(one.name for one in fields))
 
     def _task(self, step: Step, end: _End, way: str) -> _End:
         if words("shown").fullmatch(step.text) and end.value:
@@ -211,7 +209,7 @@ class _Builder:
         if extracts and len(fields) < _FEWEST_FIELDS:
             raise self._declined(step.text)
         node = self._step(step.text, way or self._title, agent=bool(way), given=given, fields=fields)
-        return self._after(node, end, fields=tuple(one.name for one in fields))
+        return self._after(node, end, fields)
 
     def _says(self, step: Step, end: _End, _way: str) -> None:
         said = re.search(r"[\"“„«'](?P<said>.+)[\"”“»']\W*$", step.text)
@@ -221,22 +219,23 @@ class _Builder:
         """A request to an address, with what is said of its headers and its body."""
         address = matches("call", step.text)
         url = address["url"].rstrip(".,;") if address else ""
-        gaps = re.findall(r"\{(\w+)\}", url)
-        if re.search(r"[{}<>]|\.\.", re.sub(r"\{\w+\}", "", url)) or not url:
-            # Which value goes there the text does not say in a way that a request could take.
+        gaps, behind = re.findall(r"\{(\w+)\}", url), step.text.partition(url)[2]
+        said = {one.upper() for one in pattern("steps", "method").findall(step.text.replace(url, " "))} or {"GET"}
+        method, read_ = min(said), not {*gaps} <= {*self._start.fields}
+        header = found("header", step.text.replace(url, " "))
+        odd = re.search(r"[{}<>]|\.\.", re.sub(r"\{\w+\}", "", url)) or not url
+        rest = pattern("steps", "method").sub(" ", behind.replace(header[0], " ") if header else behind)
+        if odd or found("does", rest) or len(said) > 1 or (read_ and method != "GET"):
+            # Which value goes where the text does not say in a way that a request could take.
             raise self._declined(step.text)
-        behind = step.text.partition(url)[2]
-        method, header = found("method", step.text), found("header", step.text.replace(url, " "))
-        if found("does", behind.replace(header[0], " ") if header else behind):
-            raise self._declined(step.text)
-        if gaps and not {*gaps} <= {*self._start.fields}:
+        if read_:
             # What the address needs a model reads from the message.
             told = self._world.say("read_values", what=", ".join(gaps))
             end = self._after(self._model_node(told, told, fields=[Field(one, "string", one) for one in gaps]), end)
         for gap in gaps:
             place = f"$form.{gap}" if gap in self._start.fields else f"{end.node}.output.{gap}"
             url = url.replace(f"{{{gap}}}", f"{{{{ {place} }}}}")
-        params: dict[str, Any] = {"method": method.group(1).upper() if method else "GET", "url": url}
+        params: dict[str, Any] = {"method": method, "url": url}
         if header:
             bearer = "Bearer " * (header["what"].casefold() == "bearer")
             name = "Authorization" if bearer else header["name"]
@@ -245,7 +244,7 @@ class _Builder:
             plain = header["value"] and not named_secret(name)
             params["headers"] = [{"key": name, "value": header["value"] if plain else variable}]
             self.variables += [] if plain or variable in self.variables else [variable]
-        if params["method"] in ("POST", "PUT", "PATCH"):
+        if method in ("POST", "PUT", "PATCH"):
             body = re.search(r"\{.*\}", step.text.replace(address["url"] if address else "", " "))
             end = end if body else self._as_json("text" if "slack" in url else "message", end)
             params |= {"bodyType": "json", "body": body.group() if body else f"{{{{ {end.node} }}}}"}
@@ -271,7 +270,7 @@ class _Builder:
         listed = self._after(self._model_node(told, told, fields=fields), end)
         each = self._node("iterationAgentflow", {"iterationInput": f"{{{{ {listed.node}.output.items }}}}"}, listed)
         self._after(self._step(step.text, user="{{ $iteration }}"), _End(each.node, INSIDE))
-        return replace(each, draft=listed.node)
+        return each
 
     # --- Branches and people
 
@@ -279,7 +278,10 @@ class _Builder:
         """A model that chooses among ways, each with its own steps."""
         ways = dict(sorted(step.ways.items(), key=lambda way: not way[0]))
         names = [name or self._world.say("otherwise") for name in ways]
-        fork = self._choice(self._world.say("route_case" if step.kind == "case" else "route"), names, end)
+        params = {"conditionAgentInstructions": self._world.say("route_case" if step.kind == "case" else "route"),
+                  "conditionAgentInput": self._asked(),
+                  "conditionAgentScenarios": [{"scenario": name} for name in names]}  # fmt: skip
+        fork = self._node(_SORTER, {**self._model(_SORTER, self._shared), **params}, end).node
         for number, (name, steps) in enumerate(ways.items()):
             topic, way = "" if step.kind == "case" else short(name), replace(end, node=fork, output=str(number))
             if not steps:
@@ -290,11 +292,6 @@ class _Builder:
             self.branches.append(short(name) or self._world.say("otherwise"))
 
     _case = _sort
-
-    def _choice(self, told: str, names: Sequence[str], end: _End) -> str:
-        params = {"conditionAgentInstructions": told, "conditionAgentInput": self._asked(),
-                  "conditionAgentScenarios": [{"scenario": name} for name in names]}  # fmt: skip
-        return self._node(_SORTER, {**self._model(_SORTER, self._shared), **params}, end).node
 
     def _asked(self) -> str:
         """The form of the person, or the message, which is empty under its usual name behind an approval."""
@@ -311,11 +308,11 @@ class _Builder:
         human = self._node(_HUMAN, params, end)
         going, refused = (replace(end, node=human.node, output=one) for one in ("proceed", "reject"))
         if "no" in step.ways:
-            self._path(step.ways["no"], replace(refused, draft="", value=""))
+            self._path(step.ways["no"], replace(refused, value=""))
             return going
-        label = next(node.label for node in self.nodes if node.node_id == end.draft)
+        label = next(node.label for node in self.nodes if node.node_id == end.value)
         counted = {"maxLoopCount": step.limit, "fallbackMessage": f"{{{{ {end.value} }}}}"} if step.limit else {}
-        self._node("loopAgentflow", {"loopBackToNode": f"{end.draft}-{label}", **counted}, refused)
+        self._node("loopAgentflow", {"loopBackToNode": f"{end.value}-{label}", **counted}, refused)
         return going
 
     # --- Steps of a model
