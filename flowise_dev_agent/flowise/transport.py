@@ -47,18 +47,13 @@ class Transport:
     ) -> None:
         self.endpoint = endpoint.rstrip("/").removesuffix("/api/v1")
         self._on_call = on_call
-        # Loads httpcore, with 45 modules: as httpx2 does, not before there is a client.
-        from flowise_dev_agent.sockets import read_by_asyncio
-
-        self._http = read_by_asyncio(
-            httpx2.AsyncClient(
-                base_url=f"{self.endpoint}/api/v1",
-                headers={"Authorization": f"Bearer {api_key.get_secret_value()}"} if api_key else {},
-                # asyncio.timeout limits the total; this limits the connect only.
-                timeout=httpx2.Timeout(None, connect=connect_timeout, pool=connect_timeout),
-                limits=httpx2.Limits(max_connections=20, keepalive_expiry=_KEEPALIVE_SECS),
-                transport=transport,
-            )
+        self._http = httpx2.AsyncClient(
+            base_url=f"{self.endpoint}/api/v1",
+            headers={"Authorization": f"Bearer {api_key.get_secret_value()}"} if api_key else {},
+            # asyncio.timeout limits the total; this limits the connect only.
+            timeout=httpx2.Timeout(None, connect=connect_timeout, pool=connect_timeout),
+            limits=httpx2.Limits(max_connections=20, keepalive_expiry=_KEEPALIVE_SECS),
+            transport=transport,
         )
 
     async def aclose(self) -> None:

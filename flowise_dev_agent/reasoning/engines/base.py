@@ -6,7 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final, NamedTuple, TypedDict
+from typing import Any, ClassVar, NamedTuple, TypedDict
 
 import httpx2
 from pydantic import SecretStr
@@ -38,8 +38,6 @@ _TOO_LONG = re.compile(
     r"context[ _](?:length|window|size|limit)|(?:prompt|input) is too long|too many (?:input )?tokens", re.IGNORECASE
 )
 _FILTERED = re.compile(r"content[ _](?:filter|management policy|policy)", re.IGNORECASE)
-#: Between two reads of an answer while it is written; people see what is written in bundles of this time.
-_GATHER_SECS: Final = 0.05
 _KEY_LIKE = re.compile(r"\b(sk|key|gsk|pk)[-_][A-Za-z0-9_*-]{6,}")
 
 
@@ -131,9 +129,6 @@ class SdkEngine(ReasoningEngine):
     credentials_package: ClassVar[str | None] = None
 
     def __init__(self, settings: ReasoningSettings, key: SecretStr | None, base_url: str | None) -> None:
-        # Loads httpcore, which a service without a model may do without.
-        from flowise_dev_agent.sockets import read_by_asyncio
-
         self._model = settings.general_model
         self._key = key
         self._base_url = base_url
@@ -155,12 +150,9 @@ class SdkEngine(ReasoningEngine):
             base_url=base_url,
             timeout=httpx2.Timeout(settings.timeout_secs, connect=settings.connect_timeout_secs),
             max_retries=settings.max_retries,
-            http_client=read_by_asyncio(
-                self._new_http_client(
-                    limits=httpx2.Limits(max_connections=settings.max_parallel_calls, max_keepalive_connections=100),
-                    event_hooks={"response": [self._limiter.observe]},
-                ),
-                gather_secs=_GATHER_SECS,
+            http_client=self._new_http_client(
+                limits=httpx2.Limits(max_connections=settings.max_parallel_calls, max_keepalive_connections=100),
+                event_hooks={"response": [self._limiter.observe]},
             ),
         )
 

@@ -23,7 +23,6 @@ from pydantic import BaseModel, ConfigDict
 from flowise_dev_agent.reasoning.contracts import DeltaSink, Message
 from flowise_dev_agent.reasoning.engines.base import Refusal, SdkEngine, SdkErrors
 from flowise_dev_agent.reasoning.engines.completion import Completion, ModelCapabilities, refuses_tools
-from flowise_dev_agent.reasoning.engines.event_stream import read_events
 from flowise_dev_agent.reasoning.engines.response_buffer import ResponseBuffer, TokenCounts
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.settings import ReasoningSettings
@@ -107,8 +106,9 @@ class ClaudeEngine(SdkEngine):
             # A proxy's HTML page arrives as plain text.
             buffer = _from_message(answer) if isinstance(answer, ClaudeMessage) else ResponseBuffer()
         else:
-            # Not by the SDK's accumulator: it raises on a tool input that is broken JSON, which the reasoner must see
-            # in order to hand it back to the model.
+            # The events as they come: the SDK's own models of them take most of the time of a stream, and its
+            # accumulator raises on a tool input that is broken JSON, which the reasoner must see in order to hand it
+            # back to the model.
             stream = await self._client.post(
                 "/v1/messages",
                 body={**params, "stream": True},
@@ -118,18 +118,9 @@ class ClaudeEngine(SdkEngine):
                 stream_cls=anthropic.AsyncStream[object],
             )
             async with stream:
-                buffer = await _from_stream(self._events(stream), completion.on_delta)
+                buffer = await _from_stream(stream, completion.on_delta)
         buffer.use_call_as_text(_ANSWER)
         return buffer
-
-    async def _events(self, stream: anthropic.AsyncStream[object]) -> "AsyncIterator[_Event]":
-        """Raises the SDK's error for one in the place of an event."""
-        response = stream.response
-        async for event in read_events(response, _Event):
-            if event.type == "error":
-                body = event.model_dump()
-                raise anthropic.APIStatusError(str(body), response=response, body=body)
-            yield event
 
 
 class BedrockEngine(ClaudeEngine):
@@ -153,11 +144,6 @@ class BedrockEngine(ClaudeEngine):
             max_retries=self._client_options["max_retries"],
             http_client=self._client_options["http_client"],
         )
-
-    async def _events(self, stream: anthropic.AsyncStream[object]) -> "AsyncIterator[_Event]":
-        # Amazon frames its streams in a way of its own.
-        async for item in stream:
-            yield _Event.model_validate(item)
 
 
 class VertexEngine(ClaudeEngine):
@@ -303,15 +289,15 @@ class _Event(BaseModel):
     content_block: _Block | None = None
     delta: _Delta | None = None
     usage: _Usage | None = None
-    error: Any = None
 
 
-async def _from_stream(events: AsyncIterator[_Event], on_delta: DeltaSink) -> ResponseBuffer:
+async def _from_stream(events: AsyncIterator[object], on_delta: DeltaSink) -> ResponseBuffer:
     """Raises ValueError for what is not an event."""
     buffer = ResponseBuffer()
     places: dict[int, int] = {}
     thinking: dict[int, dict[str, Any]] = {}
-    async for event in events:
+    async for item in events:
+        event = _Event.model_validate(item)
         if event.message is not None:
             buffer.model = event.message.model
             _count(buffer.counts, event.message.usage)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib import import_module
 from typing import Any, ClassVar, Final
 
@@ -21,7 +21,6 @@ from pydantic import BaseModel
 from flowise_dev_agent.reasoning.contracts import DeltaSink, Message
 from flowise_dev_agent.reasoning.engines.base import Refusal, SdkEngine, SdkErrors
 from flowise_dev_agent.reasoning.engines.completion import Completion, ModelCapabilities, refuses_tools, strict_form
-from flowise_dev_agent.reasoning.engines.event_stream import read_events
 from flowise_dev_agent.reasoning.engines.response_buffer import ResponseBuffer, TokenCounts
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.settings import ReasoningSettings
@@ -124,6 +123,7 @@ class OpenAIEngine(SdkEngine):
             return _from_completion(answer) if is_answer else ResponseBuffer()
         if capabilities.stream_usage:
             params["stream_options"] = {"include_usage": True}
+        # The SDK's own models of chunks take most of the time of a stream: it gives them as they come.
         stream = await self._client.post(
             "/chat/completions",
             body={**params, "stream": True},
@@ -133,7 +133,7 @@ class OpenAIEngine(SdkEngine):
             stream_cls=openai.AsyncStream[object],
         )
         async with stream:
-            return await _from_stream(stream.response, completion.on_delta)
+            return await _from_stream(stream, completion.on_delta)
 
 
 class AzureEngine(OpenAIEngine):
@@ -275,18 +275,15 @@ class _Chunk(BaseModel):
     model: str | None = None
     usage: _Usage | None = None
     choices: list[_Choice] | None = None
-    error: Any = None
 
 
-async def _from_stream(response: httpx2.Response, on_delta: DeltaSink) -> ResponseBuffer:
-    """Raises ValueError for what is not a chunk, and the SDK's error for one in its place."""
+async def _from_stream(chunks: AsyncIterator[object], on_delta: DeltaSink) -> ResponseBuffer:
+    """Raises ValueError for what is not a chunk."""
     buffer = ResponseBuffer()
     # Some compatible servers number every call 0: a new id begins a new call.
     at: dict[int, int] = {}
-    async for chunk in read_events(response, _Chunk):
-        if chunk.error:
-            said = chunk.error.get("message") if isinstance(chunk.error, dict) else chunk.error
-            raise openai.APIError(str(said or ""), response.request, body=chunk.error)
+    async for item in chunks:
+        chunk = _Chunk.model_validate(item)
         buffer.model = buffer.model or chunk.model or ""
         _count(buffer, chunk.usage)
         for choice in chunk.choices or []:
