@@ -33,6 +33,11 @@ NODE_PHASES: Final[dict[str, str]] = {
 }
 
 
+def node_event(node: str, data: EventData, summary: str = "") -> NodeEvent:
+    """An event of a node; its type follows from `data` (4 KB at most are kept)."""
+    return NodeEvent(node, NODE_PHASES[node], summary, data)
+
+
 def artifact_event(node: str, artifact: NodeArtifact) -> NodeEvent:
     """The event with which an artifact is stored."""
     summary = f"Stored a {artifact.payload.artifact_type} of {node}"
@@ -48,8 +53,8 @@ class Emitter:
         self._node = node
 
     def put(self, data: EventData, summary: str = "") -> None:
-        """One event; its type follows from `data` (4 KB at most are kept)."""
-        self._write(NodeEvent(node=self._node, phase=NODE_PHASES[self._node], summary=summary, data=data))
+        """One event of this node."""
+        self._write(node_event(self._node, data, summary))
 
     def artifact(self, artifact: NodeArtifact) -> None:
         """Have an artifact stored."""

@@ -1,27 +1,28 @@
 """The wiring of the 18 nodes; what they do is in `nodes/`, where they lead in `routing.py`."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence, Set
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command
+from langsmith.utils import tracing_is_enabled
 
 from flowise_dev_agent.agent import routing
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.context_edges import CONTEXT, undeclared
 from flowise_dev_agent.agent.domain import DomainCapability, Domains
-from flowise_dev_agent.agent.emit import NODE_PHASES, artifact_event
+from flowise_dev_agent.agent.emit import artifact_event, node_event
 from flowise_dev_agent.agent.node_artifacts import artifacts_of, artifacts_of_decision
 from flowise_dev_agent.agent.nodes import apply, check, intent, patch, plan, review, target
 from flowise_dev_agent.agent.phases import measured
-from flowise_dev_agent.agent.state import AgentState, Update, changed, channel_writes
-from flowise_dev_agent.contracts.event_data import Candidate, DecisionData
+from flowise_dev_agent.agent.state import AgentState, Update, changed, channel_writes, merged
+from flowise_dev_agent.contracts.event_data import Candidate, DecisionData, NodeEndData, NodeStartData
 from flowise_dev_agent.contracts.events import NodeEvent
 
 #: Seconds a node may run: 1 + 5 tries of a 180 s model call would be the longest; predictions take less.
@@ -39,6 +40,7 @@ _REPEATABLE: Final = frozenset(
 _ASKING: Final = frozenset({"hitl_select_target", "hitl_plan_v2", "hitl_review_v2"})
 #: What they do outside refers to the state that they begin with.
 _EFFECTIVE: Final = frozenset({"apply_patch", "test_v2"})
+_FIXED: Final = dict(routing.EDGES)
 
 Node = Callable[[AgentState, Runtime[AgentContext]], Awaitable[Update]]
 AgentGraph = CompiledStateGraph[AgentState, AgentContext, AgentState, AgentState]
@@ -74,13 +76,12 @@ def build_graph(
         "hitl_review_v2": review.hitl_review_v2,
     }
     builder = StateGraph(AgentState, context_schema=AgentContext)
-    for name, node in nodes.items():
-        router, destinations = routing.ROUTERS.get(name, (None, ()))
-        ends = tuple(END if to == routing.END else to for to in destinations) or None
-        builder.add_node(name, _stored(name, node, router), destinations=ends)
+    steps = Steps(nodes)
+    for name in nodes:
+        _, ways = routing.ROUTERS.get(name, (None, (_FIXED.get(name, END),)))
+        destinations = tuple(END if to == routing.END else to for to in ways)
+        builder.add_node(name, steps.beginning_with(name), destinations=destinations)
     builder.add_edge(START, "classify_intent")
-    for source, destination in routing.EDGES:
-        builder.add_edge(source, destination)
     return builder.compile(checkpointer=checkpointer)
 
 
@@ -89,47 +90,76 @@ def can_wait(ended: Set[str], following: Set[str]) -> bool:
     return bool(following) and (ended <= _REPEATABLE or following <= _ASKING) and not following & _EFFECTIVE
 
 
-def _stored(
-    name: str, node: Node, router: routing.Router | None
-) -> Callable[..., Awaitable[dict[str, Any] | Command[str]]]:
-    """The node as LangGraph runs it, held to `context_edges`: what it changes becomes the JSON of the channels, and
-    artifacts. Its router says at once where it goes from there, and tells the run's stream why.
+def joins(ended: str, following: str) -> bool:
+    """Whether a node runs in the same step of LangGraph as the one before it: nobody needs the state between them."""
+    return following in _REPEATABLE - _ASKING and can_wait({ended}, {following})
 
-    As a conditional edge the router would cost another reading of the whole state.
+
+@dataclass(frozen=True)
+class Steps:
+    """The nodes as LangGraph runs them, held to `context_edges`: what they change becomes the JSON of the channels, and
+    artifacts. A step says at once where it goes from there, and tells the run's stream why.
+
+    As conditional edges the routers would cost another reading of the whole state.
     """
-    gets_files = CONTEXT[name].files
 
-    async def run(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any] | Command[str]:
-        if not gets_files and runtime.context.files is not None:
+    nodes: Mapping[str, Node]
+
+    def beginning_with(self, first: str) -> Callable[..., Awaitable[Command[str]]]:
+        """One node, and after it those that join."""
+
+        async def run(state: AgentState, runtime: Runtime[AgentContext]) -> Command[str]:
+            name, now, written, ran = first, state, Update(), {first}
+            while True:
+                try:
+                    following, now, update = await self._run(name, now, runtime)
+                except Exception:
+                    if name == first:
+                        raise
+                    # It asks or fails in a step of its own, which keeps what was before.
+                    following = name
+                    break
+                written = merged(written, update)
+                on = following not in ran and joins(name, following) and not tracing_is_enabled()
+                if on or name != first:
+                    runtime.stream_writer(node_event(name, NodeEndData()))
+                if not on:
+                    break
+                runtime.stream_writer(node_event(following, NodeStartData()))
+                name = following
+                ran.add(name)
+            writes = channel_writes(state, now, written)
+            return Command(update=writes, goto=END if following == routing.END else following)
+
+        return run
+
+    async def _run(
+        self, name: str, state: AgentState, runtime: Runtime[AgentContext]
+    ) -> tuple[str, AgentState, Update]:
+        """The node that follows, the state then, and what has changed."""
+        if not CONTEXT[name].files and runtime.context.files is not None:
             runtime = runtime.override(context=replace(runtime.context, files=None))
         # LangGraph's own limit takes two more tasks for each step.
         async with asyncio.timeout(NODE_TIMEOUT):
-            update = await node(state, runtime)
+            update = await self.nodes[name](state, runtime)
         if foreign := undeclared(name, update):
             raise LookupError(f"{name} may not write {', '.join(sorted(foreign))}.")
         after = changed(state, update)
         for artifact in artifacts_of(name, state, after, update, runtime.context.session_id):
             runtime.stream_writer(artifact_event(name, artifact))
-        writes = channel_writes(state, after, update)
-        if router is None:
-            return writes
-        decision = router(after)
+        if (following := _FIXED.get(name)) is not None:
+            return following, after, update
+        decision = routing.ROUTERS[name][0](after)
         runtime.stream_writer(_decision_event(name, decision))
         for artifact in artifacts_of_decision(name, decision, after):
             runtime.stream_writer(artifact_event(name, artifact))
-        return Command(update=writes, goto=END if decision.to == routing.END else decision.to)
-
-    return run
+        return decision.to, after, update
 
 
 def _decision_event(source: str, decision: routing.Decision) -> NodeEvent:
-    return NodeEvent(
-        node=source,
-        phase=NODE_PHASES[source],
-        summary=f"{source} → {decision.to}: {decision.why}",
-        data=DecisionData(
-            taken=decision.to,
-            why=decision.why,
-            candidates=[Candidate(**vars(candidate)) for candidate in decision.candidates],
-        ),
+    data = DecisionData(
+        taken=decision.to,
+        why=decision.why,
+        candidates=[Candidate(**vars(candidate)) for candidate in decision.candidates],
     )
+    return node_event(source, data, f"{source} → {decision.to}: {decision.why}")

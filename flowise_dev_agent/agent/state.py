@@ -422,6 +422,14 @@ def changed(state: AgentState, update: Update) -> AgentState:
     return state.model_copy(update=values)
 
 
+def merged(first: Update, then: Update) -> Update:
+    """What two updates, one after the other, change: of a part it matters only that it is named."""
+    both: dict[str, Any] = {**first, **then}
+    for name in _MERGED & first.keys() & then.keys():
+        both[name] = merge_domains(cast("DomainValues", first[name]), cast("DomainValues", then[name]))
+    return cast("Update", both)
+
+
 def channel_writes(state: AgentState, after: AgentState, update: Update) -> dict[str, Any]:
     """The channels that an update of `state` to `after` changes, as the JSON that checkpoints hold."""
     writes: dict[str, Any] = {}

@@ -29,6 +29,7 @@ from flowise_dev_agent.contracts.event_data import (
     NodeStartData,
     RetryData,
 )
+from flowise_dev_agent.contracts.events import NodeEvent
 from flowise_dev_agent.contracts.interrupts import (
     ClarificationInterrupt,
     Interrupt,
@@ -242,8 +243,10 @@ class _GraphExecution:
             "configurable": {"thread_id": str(claim.session.id), STRICT_RESUME_KEY: True},
             "recursion_limit": _RECURSION_LIMIT,
         }
-        self._started: dict[str, float] = {}
         self.last_node: str | None = None
+        #: The node that has begun and not ended, and since when.
+        self._running: str | None = None
+        self._since = 0.0
 
     async def drive(self, control: RunControl) -> RunResult:
         """Run the graph until it needs a person or has ended."""
@@ -288,41 +291,56 @@ class _GraphExecution:
         try:
             async for part in parts:
                 if part["type"] == "custom":
-                    self._writer.emit(part["data"])
+                    self._take(part["data"])
                 elif part["type"] == "tasks":
                     self._report(part["data"])
         except GraphDrained:
             await self._saver.flush()
             raise
 
+    def _take(self, event: NodeEvent) -> None:
+        match event.data:
+            case NodeStartData():
+                self._begin(str(event.node))
+            case NodeEndData():
+                self._end()
+            case _:
+                self._writer.emit(event)
+
     def _report(self, task: Mapping[str, Any]) -> None:
-        """A task's start or end as an event. The end of one that interrupts is reported when the run is finalized."""
-        node: str = task["name"]
-        phase = self._agent.node_phases.get(node)
+        """A step of the graph begins with a node of its name. It may go on with others, which report themselves."""
         if "input" in task:
-            self.last_node = node
-            self._started[task["id"]] = time.monotonic()
-            self._writer.put(new_event(NodeStartData(), node=node, phase=phase, status="running"))
+            self._begin(task["name"])
+        elif self._running == task["name"]:
+            self._end(task["error"], asked=bool(task["interrupts"]))
+
+    def _begin(self, node: str) -> None:
+        if self._running == node:  # it began in the step before and is done in one of its own
             return
-        started = self._started.pop(task["id"], None)
-        duration = None if started is None else round((time.monotonic() - started) * 1000)
-        if duration is not None:
-            status = "failed" if task["error"] is not None else "asked" if task["interrupts"] else "ok"
-            NODE_SECONDS.labels(node, status).observe(duration / 1000)
-        if task["error"] is not None:
-            problem = _problem(task["error"], node, self._claim.lease.run_id)
-            self._writer.put(
-                new_event(
-                    NodeErrorData(code=problem.code),
-                    node=node,
-                    phase=phase,
-                    status="failed",
-                    duration_ms=duration,
-                    summary=problem.detail,
-                )
+        self.last_node = self._running = node
+        self._since = time.monotonic()
+        phase = self._agent.node_phases.get(node)
+        self._writer.put(new_event(NodeStartData(), node=node, phase=phase, status="running"))
+
+    def _end(self, error: BaseException | None = None, *, asked: bool = False) -> None:
+        """The end of a node as an event. That of one that interrupts is reported when the run is finalized."""
+        node, self._running = self._running, None
+        seconds, phase = time.monotonic() - self._since, self._agent.node_phases.get(node or "")
+        status = "failed" if error is not None else "asked" if asked else "ok"
+        NODE_SECONDS.labels(node, status).observe(seconds)
+        if asked:
+            return
+        problem = error and _problem(error, node, self._claim.lease.run_id)
+        self._writer.put(
+            new_event(
+                NodeErrorData(code=problem.code) if problem else NodeEndData(),
+                node=node,
+                phase=phase,
+                status=status,
+                duration_ms=round(seconds * 1000),
+                summary=problem.detail if problem else "",
             )
-        elif not task["interrupts"]:
-            self._writer.put(new_event(NodeEndData(), node=node, phase=phase, status="ok", duration_ms=duration))
+        )
 
     def _result_of(self, place: Standing) -> RunResult:
         columns = dict(self._agent.project(place.values))

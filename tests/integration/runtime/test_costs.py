@@ -1,12 +1,17 @@
 """Counts of a whole session that no load of the machine changes: what exceeds a budget is work that was added."""
+# pyright: reportCallIssue=false, reportArgumentType=false
 
 from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from psycopg import AsyncCursor
 from pydantic import SecretStr
 
+from flowise_dev_agent.agent.emit import NODE_PHASES
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.runtime import Runtime
@@ -36,6 +41,20 @@ _TIMED = (
     ),
     *("webhook_deliveries AS delivery", "knowledge_refreshes AS refresh", "flow_tests AS test"),
 )
+
+
+@asynccontextmanager
+async def service(dsn: str) -> AsyncGenerator[Runtime]:
+    with FakeFlowise(api_key=KEY, latency=0) as flowise:
+        settings = load_settings(
+            database=DatabaseSettings(POSTGRES_DSN=SecretStr(dsn)),
+            flowise=FlowiseSettings(
+                FLOWISE_API_ENDPOINT=f"http://127.0.0.1:{flowise.port}", FLOWISE_API_KEY=SecretStr(KEY)
+            ),
+            reasoning=ReasoningSettings(engine_choice="deterministic"),
+        )
+        async with Runtime.open(settings, worker=True) as runtime:
+            yield runtime
 
 
 async def settled(runtime: Runtime, view: SessionView) -> SessionView:
@@ -69,20 +88,29 @@ async def test_a_session_stays_within_its_calls_and_statements(
             statements[text[:100]] += 1
         return await execute(self, query, *args, **options)
 
-    with FakeFlowise(api_key=KEY, latency=0) as flowise:
-        settings = load_settings(
-            database=DatabaseSettings(POSTGRES_DSN=SecretStr(database_dsn)),
-            flowise=FlowiseSettings(
-                FLOWISE_API_ENDPOINT=f"http://127.0.0.1:{flowise.port}", FLOWISE_API_KEY=SecretStr(KEY)
-            ),
-            reasoning=ReasoningSettings(engine_choice="deterministic"),
-        )
-        async with Runtime.open(settings, worker=True) as runtime:
-            await created(runtime)
-            checkpoints = 0
-            monkeypatch.setattr(AsyncCursor, "execute", counted)
-            view = await created(runtime)
+    async with service(database_dsn) as runtime:
+        await created(runtime)
+        checkpoints = 0
+        monkeypatch.setattr(AsyncCursor, "execute", counted)
+        view = await created(runtime)
     assert view.outcome == "accepted"
     assert view.totals.flowise_calls <= FLOWISE_CALLS
     assert statements.total() <= STATEMENTS, statements.most_common(20)
     assert checkpoints <= CHECKPOINTS
+
+
+async def test_each_of_several_nodes_in_a_step_begins_and_ends_in_the_log(database_dsn: str) -> None:
+    async with service(database_dsn) as runtime:
+        view = await created(runtime)
+        page = await runtime.service.event_page(view.thread_id, limit=1_000, types=["node_start", "node_end"])
+    log = [(event.node, event.phase, event.type) for event in page.events]
+    for (node, phase, type_), following in pairwise(log):
+        assert phase == NODE_PHASES[str(node)]
+        if type_ == "node_start":  # one that asks begins again with the answer
+            assert following in {(node, phase, "node_end"), (node, phase, "node_start")}
+    assert all(event.duration_ms is not None for event in page.events if event.type == "node_end")
+    nodes = [node for node, _, type_ in log if type_ == "node_end"]
+    assert nodes[3:9] == [
+        *("hitl_plan_v2", "define_patch_scope", "compile_patch_ir"),
+        *("compile_flow_data", "validate", "preflight_validate_patch"),
+    ]

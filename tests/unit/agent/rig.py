@@ -1,4 +1,5 @@
 """The graph on a bench: real nodes, compiler and validator; Flowise, the tables and the reasoner in memory."""
+# pyright: reportCallIssue=false, reportArgumentType=false, reportOperatorIssue=false
 
 import hashlib
 import json
@@ -14,6 +15,7 @@ from langgraph.types import Command
 from flowise_dev_agent.agent import AgentContext, AgentState, FlowiseCapability, build_graph, initial_state
 from flowise_dev_agent.agent.context import SessionFiles
 from flowise_dev_agent.agent.interrupts import check_answer
+from flowise_dev_agent.contracts.event_data import NodeEndData, NodeStartData
 from flowise_dev_agent.contracts.events import NodeEvent
 from flowise_dev_agent.contracts.interrupts import raised_interrupt
 from flowise_dev_agent.contracts.plan import OpsAnswer, PatchAnswer
@@ -275,6 +277,8 @@ class Bench:
         self.files: SessionFiles | None = None
         self.events: list[dict[str, Any]] = []
         self.nodes_run: list[str] = []
+        #: The nodes that LangGraph knows of.
+        self.steps_run: list[str] = []
 
     def context(self) -> AgentContext:
         fakes: Any = self.flowise, self.knowledge, self.blobs, self.intents, self.versions
@@ -333,6 +337,10 @@ class Bench:
         ):
             if part["type"] == "custom":
                 event: NodeEvent = part["data"]
+                if isinstance(event.data, NodeStartData):
+                    self.nodes_run.append(str(event.node))
+                if isinstance(event.data, NodeStartData | NodeEndData):
+                    continue
                 self.events.append(
                     {
                         "type": event.data.event_type,
@@ -343,6 +351,9 @@ class Bench:
                     }
                 )
             elif "input" in part["data"]:
-                self.nodes_run.append(part["data"]["name"])
+                task: Any = part["data"]
+                self.steps_run.append(task["name"])
+                if self.nodes_run[-1:] != [task["name"]]:  # not begun in the step before
+                    self.nodes_run.append(task["name"])
         snapshot = await self.graph.aget_state(self.config)
         return _fields(snapshot.interrupts[0].value) if snapshot.interrupts else {}

@@ -13,7 +13,7 @@ from langgraph.graph import START
 from flowise_dev_agent.agent import graph
 from flowise_dev_agent.agent.context_edges import CONTEXT, CONTROL, context_edges, input_context, undeclared
 from flowise_dev_agent.agent.emit import NODE_PHASES
-from flowise_dev_agent.agent.graph import _stored
+from flowise_dev_agent.agent.graph import Steps
 from flowise_dev_agent.agent.state import AgentState, PatchState, PlanState, Update
 from tests.unit.agent.rig import OPENAI, Bench
 from tests.unit.agent.test_graph import credentials, ops
@@ -57,7 +57,7 @@ async def test_a_node_that_writes_what_it_may_not_is_stopped() -> None:
 
     assert undeclared("validate", ["check", "budget", "plan"]) == {"plan"}
     with pytest.raises(LookupError, match="validate may not write patch, plan"):
-        await _stored("validate", node, None)(AgentState(), RuntimeDouble())
+        await Steps({"validate": node}).beginning_with("validate")(AgentState(), RuntimeDouble())
 
 
 @pytest.mark.parametrize("name", CONTEXT)
@@ -68,7 +68,7 @@ async def test_only_the_nodes_of_the_table_get_the_files(name: str) -> None:
         seen.append(runtime.context.files)
         return {}
 
-    await _stored(name, node, None)(AgentState(), RuntimeDouble())
+    await Steps({name: node}).beginning_with(name)(AgentState(), RuntimeDouble())
 
     assert [one is not None for one in seen] == [CONTEXT[name].files]
 
@@ -88,14 +88,14 @@ class RuntimeDouble:
 async def test_nodes_read_only_what_the_table_says(monkeypatch: pytest.MonkeyPatch) -> None:
     running: ContextVar[str | None] = ContextVar("running", default=None)
     reads: dict[str, set[str]] = defaultdict(set)
-    read, stored = AgentState.__getattribute__, graph._stored
+    read = AgentState.__getattribute__
 
     def noted(self: AgentState, name: str) -> Any:
         if (node := running.get()) is not None and name in AgentState.model_fields:
             reads[node].add(name)
         return read(self, name)
 
-    def watched(name: str, node: Any, router: Any) -> Any:
+    def watched(name: str, node: Any) -> Any:
         async def run(state: AgentState, runtime: Any, **more: Any) -> Update:
             token = running.set(name)
             try:
@@ -103,10 +103,12 @@ async def test_nodes_read_only_what_the_table_says(monkeypatch: pytest.MonkeyPat
             finally:
                 running.reset(token)
 
-        return stored(name, run, router)
+        return run
 
     monkeypatch.setattr(AgentState, "__getattribute__", noted)
-    monkeypatch.setattr(graph, "_stored", watched)
+    monkeypatch.setattr(
+        graph, "Steps", lambda nodes: Steps({name: watched(name, node) for name, node in nodes.items()})
+    )
     bench = Bench(ops(), credentials(OPENAI))
     await bench.start()
     await bench.answer(action="request_changes", feedback="Call it Helper")
