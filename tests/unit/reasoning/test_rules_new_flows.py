@@ -45,6 +45,14 @@ VALUES: dict[str, dict[str, Any]] = {
         "repoLink": "https://github.com/acme/w", "chunkSize": 1500, "chromaURL": "http://localhost:8000"},
     'Chatbot for kids that refuses messages with the words "beer" or "knife" and answers "Let us change the subject.". '
     "Remember everything.": {"denyList": "beer\nknife", "moderationErrorMessage": "Let us change the subject."},
+    "Weaviate at http://10.0.0.5:8080, index Articles, top k 8, answer questions from it": {
+        "weaviateIndex": "Articles", "topK": 8, "weaviateHost": "http://10.0.0.5:8080"},
+    "Agent: Brave search and calculator. Max loops 6.": {"maxIterations": 6},
+    "Chatbot pour un club. Claude Sonnet 4.5, 0,4 de température.": {"temperature": 0.4},
+    "Assistente que responde sobre o regulamento (colo o texto depois), blocos de 600 caracteres": {"chunkSize": 600},
+    "A bot for our staff handbook (docx), Cohere rerank, top 4": {"topK": 4, "modelName": None},
+    "Could you build us an assistant on Gemini 2.0 Flash that reads https://paws.example/faq?lang=en and remembers us?":
+        {"modelName": "gemini-2.0-flash", "url": "https://paws.example/faq?lang=en"},
 }  # fmt: skip
 
 
@@ -67,6 +75,9 @@ TOLD = {
         "One of our clients, a dentist, asked for an assistant that talks about parking.",
     "Ein Assistent für Fliesen, Temperatur 0,2, höchstens 300 Tokens, antwortet in 3 Sätzen":
         "Ein Assistent für Fliesen, antwortet in 3 Sätzen",
+    "chatbot, claude haiku, max tokens 400, jokes about cats only": "Chatbot, jokes about cats only",
+    "Story bot: at most 5 steps per story, ends with a moral. gpt-4o":
+        "Story bot: at most 5 steps per story, ends with a moral.",
     "Ein Agent, der rechnen kann, soll sich auf Fliesen beschränken.":
         "Ein Agent, der rechnen kann, soll sich auf Fliesen beschränken.",
 }  # fmt: skip
@@ -98,6 +109,7 @@ async def test_a_setting_that_no_field_holds_is_told_as_not_done(wish: str, quot
         ("Make me two chatbots: one for sales, one for support", "each flow is one chatbot"),
         ("Agent met rekenmachine en wikipedia, temperatuur 0", "wikipedia"),
         ("Bot that speaks: voice in, voice out, for my grandma", "voice in"),
+        ("I want to talk to our MySQL database", "MySQL"),
     ],
 )
 async def test_what_cannot_be_built_is_declined_with_the_true_reason(

@@ -79,19 +79,14 @@ def open_question(said: Asked, reading: Reading, language: str, *, described: bo
 def left_open(reading: Reading) -> str | None:
     """The question that "something smart" leaves open, or a text that is spoken of and not named."""
     told = re.findall(r"[^\W\d_]{2,}", prompt_of(reading.text, reading.spans))
-    plain = sum(not _is_generic(word) for word in told)
+    known = FUNCTIONS | wordset("everyday") | wordset("generic")
+    plain = sum(not (is_empty(word) or word.casefold() in known or words("vague").fullmatch(word)) for word in told)
     vague = plain <= _FEW_WORDS and mentioned(reading.text, words("vague"))
     structure = reading.transform or reading.tools or reading.knowledge or reading.structured or reading.denied_words
     if (not told and not reading.names_structure) or (told and not structure and (vague or not plain)):
         return "question_vague"
     asks_for_text = words("not_there").search(reading.text) and not reading.knowledge
     return "question_knowledge" if asks_for_text else None
-
-
-def _is_generic(word: str) -> bool:
-    """Whether a word tells nothing of what a bot is to know or to do."""
-    known = FUNCTIONS | wordset("everyday") | wordset("generic")
-    return is_empty(word) or word.casefold() in known or words("vague").fullmatch(word) is not None
 
 
 def design_new(request: PlanRequest, world: World) -> Design:

@@ -11,7 +11,6 @@ from flowise_dev_agent.reasoning.rules.language.text import Span, capital, is_ne
 
 _TOKEN = re.compile(rf"{pattern('text', 'abbreviated').pattern}|" r"[^\W_]+(?:(?:['’+#%.-]|_)+[^\W_]+)*|\S|\n")
 _ENDS, _FULL_WIDTH, _BREAKS = frozenset(".!?;\n"), frozenset("。！？"), frozenset(",:—–、，")
-_LISTED = re.compile(r"[,、，][^\d]*\d.*[,、，]$", re.DOTALL)
 #: What belongs together whatever is in it: brackets, of any kind.
 _BRACKETS = re.compile(r"\([^()\n]{0,300}\)|\[[^\[\]\n]{0,300}\]|（[^（）\n]{0,300}）")
 #: What a wish that says how to behave begins with.
@@ -22,6 +21,10 @@ _ASKED = pattern("prompt", "wanted")
 _SEEN, _TASK = 1, 2
 
 
+#: A stretch between commas that is no clause of its own ("which can calculate").
+_ITEM = re.compile(
+    rf"[,、，]\s?(?!\s)(?:(?!(?:{'|'.join(FUNCTIONS)})(?!\w))|.*\d).*[,、，]$", re.IGNORECASE | re.DOTALL
+)
 #: What goes on with what is in front of it.
 _HANGS = re.compile(rf"[\s,;:]*(?:[(\[（]|(?:{'|'.join(wordset('ands'))})\s)", re.IGNORECASE)
 
@@ -106,12 +109,14 @@ def prompt_of(text: str, spans: Sequence[Span], *, lead: bool = True) -> str:
 def _sentence(text: str, sentence: Sequence[Unit]) -> str:
     """A sentence without the structure at its ends; nothing is cut out of it. Empty for one of structure alone."""
     whole, kept = _tidy(text[sentence[0].start : sentence[-1].end]), [*sentence]
-    told = [n for n, unit in enumerate(kept, 1) if not (unit.structure or _is_loose(text[unit.start : unit.end]))]
+    told = [n for n, unit in enumerate(kept, 1) if not unit.structure and any(
+        not (is_empty(word) or word in FUNCTIONS) for word in _words(text[unit.start : unit.end]))]  # fmt: skip
     last = max(told, default=0)
     kept = kept[:last] if any(unit.structure for unit in kept[last:]) else kept
     # An item of a list goes out of its middle, too: "short, temperature 0.2, polite".
-    kept = [unit for unit, behind in zip(kept, [*kept[1:], None], strict=False) if not (behind and unit.structure and
-            _LISTED.match(text[unit.start : behind.start + 1]) and not _HANGS.match(text, behind.start))]  # fmt: skip
+    kept = [unit for unit, behind in zip(kept, [*kept[1:], None], strict=False)
+            if not (unit.structure and behind and _ITEM.match(text[unit.start : behind.start + 1])
+                    and not _HANGS.match(text, behind.start))]  # fmt: skip
     # "With a calculator and a smile" hangs together.
     while len(kept) > 1 and kept[0].structure and not _HANGS.match(text, kept[1].start):
         kept.pop(0)
@@ -123,10 +128,6 @@ def _sentence(text: str, sentence: Sequence[Unit]) -> str:
     # A ban is never empty: "No small talk."
     banned = not any(unit.structure for unit in sentence) and is_negated(said, *[said.rfind(" ") + 1] * 2)
     return said if banned or _says_something(said) else ""
-
-
-def _is_loose(said: str) -> bool:
-    return all(is_empty(word) or word in FUNCTIONS for word in _words(said))
 
 
 def _words(said: str) -> list[str]:

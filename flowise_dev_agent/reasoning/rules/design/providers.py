@@ -29,7 +29,7 @@ _WORDS = [(re.compile(rf"(?<!/){BEGINS}(?:{p.words}){ENDS}", re.IGNORECASE), p) 
 MODEL_PARAMS = frozenset({"modelName", "model"})
 _EMBEDDING_MODEL = r"(?i)\b(text-embedding-[\w-]+|nomic-embed-text|mxbai-embed-large|voyage-[\w-]+)"
 _EMBEDDINGS = re.compile(rf"{_EMBEDDING_MODEL}|\bembeddings?\b")
-_EMBEDDING_CONTEXT = re.compile(r"embed", re.IGNORECASE)
+_EMBEDDING_CONTEXT, _NO_CHAT = re.compile(r"embed", re.IGNORECASE), re.compile(r"embed|re-?rank", re.IGNORECASE)
 _EMBEDDINGS_BY = re.compile(r"embeddings?\s(?:from|by|of|with|via|von|mit|de|con|avec|com)\s$", re.IGNORECASE)
 _MODEL_TOO = pattern("models", "model_too")
 #: (words, form of the id, the provider that it is one of alone)
@@ -93,8 +93,7 @@ def model_ids(text: str) -> list[str]:
 
 
 def embedding_model(text: str) -> str | None:
-    found = re.search(_EMBEDDING_MODEL, text)
-    return found[1].lower() if found else None
+    return found[1].lower() if (found := re.search(_EMBEDDING_MODEL, text)) else None
 
 
 def _ids(text: str) -> list[tuple[re.Pattern[str], str]]:
@@ -124,6 +123,6 @@ def _for_embeddings_only(text: str, start: int) -> bool:
     if _EMBEDDINGS_BY.search(text[max(0, start - 40) : start]):
         return True
     behind = text[start : start + 40]
-    match = _EMBEDDING_CONTEXT.search(behind)
+    match = _NO_CHAT.search(behind)
     # "OpenAI embeddings" names no chat model, "OpenAI for the model and embeddings" does.
     return match is not None and not _MODEL_TOO.search(behind[: match.start()])

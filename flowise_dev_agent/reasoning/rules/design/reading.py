@@ -107,8 +107,7 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     if inline:
         scan.spans.append(Span(text.index(inline), text.index(inline) + len(inline), params=frozenset({"text"})))
     given, added = (scan.find(pattern("reading", name), (), _PROMPT_FIELDS) for name in ("given", "added"))
-    begins = scan.text[max(0, given[0].start() - 60) : given[0].start()] if given else ""
-    begins = re.split(r"[.;!?\n]", begins)[-1]
+    begins = re.split(r"[.;!?\n]", scan.text[max(0, given[0].start() - 60) : given[0].start()] if given else "")[-1]
     adds = bool(added) or bool(words("add").search(begins) and not words("change").search(begins))
     given = [*given, *added]
     prompt = scan.find(pattern("words", "prompt_text"), (), _PROMPT_FIELDS)
@@ -129,8 +128,8 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     urls = () if called else tuple(match.group() for match in _URL.finditer(plain))
     model_url = next((url for url in urls if _SERVER.match(url) and _is_model(plain[: plain.index(url)])), None)
     # An address is used once: for the model, for the store that was named before it, or as a page.
-    stores = {url for url in urls if any(one.search(plain[: plain.index(url)]) for one, _ in table("vector_stores"))}
-    stores = {url for url in stores if _SERVER.match(url)} if loaders or len(urls) > 1 else stores
+    stores = {url for url in urls if any(one.search(plain[: plain.index(url)]) for one, _ in table("vector_stores"))
+              and (_SERVER.match(url) or not (loaders or len(urls) > 1))}  # fmt: skip
     urls = tuple(url for url in urls if url != model_url and url not in stores)
     if model_url:
         scan.find(re.compile(re.escape(model_url)), params="baseUrl basepath")
@@ -143,6 +142,7 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     memory = None if no_memory else _memory(scan, numbers, task=task)
     # A database that keeps the conversation keeps no documents.
     store_named = None if memory in _KEPT else _first_of(scan, table("vector_stores"))
+    index += scan.find(pattern("words", "bare_index"), params="@address") if store_named and not index else []
     return Reading(
         text=plain, language=detect_language(plain), provider=providers.chat_provider(plain),
         model=providers.model_id(plain), embeddings=providers.embeddings_provider(plain),
