@@ -10,36 +10,22 @@ import { said } from "../i18n/sentences";
 import { FlowPicker } from "../sessions/FlowPicker";
 import { newKey } from "../sessions/start";
 import { ErrorNote } from "../ui/ErrorNote";
-import { FormDialog } from "../ui/FormDialog";
-import { focusBack } from "../ui/keepFocus";
+import { FormDialog, useDialog } from "../ui/FormDialog";
 
 const Findings = lazy(() => import("../session/questions/controls").then((module) => ({ default: module.Findings })));
 
 /** A button for those who may do it, where there is another server. */
 export function Promote({ flow, servers }: Omit<Props, "onClose">) {
-  const opener = useRef<HTMLButtonElement>(null);
-  const [open, setOpen] = useState(false);
+  const { isOpen, opens, onClosed } = useDialog();
   const { data: person } = useQuery(caller());
   if (!person?.scopes.includes("approve") || servers.length === 0) return null;
   return (
     <>
-      <button
-        ref={opener}
-        type="button"
-        aria-haspopup="dialog"
-        aria-label={`${t("Promote")}: ${flow.name}`}
-        onClick={() => setOpen(true)}
-      >
+      <button {...opens} aria-label={`${t("Promote")}: ${flow.name}`}>
         {t("Promote")}
       </button>
-      {open && (
-        <FormDialog
-          titled="promote-title"
-          onClosed={() => {
-            setOpen(false);
-            focusBack(opener.current);
-          }}
-        >
+      {isOpen && (
+        <FormDialog titled="promote-title" onClosed={onClosed}>
           {(close) => <Form flow={flow} servers={servers} onClose={close} />}
         </FormDialog>
       )}

@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { lazy, Suspense, useRef, useState } from "react";
+import { lazy, Suspense } from "react";
 import { caller } from "../api/queries";
 import type { NewShare } from "../api/types";
 import { t } from "../i18n";
-import { focusBack } from "../ui/keepFocus";
+import { useDialog } from "../ui/FormDialog";
 
 const ShareDialog = lazy(() => import("./ShareDialog").then((module) => ({ default: module.ShareDialog })));
 
@@ -14,25 +14,17 @@ interface Props {
 
 /** Opens the links that show this session, or the history of this flow; for those who may make them. */
 export function ShareButton({ subject, id }: Props) {
-  const opener = useRef<HTMLButtonElement>(null);
-  const [open, setOpen] = useState(false);
+  const { isOpen, opens, onClosed } = useDialog();
   const { data: person } = useQuery(caller());
   if (!person?.scopes.includes("build")) return null;
   return (
     <>
-      <button ref={opener} type="button" className="button plain" onClick={() => setOpen(true)}>
+      <button {...opens} className="button plain">
         {t("Share")}
       </button>
-      {open && (
+      {isOpen && (
         <Suspense>
-          <ShareDialog
-            subject={subject}
-            id={id}
-            onClosed={() => {
-              setOpen(false);
-              focusBack(opener.current);
-            }}
-          />
+          <ShareDialog subject={subject} id={id} onClosed={onClosed} />
         </Suspense>
       )}
     </>

@@ -6,10 +6,9 @@ import { credentialTypes, health } from "../api/queries";
 import type { CreatedCredential, CredentialField } from "../api/types";
 import { t } from "../i18n";
 import { ErrorNote } from "./ErrorNote";
-import { FormDialog } from "./FormDialog";
+import { FormDialog, useDialog } from "./FormDialog";
 import { Fields } from "./form/Fields";
 import { fieldsOf, type Schema } from "./form/schema";
-import { focusBack } from "./keepFocus";
 import { TextInput } from "./TextInput";
 
 /** Of a value. */
@@ -25,14 +24,13 @@ interface Props {
 
 /** A button that opens the form. */
 export function AddCredential({ type, instance, onCreated }: Props) {
-  const opener = useRef<HTMLButtonElement>(null);
-  const [open, setOpen] = useState(false);
+  const { isOpen, opens, onClosed } = useDialog();
   const [created, setCreated] = useState<CreatedCredential | null>(null);
 
   return (
     <div className="stack tight">
       <div>
-        <button ref={opener} type="button" className="button" onClick={() => setOpen(true)}>
+        <button {...opens} className="button">
           {type ? t("Add a credential for {{type}}", { type }) : t("Add a credential")}
         </button>
       </div>
@@ -44,15 +42,8 @@ export function AddCredential({ type, instance, onCreated }: Props) {
           </>
         )}
       </p>
-      {open && (
-        <FormDialog
-          titled="credential-title"
-          onClosed={() => {
-            // What was typed goes with the form.
-            setOpen(false);
-            focusBack(opener.current);
-          }}
-        >
+      {isOpen && (
+        <FormDialog titled="credential-title" onClosed={onClosed}>
           {(close) => (
             <CredentialForm
               type={type}

@@ -7,8 +7,7 @@ import type { ConnectionsView, ConnectModel } from "../api/types";
 import { t } from "../i18n";
 import { ConfirmButton } from "./ConfirmButton";
 import { ErrorNote } from "./ErrorNote";
-import { FormDialog } from "./FormDialog";
-import { focusBack } from "./keepFocus";
+import { FormDialog, useDialog } from "./FormDialog";
 import { TextInput } from "./TextInput";
 
 type Kind = "flowise" | "model";
@@ -26,8 +25,7 @@ const VARIABLES: Record<Kind, string> = {
 export function Connection({ kind }: { kind: Kind }) {
   const { data } = useQuery(connections());
   const may = useQuery(caller()).data?.scopes.includes("admin") ?? false;
-  const opener = useRef<HTMLButtonElement>(null);
-  const [open, setOpen] = useState(false);
+  const { isOpen, opens, onClosed } = useDialog();
   const client = useQueryClient();
   const concerned = () => client.invalidateQueries({ predicate: ({ queryKey }) => CONCERNED.has(String(queryKey[0])) });
   const forget = useMutation({
@@ -47,13 +45,7 @@ export function Connection({ kind }: { kind: Kind }) {
       <p role="status">{stateOf(kind, data)}</p>
       {source === "environment" ? null : may ? (
         <div className="row">
-          <button
-            ref={opener}
-            type="button"
-            className={stored || kind === "model" ? "button" : "button primary"}
-            aria-haspopup="dialog"
-            onClick={() => setOpen(true)}
-          >
+          <button {...opens} className={stored || kind === "model" ? "button" : "button primary"}>
             {kind === "flowise"
               ? stored
                 ? t("Change the Flowise connection")
@@ -82,14 +74,8 @@ export function Connection({ kind }: { kind: Kind }) {
           </button>
         )}
       </ErrorNote>
-      {open && (
-        <FormDialog
-          titled="connect-title"
-          onClosed={() => {
-            setOpen(false);
-            focusBack(opener.current);
-          }}
-        >
+      {isOpen && (
+        <FormDialog titled="connect-title" onClosed={onClosed}>
           {(close) =>
             !data.storable ? (
               <Settings kind={kind} onClose={close} />

@@ -1,5 +1,20 @@
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { createPortal } from "react-dom";
+import { focusBack } from "./keepFocus";
+
+/** A dialog and the button that opens it, which gets the focus back: `opens` is for the button, `onClosed` for the dialog. */
+export function useDialog() {
+  const ref = useRef<HTMLButtonElement>(null);
+  const [isOpen, setOpen] = useState(false);
+  return {
+    isOpen,
+    opens: { ref, type: "button", "aria-haspopup": "dialog", onClick: () => setOpen(true) } as const,
+    onClosed: () => {
+      setOpen(false);
+      focusBack(ref.current);
+    },
+  };
+}
 
 interface Props {
   /** The id of its title. */
