@@ -4,6 +4,7 @@ import type { CanvasNode } from "../api/types";
 import { hasMoreParams, portTop, shownParams, tone } from "./layout";
 import { MarkBadge, SIGNS } from "./MarkBadge";
 import type { Mark } from "./merge";
+import { readable } from "./readable";
 
 export type NodeBoxType = Node<{ node: CanvasNode; mark: Mark; ghost: boolean; steps?: number[] }, "flow">;
 
@@ -47,7 +48,7 @@ export const NodeBox = memo(function NodeBox({ data: { node, mark, ghost, steps 
           ))}
           {shownParams(node).map((param) => (
             <li key={param.name} className="fnode-param">
-              <span>{param.label}</span> {param.value}
+              <span>{param.label}</span> {readable(param.value)}
             </li>
           ))}
           {hasMoreParams(node) && <li className="fnode-param">…</li>}

@@ -7,6 +7,7 @@ import { LitContext, outputText } from "./lit";
 import { MarkBadge } from "./MarkBadge";
 import type { MarkedNode } from "./merge";
 import { NodeForm } from "./NodeForm";
+import { readable } from "./readable";
 
 /** All settings of a node; changed fields first, before and after. While a plan or a result is open, as a form. */
 interface Props {
@@ -117,7 +118,7 @@ function Value({ text, kind = "" }: { text: string; kind?: "" | "old" | "new" })
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a long value must scroll by keyboard too
     <pre className={kind} tabIndex={0}>
       {word && <span className="visually-hidden">{word}</span>}
-      {text || t("(none)")}
+      {readable(text) || t("(none)")}
     </pre>
   );
 }

@@ -1,5 +1,5 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { cleanup, render, screen, waitFor, within } from "@testing-library/react";
+import { act, cleanup, render, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { nodeOptions, nodeType } from "../api/queries";
@@ -68,6 +68,7 @@ const AGENT = node("agent_0", {
 });
 
 let sent: unknown;
+let client: QueryClient;
 
 function Form() {
   const editing = useEdits("q1");
@@ -85,7 +86,7 @@ function Form() {
 }
 
 beforeEach(async () => {
-  const client = new QueryClient({ defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY } } });
+  client = new QueryClient({ defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY } } });
   const give = (name: string, form: Schema) =>
     client.setQueryData(nodeType(name, "here").queryKey, { form, node: { label: name } } as never);
   const list = (param: string, ...names: string[]) =>
@@ -167,4 +168,21 @@ it("asks in each row for what its own kind needs, and takes several choices", as
 it("does not offer a list with a secret, which would be lost", () => {
   expect(screen.queryByLabelText("Value")).toBeNull();
   screen.getByText(/holds a secret/);
+});
+
+it("keeps what is chosen when the server's options come later", async () => {
+  cleanup();
+  const { queryKey } = nodeOptions("agent", "model", "here");
+  const options = client.getQueryData(queryKey);
+  client.removeQueries({ queryKey });
+  render(
+    <QueryClientProvider client={client}>
+      <Form />
+    </QueryClientProvider>,
+  );
+  expect(screen.getByLabelText("Model")).toHaveProperty("value", "large");
+  const [small, large] = ["small", "large"].map((name) => ({ name, label: name }));
+  act(() => client.setQueryData(queryKey, { ...options, options: [small, large] } as never));
+  await waitFor(() => expect(screen.getByLabelText("Model").children).toHaveLength(2));
+  expect(screen.getByLabelText("Model")).toHaveProperty("value", "large");
 });

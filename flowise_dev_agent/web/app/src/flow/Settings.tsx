@@ -30,7 +30,7 @@ export function Setting({ field, type, instance, values, onSet }: Props) {
   const value = values[name] ?? schema.default;
   const listed = schema["x-lists-options"] ?? false;
   const options = useQuery({ ...nodeOptions(type, name, instance), enabled: listed });
-  const known = options.data?.options.map((one) => ({ value: one.name, label: one.label }));
+  const known = options.data?.options.map((one) => ({ value: one.name, label: one.label })) ?? [];
   const config = schema["x-config"];
   const kind = field.kind === "list" ? field.kind : "choice";
   const inRow = (list: FormField, row: Values, setRow: (row: Values) => void): ReactNode =>
@@ -55,7 +55,8 @@ export function Setting({ field, type, instance, values, onSet }: Props) {
       <Field
         // A name may mean several things, told apart by other fields: each has a control of its own.
         key={field.kind + field.choices.length}
-        field={known?.length ? { ...field, kind, choices: known } : field}
+        // While they are asked for it is a choice already: another control would lose the focus.
+        field={known.length > 0 || options.isLoading ? { ...field, kind, choices: known } : field}
         value={value}
         counts="left"
         row={inRow}

@@ -9,6 +9,7 @@ import { usePointer } from "../../flow/lit";
 import { MarkBadge } from "../../flow/MarkBadge";
 import type { Mark } from "../../flow/merge";
 import { ParamFiles } from "../../flow/ParamFiles";
+import { readable } from "../../flow/readable";
 import { t } from "../../i18n";
 import { fieldsOf, type Schema } from "../../ui/form/schema";
 import { Findings } from "./controls";
@@ -229,7 +230,7 @@ function changesOf(data: PlanData, drawn: Map<string, PreviewNode>): Change[] {
 
 /** A value that the plan sets, beside the one that it replaces. */
 function ValueLine({ value }: { value: Value }) {
-  const text = (one: unknown) => (typeof one === "string" ? one : JSON.stringify(one));
+  const text = (one: unknown) => readable(typeof one === "string" ? one : JSON.stringify(one));
   const [before, after] = [value.old === null ? "" : text(value.old), text(value.new)];
   const label = paramLabel(value.param);
   return (

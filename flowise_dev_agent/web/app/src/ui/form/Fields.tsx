@@ -64,6 +64,12 @@ export function Field(props: FieldProps) {
     else element.value = text;
   }, [text, kind]);
 
+  // Other choices come: the browser would show the first of them.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the value itself is looked after above
+  useEffect(() => {
+    if (kind === "choice" && onChange && control.current) control.current.value = text;
+  }, [kind, choices.length]);
+
   if (kind === "rows") return <Rows {...props} />;
   if (kind === "list" && choices.length > 0) return <Several {...props} />;
 

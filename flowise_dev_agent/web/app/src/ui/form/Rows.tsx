@@ -83,7 +83,7 @@ export function Rows({ field, value, onChange, ...common }: FieldProps) {
       <div>
         <button
           type="button"
-          className="button add"
+          className="button small add"
           onClick={() => change([...rows, blankOf(columns)], rows.length, "input, select, textarea")}
         >
           {t("Add to {{list}}", { list: list.toLowerCase() })}

@@ -1,0 +1,40 @@
+/** Lists and settings of a node are JSON; people read them in lines. */
+import { paramLabel } from "./layout";
+
+type Rows = Record<string, unknown>;
+
+const isRow = (value: unknown): value is Rows => typeof value === "object" && value !== null && !Array.isArray(value);
+const isSet = (value: unknown): boolean => value !== "" && value !== null && value !== false && value !== undefined;
+
+/** "calculator" and "system · Be kind." of rows, "Model Name gpt-4o · Temperature 0.2" of settings; else the text. */
+export function readable(text: string): string {
+  if (!/^[[{]/.test(text)) return text;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isRow(value)) return inWords(value, []);
+    return Array.isArray(value) ? value.map(lineOf).join("\n") : text;
+  } catch {
+    return text;
+  }
+}
+
+const lineOf = (item: unknown): string => {
+  if (!isRow(item)) return typeof item === "string" ? item : JSON.stringify(item);
+  const own = Object.entries(item).filter(([, value]) => isSet(value));
+  const parts = own.map(([name, value]) =>
+    typeof value === "string" ? value : isRow(value) ? inWords(value, Object.keys(item)) : said(name, value),
+  );
+  return parts.filter(Boolean).join(" · ");
+};
+
+/** Settings with their names, without those that were said before. */
+const inWords = (settings: Rows, before: string[]): string =>
+  Object.entries(settings)
+    .filter(([name, value]) => isSet(value) && !before.includes(name))
+    .map(([name, value]) => said(name, value))
+    .join(" · ");
+
+const said = (name: string, value: unknown): string => {
+  const label = paramLabel(name);
+  return value === true ? label : `${label} ${typeof value === "string" ? value : JSON.stringify(value)}`;
+};
