@@ -38,6 +38,8 @@ class FlowChange(Contract):
     after: CanvasView | None
     before_label: str
     after_label: str
+    before_name: str | None = Field(default=None, description="What the flow was called, in comparisons of versions.")
+    after_name: str | None = Field(default=None, description="The same of the other.")
     diff: Difference
     ops: list[PatchOp] = Field(description="The ops that led from one to the other, where they are known.")
 

@@ -18,8 +18,10 @@ class NumberedVersion(Contract):
     origin: Literal["session", "restored", "elsewhere"] = Field(
         description="Written by a session, put back from an earlier version, or saved by somebody else."
     )
+    flow_name: str = Field(default="", description="What the flow was called.")
+    renamed_from: str | None = Field(default=None, description="What it was called before, if that was something else.")
     by: str | None = Field(default=None, description="Who wrote it, as in the ledger; None: somebody in Flowise.")
-    restores: str | None = Field(default=None, description="The earlier version with the same text.")
+    restores: str | None = Field(default=None, description="The earlier version with the same text and name.")
     session_id: UUID
     label: str = Field(description="`v1.0`, `v2.0`, ... within that session.")
     instance: str

@@ -168,7 +168,9 @@ async def compare_chatflow_versions(
     """Show what differs between two versions of a chatflow, or between one and the chatflow as it is now (live)."""
     found = await client_of(ctx).compare_flow(str(chatflow_id), before, after)
     shown = ChatflowDifference(before=before, after=after, difference=found.diff)
-    return succeeded([f"From {before} to {after}:", found.diff.text or "Nothing differs."], shown)
+    renamed = f"Renamed from '{found.before_name}' to '{found.after_name}'."
+    names = [renamed] if found.before_name != found.after_name else []
+    return succeeded([f"From {before} to {after}:", *names, found.diff.text or "Nothing differs."], shown)
 
 
 async def rollback(

@@ -1,5 +1,6 @@
-"""Versions of chatflows: what a flow held before and after each write of a session. The texts are blobs."""
+"""Versions of chatflows: name and text of a flow before and after each write of a session. The texts are blobs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -26,13 +27,15 @@ _RECORD: Final = """
            COALESCE((SELECT max(number) FROM flow_versions WHERE session_id = %(session)s), 0) + 1,
            %(name)s, %(reason)s, %(iteration)s, %(sha)s, %(updated)s,
            COALESCE((
-               SELECT version + (sha256 <> %(sha)s)::int FROM flow_versions
+               SELECT version + (sha256 <> %(sha)s OR name <> %(name)s)::int FROM flow_versions
                WHERE instance_id = %(instance)s AND chatflow_id = %(chatflow)s ORDER BY id DESC LIMIT 1
            ), 1)
     FROM sessions
-    WHERE id = %(session)s AND %(sha)s IS DISTINCT FROM (
-        SELECT sha256 FROM flow_versions WHERE session_id = %(session)s AND chatflow_id = %(chatflow)s
-        ORDER BY number DESC LIMIT 1)
+    WHERE id = %(session)s AND NOT EXISTS (
+        SELECT 1 FROM (
+            SELECT sha256, name FROM flow_versions WHERE session_id = %(session)s AND chatflow_id = %(chatflow)s
+            ORDER BY number DESC LIMIT 1
+        ) AS newest WHERE newest.sha256 = %(sha)s AND newest.name = %(name)s)
 """
 _TRIES: Final = 5
 _NUMBERED: Final = f"""
@@ -40,12 +43,18 @@ _NUMBERED: Final = f"""
            COALESCE(session.name, left(session.requirement, 200)) AS wish, mark.note AS bookmark,
            (SELECT max(version) FROM flow_versions WHERE chatflow_id = %(chatflow)s) = kept.version AS current,
            (SELECT min(version) FROM flow_versions AS earlier WHERE earlier.chatflow_id = kept.chatflow_id
-            AND earlier.instance_id = kept.instance_id AND earlier.sha256 = kept.sha256
+            AND earlier.instance_id = kept.instance_id AND earlier.sha256 = kept.sha256 AND earlier.name = kept.name
             AND earlier.version < kept.version) AS same_as,
+           NULLIF(before.name, kept.name) AS renamed_from, before.sha256 = kept.sha256 AS same_text,
            (SELECT actor FROM audit_log WHERE session_id = kept.session_id AND action LIKE 'write.%%'
             AND after_sha256 = kept.sha256 ORDER BY abs(EXTRACT(epoch FROM ts - kept.created_at)) LIMIT 1) AS by
     FROM flow_versions AS kept JOIN sessions AS session ON session.id = kept.session_id
     LEFT JOIN version_bookmarks AS mark ON mark.chatflow_id = kept.chatflow_id AND mark.version = kept.version
+    LEFT JOIN LATERAL (
+        SELECT name, sha256 FROM flow_versions AS earlier
+        WHERE earlier.chatflow_id = kept.chatflow_id AND earlier.instance_id = kept.instance_id
+        AND earlier.version < kept.version ORDER BY earlier.version DESC, earlier.id DESC LIMIT 1
+    ) AS before ON true
     WHERE kept.chatflow_id = %(chatflow)s AND kept.version IN (
         SELECT DISTINCT version FROM flow_versions
         WHERE chatflow_id = %(chatflow)s AND (%(before)s::int IS NULL OR version < %(before)s)
@@ -79,14 +88,47 @@ class FlowVersion:
 
 @dataclass(frozen=True)
 class NumberedRow(FlowVersion):
-    """A version with the title of its session, its bookmark, the first earlier number with the same text, and who wrote
-    it."""
+    """A version with the title of its session, its bookmark, the first earlier number with the same text and name, what
+    the version before was called if that was something else, and who wrote it."""
 
     wish: str
     bookmark: str | None
     current: bool
     same_as: int | None
+    renamed_from: str | None
+    #: As the version before; None for the first.
+    same_text: bool | None
     by: str | None
+
+
+# Of the session that wrote last: what ends it changes the flow after the last version, but not its text.
+_LAST_WRITES: Final = """
+    SELECT flow.id AS chatflow_id, written.updated_date, actor.actor
+    FROM unnest(%(chatflows)s::text[]) AS flow (id)
+    CROSS JOIN LATERAL (
+        SELECT session_id FROM flow_versions WHERE instance_id = %(instance)s AND chatflow_id = flow.id
+        ORDER BY id DESC LIMIT 1
+    ) AS last
+    CROSS JOIN LATERAL (
+        SELECT result ->> 'updated_date' AS updated_date, updated_at FROM write_intents
+        WHERE session_id = last.session_id AND status = 'done' AND result ->> 'chatflow_id' = flow.id
+        ORDER BY updated_at DESC LIMIT 1
+    ) AS written
+    LEFT JOIN LATERAL (
+        SELECT actor FROM audit_log
+        WHERE session_id = last.session_id AND chatflow_id = flow.id AND action LIKE 'write.%%'
+        ORDER BY id DESC LIMIT 1
+    ) AS actor ON true
+"""
+
+
+@dataclass(frozen=True)
+class LastWrite:
+    """The newest write of a session to a flow: what the server called its date, and who had it done."""
+
+    chatflow_id: str
+    updated_date: str | None
+    actor: str | None
 
 
 class Versions:
@@ -150,6 +192,19 @@ class Versions:
         return await self._database.rows(
             NumberedRow, _NUMBERED, {"chatflow": chatflow_id, "before": before, "limit": limit}
         )
+
+    async def last_writes(self, instance_id: str, chatflow_ids: Sequence[str]) -> dict[str, LastWrite]:
+        """By chatflow the newest write; none for those that no session has written."""
+        params = {"instance": instance_id, "chatflows": list(chatflow_ids)}
+        rows = await self._database.rows(LastWrite, _LAST_WRITES, params)
+        return {row.chatflow_id: row for row in rows}
+
+    async def was_renamed(self, chatflow_id: str) -> bool:
+        """Whether its versions have more than one name."""
+        row = await self._database.fetch_one(
+            "SELECT count(DISTINCT name) > 1 AS renamed FROM flow_versions WHERE chatflow_id = %s", (chatflow_id,)
+        )
+        return row is not None and bool(row["renamed"])
 
     async def with_number(self, chatflow_id: str, version: int) -> FlowVersion | None:
         """A version by its number over all sessions."""

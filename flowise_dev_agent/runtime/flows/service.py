@@ -11,11 +11,21 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.patch import CanvasView, GraphIR, canvas_view, decompile, payload_sha256, summarize
 from flowise_dev_agent.persistence import Blobs, Fact, FlowVersion, Ledger, Sessions, Versions
+from flowise_dev_agent.persistence.flow_versions import LastWrite
 from flowise_dev_agent.persistence.read_model import FlowSessionRow
+from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.runtime.flows.chat import ChatAnswer, Said, TryOut
 from flowise_dev_agent.runtime.flows.proposals import Proposals, row_etag
 from flowise_dev_agent.runtime.flows.search import FlowSearch, facts_of
-from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSession, FlowSummary, FlowView, change_of, start_form
+from flowise_dev_agent.runtime.flows.views import (
+    FlowFacts,
+    FlowPage,
+    FlowSession,
+    FlowSummary,
+    FlowView,
+    change_of,
+    start_form,
+)
 from flowise_dev_agent.runtime.sessions.views import ChatflowLink, public_status
 
 #: What a comparison of versions names the flow on the server.
@@ -68,15 +78,11 @@ class FlowService:
         found = await self._search.find(
             known, client, query, limit=limit, drafts=drafts, cursor=cursor, pictures=pictures
         )
-        sessions = await self._sessions.newest_of_flows(known, [flow.id for flow in found.flows])
-        return found.model_copy(
-            update={
-                "flows": [
-                    flow.model_copy(update={"last_session": _session(row)}) if (row := sessions.get(flow.id)) else flow
-                    for flow in found.flows
-                ]
-            }
-        )
+        ids = [flow.id for flow in found.flows]
+        sessions = await self._sessions.newest_of_flows(known, ids)
+        writes = await self._versions.last_writes(known, ids)
+        flows = [_known_of(flow, sessions.get(flow.id), writes.get(flow.id)) for flow in found.flows]
+        return found.model_copy(update={"flows": flows})
 
     async def live(self, chatflow_id: str, instance_id: str | None, *, params: bool = True) -> FlowView:
         """A flow as the server holds it now."""
@@ -134,17 +140,23 @@ class FlowService:
             )
         instance_id = rows[0].instance_id
         graphs: list[GraphIR] = []
+        names: list[str] = []
         for reference in (before, after):
             if reference == LIVE:
                 row = await self._instances.client(instance_id).get_chatflow(chatflow_id)
                 graphs.append(_read(row.flow_data))
-            elif ":" in reference:
-                graphs.append(await self._graph_of(_referenced(rows, reference)))
+                names.append(row.name)
+                continue
+            if ":" in reference:
+                version = _referenced(rows, reference)
             else:
                 numbered = await self._versions.with_number(chatflow_id, int(reference.removeprefix("v")))
-                graphs.append(await self._graph_of(numbered or _referenced([], reference)))
+                version = numbered or _referenced([], reference)
+            graphs.append(await self._graph_of(version))
+            names.append(version.name)
         labels = tuple("now in Flowise" if name == LIVE else name.rpartition(":")[2] for name in (before, after))
-        return await asyncio.to_thread(change_of, graphs[0], graphs[1], labels=(labels[0], labels[1]))
+        shown = await asyncio.to_thread(change_of, graphs[0], graphs[1], labels=(labels[0], labels[1]))
+        return shown.model_copy(update={"before_name": masked(names[0]), "after_name": masked(names[1])})
 
     async def session_change(self, session_id: UUID) -> SessionChange | None:
         """What the session does to its flow, as of its last question or its end; None before there is anything."""
@@ -185,6 +197,13 @@ class FlowService:
 
     async def _graph_of(self, version: FlowVersion) -> GraphIR:
         return _read(await self._versions.text(version))
+
+
+def _known_of(flow: FlowFacts, session: FlowSessionRow | None, write: LastWrite | None) -> FlowFacts:
+    """A flow with the newest session on it, and who changed it last: its date tells whether that was a session."""
+    ours = write if write is not None and write.updated_date == flow.updated else None
+    last = None if session is None else _session(session)
+    return flow.model_copy(update={"last_session": last, "changed_by": None if ours is None else ours.actor})
 
 
 def _session(row: FlowSessionRow) -> FlowSession:

@@ -161,12 +161,12 @@ class FlowVersions:
             flow_data=await self._versions.text(version),
             sha256=version.sha256,
             iteration=version.iteration,
-            # A session that gave the flow another name gives the former one back, too.
-            name=version.name if len({row.name for row in rows}) > 1 else None,
+            # Where versions differ in the name, it is a part of them.
+            name=version.name if await self._versions.was_renamed(version.chatflow_id) else None,
         )
         if not written.unchanged:
-            # The first version with this text says whose it is: found there, or written by the session.
-            first = next(row for row in rows if row.sha256 == version.sha256)
+            # The first version like this says whose it is: found there, or written by the session.
+            first = next(row for row in rows if (row.sha256, row.name) == (version.sha256, version.name))
             await self._sessions.record_rollback(
                 session_id,
                 outcome="rolled_back" if first.reason.startswith("before_") else "accepted",
@@ -205,13 +205,15 @@ def _numbered(rows: Sequence[NumberedRow]) -> NumberedVersion:
     if restored:
         title, origin = f"Back to v{first.same_as}", "restored"
     elif made is None:
-        title, origin = ("As it was found" if first.version == 1 else "Changed in Flowise"), "elsewhere"
+        title, origin = _found(first), "elsewhere"
     else:
         title, origin = shortened(" ".join(row.wish.split()), _TITLE_CHARS), "session"
     return NumberedVersion(
         name=f"v{row.version}",
         title=title,
         origin=origin,
+        flow_name=masked(row.name),
+        renamed_from=None if first.renamed_from is None else masked(first.renamed_from),
         by=None if made is None else made.by,
         restores=None if first.same_as is None else f"v{first.same_as}",
         session_id=row.session_id,
@@ -222,6 +224,12 @@ def _numbered(rows: Sequence[NumberedRow]) -> NumberedVersion:
         current=row.current,
         bookmark=row.bookmark,
     )
+
+
+def _found(first: NumberedRow) -> str:
+    if first.version == 1:
+        return "As it was found"
+    return "Renamed in Flowise" if first.renamed_from and first.same_text else "Changed in Flowise"
 
 
 def _any(rows: Sequence[FlowVersion]) -> Sequence[FlowVersion]:

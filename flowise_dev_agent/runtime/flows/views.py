@@ -49,6 +49,9 @@ class FlowFacts(_View):
     deployed: bool
     public: bool
     draft: bool = Field(description="The draft of a session.")
+    changed_by: str | None = Field(
+        default=None, description="Who changed it last through this service; null: somebody in Flowise. In lists only."
+    )
     last_session: FlowSession | None = Field(default=None, description="The newest session on it; in lists only.")
     picture: FlowPicture | None = Field(default=None, description="In lists that are asked for pictures.")
 

@@ -136,17 +136,23 @@ async def test_a_flow_is_promoted_to_another_server_after_a_look_at_what_would_b
         await expect(dialog.get_by_role("button", name="Promote")).to_be_enabled(timeout=WORK_MS)
         assert await screen.violations() == []
         assert await screen.overflow() <= 0
-    await dialog.get_by_label("A new flow; or choose one to replace").fill(there.name)
+    await dialog.get_by_label("Replace a flow").check()
+    await expect(dialog.get_by_role("button", name="Promote")).to_be_disabled()
+    await dialog.get_by_label("Flow to replace").fill(there.name)
     await dialog.get_by_role("list", name="Flows found").get_by_role("button", name=there.name).click()
     await expect(dialog.get_by_label("What would be written")).to_contain_text("1 field changed", timeout=WORK_MS)
     assert (await flowise_flows.get_chatflow(there.id)).flow_data != row.flow_data
     await screen.press("Close", dialog)
     await expect(opener).to_be_focused()
     await opener.click()
-    await dialog.get_by_label("A new flow; or choose one to replace").fill(there.name)
+    await dialog.get_by_label("Replace a flow").check()
+    await expect(dialog.get_by_role("button", name="Promote")).to_be_disabled()
+    await dialog.get_by_label("Flow to replace").fill(there.name)
     await dialog.get_by_role("list", name="Flows found").get_by_role("button", name=there.name).click()
     await dialog.get_by_role("button", name="Promote").click()
-    await dialog.get_by_role("link", name="Show the flow there").click(timeout=WORK_MS)
+    await expect(dialog.get_by_role("status")).to_contain_text("kept as a version", timeout=WORK_MS)
+    await expect(dialog.get_by_role("button", name="Close")).to_be_focused()
+    await dialog.get_by_role("link", name="Show the flow there").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text(there.name)
     assert page.url.endswith(f"#/f/{there.id}/prod")
     notes = [node["data"]["inputs"] for node in nodes_of(await flowise_flows.get_chatflow(there.id)).values()]

@@ -26,7 +26,7 @@ async def test_the_page_speaks_the_browsers_language_until_a_person_chooses_anot
     assert await screen.violations() == []
     await screen.press("Starten")
     plan = await screen.question("Der Plan")
-    await expect(plan.get_by_role("button", name="Zustimmen")).to_be_visible()
+    await expect(plan.get_by_role("button", name="Genehmigen")).to_be_visible()
     await expect(plan.get_by_role("list", name="Was gebaut wird")).to_be_visible()
     await plan.get_by_label("Was soll anders sein?").fill("Nenne ihn Anna")
     assert await screen.violations() == []
@@ -157,7 +157,7 @@ async def test_a_german_person_reads_no_english_from_the_plan_to_a_conflict(
     await begin("Baue einen Chatbot mit GPT-4o und Gedächtnis für unseren Leuchtturm. Er antwortet freundlich.")
     plan = await screen.question("Der Plan")
     await reads("plan")
-    await screen.press("Zustimmen", plan)
+    await screen.press("Genehmigen", plan)
     result = await screen.question("Das Ergebnis")
     await reads("result")
     await screen.press("Annehmen", result)
@@ -182,7 +182,7 @@ async def test_a_german_person_reads_no_english_from_the_plan_to_a_conflict(
     await screen.press("Ändern")
     plan = await screen.question("Der Plan")
     await reads("plan of a change")
-    await screen.press("Zustimmen", plan)
+    await screen.press("Genehmigen", plan)
     result = await screen.question("Das Ergebnis")
     await reads("result of a change")
     live = await flowise_flows.get_chatflow(flow)

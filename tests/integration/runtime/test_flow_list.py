@@ -4,11 +4,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from flowise_dev_agent.caller import ALL_SCOPES, Caller, acting_for
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowPage
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.runtime import Runtime
-from tests.integration.runtime.test_flow_writes import apply
+from tests.integration.runtime.test_flow_writes import apply, edited
 from tests.writing_world import BOT, Servers, writing_service
 
 
@@ -71,3 +72,21 @@ async def test_a_flow_comes_with_the_newest_session_on_it(runtime: Runtime) -> N
     assert "Chat Models" in {box.category for box in bot.picture.boxes}
     (other,) = (await runtime.flows.find(None, "flow 007", limit=5)).flows
     assert other.last_session is None
+
+
+async def test_a_flow_says_who_changed_it_last_until_somebody_does_in_flowise(
+    runtime: Runtime, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flowise_dev_agent.runtime.flows.search._KEPT_SECS", 0.0)
+
+    async def changed_by(words: str) -> str | None:
+        (flow,) = (await runtime.flows.find(None, words, limit=5)).flows
+        return flow.changed_by
+
+    assert await changed_by("bot") is None
+    with acting_for(Caller("Ada", ALL_SCOPES)):
+        await apply(runtime)
+    assert await changed_by("bot") == "Ada"
+    assert await changed_by("flow 007") is None
+    edited(servers, BOT)
+    assert await changed_by("bot") is None

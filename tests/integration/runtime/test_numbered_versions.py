@@ -74,6 +74,40 @@ async def test_any_two_versions_can_be_compared_by_their_numbers(runtime: Runtim
         await runtime.flows.compare(BOT, "v9", "live")
 
 
+async def test_a_rename_alone_is_a_version_that_can_be_undone(runtime: Runtime, servers: Servers) -> None:
+    first = await apply(runtime)
+    assert first.session_id is not None
+    flows = servers.dev.flows
+    flows[BOT] = flows[BOT].model_copy(update={"name": "Shop bot", "updated_date": "2027-01-01T00:00:00.000Z"})
+    await apply(runtime, ops=warmer(0.7))
+
+    found = (await runtime.versions.numbered(BOT, limit=10)).versions
+    assert [(one.name, one.flow_name, one.renamed_from, one.title) for one in found] == [
+        ("v4", "Shop bot", None, "Change 'Shop bot'"),
+        ("v3", "Shop bot", "Bot", "Renamed in Flowise"),
+        ("v2", "Bot", None, "Change 'Bot'"),
+        ("v1", "Bot", None, "As it was found"),
+    ]
+    renamed = await runtime.flows.compare(BOT, "v2", "v3")
+    assert (renamed.before_name, renamed.after_name, renamed.diff.text) == ("Bot", "Shop bot", "no difference")
+
+    with acting_for(Caller("Grace", ALL_SCOPES)):
+        await runtime.versions.rollback(found[1].session_id, found[1].label)
+        assert (await runtime.versions.rollback(first.session_id, found[2].label)).already_there is False
+    assert flows[BOT].name == "Bot"
+    newest = (await runtime.versions.numbered(BOT, limit=1)).versions[0]
+    assert (newest.title, newest.restores, newest.renamed_from, newest.by) == ("Back to v2", "v2", "Shop bot", "Grace")
+
+
+async def test_a_rollback_leaves_the_name_where_no_version_has_another(runtime: Runtime, servers: Servers) -> None:
+    done = await apply(runtime)
+    flows = servers.dev.flows
+    flows[BOT] = flows[BOT].model_copy(update={"name": "Shop bot", "updated_date": "2027-01-01T00:00:00.000Z"})
+    assert done.session_id is not None
+    await runtime.versions.rollback(done.session_id, "v1.0")
+    assert flows[BOT].name == "Shop bot"
+
+
 async def test_a_bookmark_is_kept_with_its_note_until_it_is_taken_away(runtime: Runtime, servers: Servers) -> None:
     await apply(runtime)
     await runtime.versions.bookmark(BOT, 1, "before the sale")

@@ -88,7 +88,7 @@ function NewNote({ instances }: { instances: string[] }) {
     if (text.trim() && !long) add.mutate();
   }
   return (
-    <form className="stack tight" onSubmit={submit}>
+    <form className="stack tight new-note" onSubmit={submit}>
       <label className="field">
         {t("A new note")}
         <textarea

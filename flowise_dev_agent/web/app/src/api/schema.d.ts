@@ -4838,9 +4838,19 @@ export interface components {
             after: components["schemas"]["CanvasView"] | null;
             /** After Label */
             after_label: string;
+            /**
+             * After Name
+             * @description The same of the other.
+             */
+            after_name: string | null;
             before: components["schemas"]["CanvasView"] | null;
             /** Before Label */
             before_label: string;
+            /**
+             * Before Name
+             * @description What the flow was called, in comparisons of versions.
+             */
+            before_name: string | null;
             diff: components["schemas"]["Difference"];
             /**
              * Ops
@@ -4885,6 +4895,11 @@ export interface components {
              * @description The person's own tags.
              */
             categories: string[];
+            /**
+             * Changed By
+             * @description Who changed it last through this service; null: somebody in Flowise. In lists only.
+             */
+            changed_by?: string | null;
             /** Deployed */
             deployed: boolean;
             /**
@@ -6940,6 +6955,12 @@ export interface components {
              * @description The newest that is kept.
              */
             current: boolean;
+            /**
+             * Flow Name
+             * @description What the flow was called.
+             * @default
+             */
+            flow_name: string;
             /** Instance */
             instance: string;
             /**
@@ -6959,8 +6980,13 @@ export interface components {
              */
             origin: "session" | "restored" | "elsewhere";
             /**
+             * Renamed From
+             * @description What it was called before, if that was something else.
+             */
+            renamed_from: string | null;
+            /**
              * Restores
-             * @description The earlier version with the same text.
+             * @description The earlier version with the same text and name.
              */
             restores: string | null;
             /**
@@ -8865,9 +8891,19 @@ export interface components {
             after: components["schemas"]["CanvasView"] | null;
             /** After Label */
             after_label: string;
+            /**
+             * After Name
+             * @description The same of the other.
+             */
+            after_name: string | null;
             before: components["schemas"]["CanvasView"] | null;
             /** Before Label */
             before_label: string;
+            /**
+             * Before Name
+             * @description What the flow was called, in comparisons of versions.
+             */
+            before_name: string | null;
             /** Chatflow Id */
             chatflow_id: string | null;
             diff: components["schemas"]["Difference"];

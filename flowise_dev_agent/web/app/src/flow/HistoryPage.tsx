@@ -37,7 +37,10 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
           <Link href={`/f/${id}`} className="back" aria-label={t("Back to the flow")}>
             ←
           </Link>
-          <h1>{t("History of the flow")}</h1>
+          <div>
+            <h1>{t("History of the flow")}</h1>
+            {newest && <p className="quiet words">{newest.flow_name}</p>}
+          </div>
         </div>
         <div className="row">
           <CopyLink />
@@ -58,6 +61,7 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
                   key={version.name}
                   flow={id}
                   version={version}
+                  called={newest?.flow_name ?? ""}
                   shown={version.name === after}
                   onShow={() => compare(earlierThan(version.name), version.name)}
                 />
@@ -87,11 +91,13 @@ const titleOf = ({ origin, title }: NumberedVersion): string => (origin === "ses
 interface VersionProps {
   flow: string;
   version: NumberedVersion;
+  /** The name of the newest version. */
+  called: string;
   shown: boolean;
   onShow: () => void;
 }
 
-function Version({ flow, version, shown, onShow }: VersionProps) {
+function Version({ flow, version, called, shown, onShow }: VersionProps) {
   const queries = useQueryClient();
   const { data: person } = useQuery(caller());
   const mine = version.by === person?.name;
@@ -123,6 +129,7 @@ function Version({ flow, version, shown, onShow }: VersionProps) {
       <button type="button" className="version-title" aria-pressed={shown} onClick={onShow}>
         <strong>{name}</strong> <span className="words">{titleOf(version)}</span>
       </button>
+      <Renamed from={version.renamed_from} to={version.flow_name} />
       <p className="row">
         {version.current && <span className="badge ok">{t("current")}</span>}
         {version.origin === "elsewhere" && <span className="badge">{t("saved by someone else")}</span>}
@@ -157,6 +164,7 @@ function Version({ flow, version, shown, onShow }: VersionProps) {
             onYes={() => restore.mutate()}
           >
             <p>{t("What the flow holds now is saved as a version first, so you can undo this.")}</p>
+            {version.flow_name !== called && <p>{t("It is called “{{name}}” again.", { name: version.flow_name })}</p>}
           </ConfirmButton>
         )}
       </div>
@@ -171,6 +179,16 @@ function Version({ flow, version, shown, onShow }: VersionProps) {
       </div>
       <ErrorNote error={restore.error ?? mark.error} />
     </li>
+  );
+}
+
+/** What it was called before; nothing where the name stayed. */
+function Renamed({ from, to }: { from: string | null | undefined; to: string | null | undefined }) {
+  if (!from || !to || from === to) return null;
+  return (
+    <p className="words">
+      <small>{t("Renamed from “{{before}}” to “{{after}}”", { before: from, after: to })}</small>
+    </p>
   );
 }
 
@@ -208,6 +226,7 @@ function Comparison({ flow, versions, before, after, onCompare }: ComparisonProp
       </div>
       <ErrorNote error={error} />
       {isPending && <p className="quiet">{t("Comparing…")}</p>}
+      <Renamed from={data?.before_name} to={data?.after_name} />
       {data && (
         <div className="comparison-picture">
           <Suspense>

@@ -1,6 +1,6 @@
 /** Copy a flow to another Flowise server: what would be written is checked and shown first. */
 import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
-import { lazy, Suspense, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { api, dataOf } from "../api/client";
 import { caller } from "../api/queries";
@@ -42,7 +42,10 @@ interface Props {
 
 function Form({ flow, servers, onClose }: Props) {
   const [target, setTarget] = useState(servers[0] ?? "");
-  const [onto, setOnto] = useState<{ id: string; name: string } | null>(null);
+  const [replaces, setReplaces] = useState(false);
+  const [chosen, setChosen] = useState<{ id: string; name: string } | null>(null);
+  const onto = replaces ? chosen : null;
+  const ready = !replaces || chosen !== null;
   const call = (dry_run: boolean, key?: string) =>
     dataOf(
       api.POST("/flows/{chatflow_id}/promote", {
@@ -53,6 +56,7 @@ function Form({ flow, servers, onClose }: Props) {
   const check = useQuery({
     queryKey: ["promote", flow.instance, flow.id, target, onto?.id ?? null],
     queryFn: () => call(true),
+    enabled: ready,
     placeholderData: keepPreviousData,
     retry: false,
     staleTime: 0,
@@ -67,6 +71,11 @@ function Form({ flow, servers, onClose }: Props) {
     },
   });
   const done = write.data;
+  const end = useRef<HTMLButtonElement>(null);
+  // The button that was pressed is gone.
+  useEffect(() => {
+    if (done) end.current?.focus();
+  }, [done]);
   const { data, error, isFetching } = check;
   return (
     <div className="stack">
@@ -74,9 +83,11 @@ function Form({ flow, servers, onClose }: Props) {
       {done ? (
         <div role="status" className="note ok">
           <p>
-            {t("Written to {{server}} and read back. A flow that was replaced is kept as a version.", {
-              server: done.instance,
-            })}
+            {done.created
+              ? t("A new flow was written to {{server}} and read back.", { server: done.instance })
+              : t("Written to {{server}} and read back. What the flow held before is kept as a version.", {
+                  server: done.instance,
+                })}
           </p>
           <p className="row">
             {done.chatflow_id && (
@@ -92,7 +103,7 @@ function Form({ flow, servers, onClose }: Props) {
             <select
               value={target}
               onChange={(event) => {
-                setOnto(null);
+                setChosen(null);
                 setTarget(event.target.value);
               }}
             >
@@ -101,20 +112,31 @@ function Form({ flow, servers, onClose }: Props) {
               ))}
             </select>
           </label>
-          <FlowPicker
-            instance={target}
-            chosen={onto}
-            onChoose={setOnto}
-            label={onto ? t("Replaces the flow") : t("A new flow; or choose one to replace")}
-          />
+          <fieldset className="stack tight">
+            <legend>{t("On that server")}</legend>
+            {[false, true].map((way) => (
+              <label key={String(way)} className="check">
+                <input type="radio" name="becomes" checked={replaces === way} onChange={() => setReplaces(way)} />
+                {way ? t("Replace a flow") : t("Create a new flow")}
+              </label>
+            ))}
+          </fieldset>
+          {replaces && (
+            <FlowPicker instance={target} chosen={chosen} onChoose={setChosen} label={t("Flow to replace")} />
+          )}
           {isFetching && <p className="quiet">{t("Checking what would be written…")}</p>}
-          {data && !error && !isFetching && (
-            <section className="stack tight" aria-label={t("What would be written")}>
+          {data && ready && !error && !isFetching && (
+            <section className="stack tight" aria-labelledby="promote-what">
+              <h3 id="promote-what" className="small-title">
+                {t("What would be written")}
+              </h3>
               {data.difference?.summary && <p>{said(data.difference.summary)}</p>}
               {data.credentials.map((one) => (
                 <p key={`${one.type} ${one.name}`}>
                   <small>
-                    {t("Credential {{name}} becomes {{other}}", { name: one.name, other: one.target_name })}
+                    {one.name === one.target_name
+                      ? t("Credential “{{name}}”: the one of the same name there", { name: one.name })
+                      : t("Credential “{{name}}” becomes “{{other}}”", { name: one.name, other: one.target_name })}
                   </small>
                 </p>
               ))}
@@ -131,13 +153,13 @@ function Form({ flow, servers, onClose }: Props) {
           <button
             type="button"
             className="button primary"
-            disabled={write.isPending || isFetching || Boolean(error) || !data?.valid}
+            disabled={!ready || write.isPending || isFetching || Boolean(error) || !data?.valid}
             onClick={() => write.mutate()}
           >
             {write.isPending ? t("Writing to Flowise…") : t("Promote")}
           </button>
         )}
-        <button type="button" className="button" onClick={onClose}>
+        <button ref={end} type="button" className="button" onClick={onClose}>
           {t("Close")}
         </button>
       </div>

@@ -37,5 +37,6 @@ export function change(more: Partial<Omit<FlowChange, "diff">> & { diff?: Partia
     moved: [],
     ...more.diff,
   };
-  return { before: null, after: null, before_label: "before", after_label: "after", ops: [], ...more, diff };
+  const names = { before_label: "before", after_label: "after", before_name: null, after_name: null };
+  return { before: null, after: null, ...names, ops: [], ...more, diff };
 }

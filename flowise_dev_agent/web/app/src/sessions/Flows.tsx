@@ -2,7 +2,7 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useDeferredValue } from "react";
 import { Link } from "wouter";
-import { flowList, health } from "../api/queries";
+import { caller, flowList, health } from "../api/queries";
 import type { FlowFacts } from "../api/types";
 import { ListedThumbnail } from "../flow/FlowThumbnail";
 import { Promote } from "../flow/Promote";
@@ -95,6 +95,17 @@ export function Flows({ instance, onCopy }: Props) {
   );
 }
 
+/** When the flow was changed last, and by whom where that is known. */
+function LastChange({ flow }: { flow: FlowFacts }) {
+  const { data: person } = useQuery(caller());
+  const when = ago(flow.updated);
+  const by = flow.changed_by;
+  if (!by) return t("{{when}} in Flowise", { when });
+  if (by !== person?.name) return t("{{when}} by {{name}}", { when, name: by });
+  // Without signing in everybody who opens the page is the same person.
+  return person?.signed_in ? t("{{when}} by you", { when }) : when;
+}
+
 interface CardProps {
   flow: FlowFacts;
   /** Servers that it is not on. */
@@ -109,14 +120,16 @@ function FlowCard({ flow, others, onCopy }: CardProps) {
     <li className="flow-card">
       <Link href={at} className="flow-card-main">
         <ListedThumbnail flow={flow} />
-        <span className="flow-name">{flow.name}</span>
+        <span className="flow-name" title={flow.name}>
+          {flow.name}
+        </span>
       </Link>
       <p className="row">
         <span className={flow.deployed ? "badge ok" : "badge"}>
           {flow.deployed ? t("deployed") : t("not deployed")}
         </span>
         <small>
-          {plural(flow.nodes, "node")} · {ago(flow.updated)}
+          {plural(flow.nodes, "node")} · <LastChange flow={flow} />
         </small>
       </p>
       {flow.last_session && (
