@@ -40,6 +40,17 @@ it("has every text of the page in every language, with the same placeholders", (
   for (const key of Object.keys(english)) expect(german).toHaveProperty([key]);
 });
 
+it("keeps the rules of each language for signs and spaces, and addresses people in one way", () => {
+  const wrong = (file: Record<string, string>, rule: RegExp) => Object.values(file).filter((text) => rule.test(text));
+  // French: a space that does not break, the typographic apostrophe, vous. Spanish and German: tú, du.
+  const told = (words: string) => new RegExp(`(?<!\\p{L})(${words})(?!\\p{L})`, "iu");
+  expect(wrong(french, / [;:!?»]|« |\p{L}'\p{L}/u)).toEqual([]);
+  expect(wrong(french, told("tu|ton|tes"))).toEqual([]);
+  expect(wrong(spanish, told("elija|añada|describa|revise|pulse"))).toEqual([]);
+  expect(wrong(spanish, /[“”]/)).toEqual([]);
+  expect(wrong(german, /(?<!\p{L})(Ihre?[nmrs]?|Sie haben)(?!\p{L})/u)).toEqual([]);
+});
+
 it("speaks the language that the person chose, else the browser's, else English", async () => {
   const browser = (...languages: string[]) => vi.stubGlobal("navigator", { languages });
   browser("pt-BR", "fr-CA", "de");
@@ -50,7 +61,7 @@ it("speaks the language that the person chose, else the browser's, else English"
   browser("ja");
   expect(preferredLanguage()).toBe("en");
   await speak("de");
-  expect(t("Approve")).toBe("Zustimmen");
+  expect(t("Approve")).toBe("Genehmigen");
   expect([plural(1, "question"), plural(2, "question")]).toEqual(["1 Frage", "2 Fragen"]);
   expect(ago("2026-01-01T09:57:00Z", Date.parse("2026-01-01T10:00:00Z"))).toBe("vor 3 Minuten");
   // What no file has is shown as it is.

@@ -1,5 +1,9 @@
 import { afterEach, expect, it } from "vitest";
 import { speak } from ".";
+import german from "./de.json";
+import spanish from "./es.json";
+import { FINDINGS, found } from "./findings";
+import french from "./fr.json";
 import { said, saidMarkdown } from "./sentences";
 
 afterEach(() => speak("en"));
@@ -52,4 +56,20 @@ it("takes what is typed literally: neither a value nor a name is read as a templ
   expect(said("No flow matches '{{x}} (.*) $t(Approve now)'.")).toBe(
     "Kein Flow passt zu „{{x}} (.*) $t(Approve now)“.",
   );
+});
+
+it("says what a check found in the person's language, by its code", async () => {
+  for (const file of [german, french, spanish])
+    expect(Object.keys(file)).toEqual(expect.arrayContaining(Object.values(FINDINGS)));
+  const missing = {
+    code: "REQUIRED_PARAM_MISSING",
+    message: "chatOpenAI needs a value for `modelName`.",
+    hint: "Use SetParam on `modelName` of chatOpenAI_0.",
+    field: "modelName",
+  };
+  expect(found(missing)).toEqual({ message: missing.message, hint: missing.hint });
+  await speak("de");
+  expect(found(missing)).toEqual({ message: "„modelName“ braucht einen Wert.", hint: "" });
+  // What is new here stays in the service's words.
+  expect(found({ ...missing, code: "NEW_CODE" })).toEqual({ message: missing.message, hint: missing.hint });
 });

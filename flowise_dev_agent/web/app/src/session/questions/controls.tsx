@@ -2,7 +2,7 @@
 import { createContext, Fragment, type ReactNode, type RefObject, useContext, useId, useRef, useState } from "react";
 import type { Action, Answer, Finding, Interrupt, Option, SessionView } from "../../api/types";
 import { t } from "../../i18n";
-import { said } from "../../i18n/sentences";
+import { found } from "../../i18n/findings";
 import { ErrorNote } from "../../ui/ErrorNote";
 import { tooLong } from "../../ui/tooLong";
 import { useDraft } from "../../ui/useDraft";
@@ -205,16 +205,19 @@ function FindingList({ label, findings }: { label: string; findings: Finding[] }
   if (findings.length === 0) return null;
   return (
     <ul className="plain stack tight" aria-label={label}>
-      {findings.map((one) => (
-        <li
-          key={`${one.code} ${one.where} ${one.message}`}
-          className={one.severity === "error" ? "note bad" : "note warn"}
-        >
-          <p>{said(one.message)}</p>
-          {one.hint && <p>{said(one.hint)}</p>}
-          <small>{one.where ? t("{{code}} at {{where}}", { code: one.code, where: one.where }) : one.code}</small>
-        </li>
-      ))}
+      {findings.map((one) => {
+        const { message, hint } = found(one);
+        return (
+          <li
+            key={`${one.code} ${one.where} ${one.message}`}
+            className={one.severity === "error" ? "note bad" : "note warn"}
+          >
+            <p>{message}</p>
+            {hint && <p>{hint}</p>}
+            <small>{one.where ? t("{{code}} at {{where}}", { code: one.code, where: one.where }) : one.code}</small>
+          </li>
+        );
+      })}
     </ul>
   );
 }
