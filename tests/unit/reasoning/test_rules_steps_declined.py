@@ -39,6 +39,8 @@ NOT_READ = {
         "gibt frei",
     "quiero un flujo que redacte el boletín, luego lo revisa Marta y lo aprueba. Si lo rechaza se reescribe":
         "lo aprueba",
+    "Agentflow: write a reply, then I approve it. If there is no order number, ask for it.": "If there is no order",
+    "Agentflow: write a reply, then I approve it. If legal says no, reply 'No.'": "If legal says no",
     # What is for one branch or for all, and branches of which nothing is said.
     "Agentflow: sort messages into refunds and questions. Refunds: write an answer. Questions: answer them. After that "
     "log everything to https://log.example/x with POST.": "log everything to",
@@ -59,6 +61,8 @@ NOT_READ = {
         "post them to https://wiki.example/api with PUT",
     "Agentflow: POST the order to https://shop.example/{order}, then tell the customer the number.":
         "POST the order to https://shop.example/{order}",
+    "Agentflow: classify the ticket as bug or question. Bug: ask for the version. Question: answer from "
+    "https://docs.example": "Question: answer from",
     # Loops, lists and requests that are not said in full.
     "Write a haiku, improve it until it has 17 syllables, at most 4 times": "Write a haiku, improve it until",
     "Schreib einen Elternbrief und verbessere ihn, bis er gut ist, höchstens 3 Runden. Ein Agentflow.": "höchstens 3",
@@ -76,6 +80,30 @@ def test_the_clause_that_is_not_understood_is_named_and_nothing_is_built(wish: s
     _, plan = planned(wish)
     assert f"«{NOT_READ[wish]}" in (plan.declined or "")
     assert plan.nodes == []
+
+
+def test_a_condition_goes_to_its_end_and_what_is_done_begins_there() -> None:
+    wish = (
+        "Un agentflow: si el cliente pregunta por horarios responde 'Abrimos de 9 a 18.', si pregunta por precios pide "
+        "el modelo, y en los demás casos responde con amabilidad."
+    )
+    rows = next(one.value for one in planned(wish)[1].values if one.param == "conditionAgentScenarios")
+    assert isinstance(rows, list)
+    said = [row["scenario"] for row in rows if isinstance(row, dict)]
+    assert said[:2] == ["el cliente pregunta por horarios", "pregunta por precios"]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Every Monday at 07:15 (Europe/Dublin) fetch https://fish.example/prices and write three sentences about cod",
+        "Form with name and town. An agentflow writes a letter from it, then I approve it. gpt-4.1",
+    ],
+)
+def test_what_was_read_leaves_no_mark_in_a_flow(wish: str) -> None:
+    _, plan = planned(wish)
+    assert plan.nodes
+    assert "\\u0000" not in plan.model_dump_json()
 
 
 def test_fields_that_are_extracted_are_those_of_the_answer_and_of_the_request() -> None:

@@ -8,14 +8,7 @@ from dataclasses import dataclass, field
 
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, without_opening
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import (
-    capital,
-    quoted,
-    quoted_spans,
-    signals,
-    squeeze,
-    to_number,
-)
+from flowise_dev_agent.reasoning.rules.language.text import capital, quoted, quoted_spans, signals, squeeze, to_number
 
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 #: What is whole, whatever marks are in it: brackets and bodies of requests.
@@ -23,7 +16,7 @@ _WHOLE = re.compile(r"\([^()\n]{0,300}\)|\{[^\n]{0,400}\}|https?://\S+")
 _QUOTED = re.compile(r"[\"“„«'][^\"”»']*[\"”»']")
 _CLOSED = re.compile(r"[.!?]\s?[\"”»'’]")
 _SEPARATED = re.compile(r"^((?:\s\w+){0,2}?)\s?(?:[:,]|->|=>|→)\s?")
-NUMBERED = pattern("steps", "numbered")
+_NUMBERED = pattern("steps", "numbered")
 _LONGEST_TEXT, _LONGEST_NAME, _HEAD, _MOST_PIECES, _NEAR = 3_000, 4, 8, 120, 12
 #: Lists of what is said of an answer that goes out.
 _SENDING = ("approving", "replying", "everyday")
@@ -132,9 +125,11 @@ def parted(text: str) -> tuple[str, str] | None:
     if not (head := matches("case", text) or matches("each", text)):
         return None
     rest = text[head.end() :]
-    # What is done begins behind a number, a comma, or in front of it with an order ("ask for the date, the size").
-    certain = [found("case_ends", rest), next(_verbs("orders", rest), None)]
-    ends = certain if any(certain) else [found("says_behind", rest), *_verbs("then_does", rest)]
+    # What is done begins behind a comma, or in front of it with an order ("ask for the date, the size"), or with the
+    # only verb that it can begin with.
+    says, verbs = found("says_behind", rest), [*_verbs("then_does", rest)]
+    certain = [found("case_ends", rest), says or next(_verbs("orders", rest), None)]
+    ends = certain if any(certain) else verbs if len(verbs) == 1 else []
     cut = min((one.start() for one in ends if one), default=0)
     do = pattern("steps", "then").sub("", rest[cut:].strip(" ,:"))
     return (squeeze(rest[:cut]).rstrip(" ,:"), do) if cut > 1 and do else None
@@ -184,13 +179,18 @@ def _one(word: str, other: str) -> bool:
 
 
 def outcome(text: str) -> tuple[str, str] | None:
-    """("yes" or "no", what is done then) where a clause says what happens after an approval."""
-    match = matches("outcome", text)
-    do = text[match.end() :] if match else ""
+    """("yes" or "no", what is done then) where a clause says what happens after an approval, and of nothing else."""
+    if not (match := matches("outcome", text)):
+        return None
+    said, do = _WORD.findall(text[: match.start("no" if match["no"] else "yes")])[1:], text[match.end() :]
     # "If he does not approve it, ..."
     do = do[again.end() :] if (again := found("approve", do)) and again.start() < _NEAR else do
-    do = re.sub(r"^[\w'’\s]{0,20},\s", "", do)
-    return ("no" if match["no"] else "yes", do.strip(" ,:")) if match else None
+    if "," in do and "://" not in do.partition(",")[0]:
+        more, do = do.split(",", 1)
+        said += _WORD.findall(more)
+    known = FUNCTIONS | wordset("approving")
+    else_ = any(not (is_empty(one) or one.casefold() in known) for one in said)
+    return None if else_ else ("no" if match["no"] else "yes", do.strip(" ,:"))
 
 
 class Skeleton:
@@ -206,9 +206,9 @@ class Skeleton:
         #: Where a clause goes: a list of steps, which the next one of the same sentence goes on with.
         self._scope = self._approved = self.steps
         self._opened = 0
-        self.listed = listed or len(NUMBERED.findall(text)) > 1
+        self.listed = listed or len(_NUMBERED.findall(text)) > 1
         text = without_opening(text[:_LONGEST_TEXT]) or text
-        text = (NUMBERED.sub("\n", text) if self.listed else text).strip()
+        text = (_NUMBERED.sub("\n", text) if self.listed else text).strip()
         if lead := matches("lead", text):
             text, about = text[lead.end() :], squeeze(lead["about"]).strip(" ,")
             self._tell(about)
@@ -341,7 +341,9 @@ def _is_task(clause: str, *, freely: bool, named: bool = False) -> bool:
     kinds = {kind for match, kind in signals(clause) if kind != "team" or match[0].count(" ") > 3}
     does = found("does", clause) if freely else (matches("task", clause) or found("ordered", clause))
     does = does or (named and not words("human").search(clause))
-    return bool(does) and not (kinds & _STRUCTURE or any(found(name, clause) for name in ("fact", "no_task", "unread")))
+    return bool(does) and not (
+        kinds & _STRUCTURE or any(found(name, clause) for name in ("fact", "no_task", "unread", "from_there"))
+    )
 
 
 def _own(clause: str, *lists: str) -> list[str]:

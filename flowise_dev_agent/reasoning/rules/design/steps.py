@@ -17,16 +17,7 @@ from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of
 from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARAMS
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import provider_for, tool_row
-from flowise_dev_agent.reasoning.rules.design.skeleton import (
-    NUMBERED,
-    Skeleton,
-    Step,
-    alike,
-    found,
-    kind_of,
-    matches,
-    short,
-)
+from flowise_dev_agent.reasoning.rules.design.skeleton import Skeleton, Step, alike, found, kind_of, matches, short
 from flowise_dev_agent.reasoning.rules.design.starts import Start, start_of
 from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, parameters, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
@@ -42,9 +33,9 @@ _PREFIXES = {_LLM: "llm", _AGENT: "agent", _SORTER: "conditionAgent"}
 _ANY_MODEL = re.compile(r"(?:\w{1,9}\s)?(?:llm|mod[eè]l\w*|ai|ki|ia)s?|(?:\w{1,4}\s)?agente?n?s?", re.IGNORECASE)
 #: Kinds of signals that make a flow one of steps, and what the steps themselves are read for.
 _STEPWISE = frozenset({"team", "approval", "branch", "loop", "sequence"})
-_READ = _STEPWISE | {"call", "service", "output"}
-#: Words of an item of a list; a longer one holds what is to be done with it. Nodes of a flow that people overlook.
-_LONGEST_ITEM, _MOST_NODES, _FEWEST_FIELDS = 5, 60, 2
+_READ = frozenset({"team", "sequence", "call", "service", "output"})
+#: Words of an item of a list; a longer one holds what is to be done with it.
+_LONGEST_ITEM, _FEWEST_FIELDS = 5, 2
 #: Nodes whose results are in no conversation: the step behind them has to be given them.
 _SILENT = (_HTTP, "iterationAgentflow")
 _SETTINGS = MODEL_PARAMS.union(MAX_TOKENS, ["temperature"])
@@ -104,14 +95,13 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
     if start.params.get("scheduleOnTime") and builder.made.steps[:1] and builder.made.steps[0].kind != "call":
         # A model that nobody asks has nothing to work with.
         checked = reading.text
-    ignored = _READ if "://" in checked else _READ - {"service"}
     builder.build()
     schemas = {op.node_id: world.schema(op.node_name) for op in builder.nodes}
     values = [PlannedValue(node_id=op.node_id, param=name, value=value)
               for op in builder.nodes for name, value in op.params.items()]  # fmt: skip
     # Words about documents are words of a step where no document is asked for; each model has a memory.
     spans = [span for span in reading.spans if not span.names & (DOCUMENTS | {"@Memory"})]
-    Account(checked, spans, schemas, values).check(world, ignored - {"loop", "branch", "approval"})
+    Account(checked, spans, schemas, values).check(world, _READ if "://" in checked else _READ - {"service"})
     if lost := builder.lost():
         raise world.decline("declined_parts", parts="; ".join(
             world.say("gap", quote=squeeze(one), why=world.say("gap_place")) for one in lost))  # fmt: skip
@@ -145,8 +135,6 @@ class _Builder:
         own = [read(clause, world.store) for clause, _ in self.made.clauses]
         named = [one for one in own if one.provider or one.model or one.numbers]
         self._shared = Reading("", "", provider=reading.provider) if len(named) > 1 else reading
-        # Tools that no clause names are for the steps of agents.
-        self._loose = tuple(tool for tool in reading.tools if not any(tool in one.tools for one in own))
         self.nodes, self.links, self.branches = list[AddNode](), list[DesignConnection](), list[str]()
         #: The clauses with their nodes, and what the person has to create on the server.
         self.parts, self.variables = dict[str, list[str]](), list[str]()
@@ -170,7 +158,7 @@ class _Builder:
         told = json.dumps([[node.label, node.params] for node in self.nodes], ensure_ascii=False).replace('\\"', '"')
         # What a number stands for in a field: 16 Uhr, 0,2 and 1.000 are 16:00, 0.2 and 1000.
         there = {*re.findall(r"\d+(?:\.\d+)?", told), *_DIGITS.findall(told)}
-        numbers = [one for one in _DIGITS.findall(NUMBERED.sub(" ", self.text))
+        numbers = [one for one in _DIGITS.findall(pattern("steps", "numbered").sub(" ", self.text))
                    if not {one, f"{to_number(one):g}" if re.fullmatch(NUMBER, one) else one} & there]  # fmt: skip
         return numbers + [one for one in quoted(self.text) if without_braces(one) not in told]
 
@@ -184,7 +172,7 @@ class _Builder:
         """The nodes of these steps, and the answer at their end."""
         for step in steps:
             before = len(self.nodes)
-            if end is None or before > _MOST_NODES:
+            if end is None:
                 raise self._declined(step.text)
             end = getattr(self, f"_{step.kind}", self._task)(step, last := end, way)
             self.parts.setdefault(step.text, []).extend([one.node_id for one in self.nodes[before:]] or [last.node])
@@ -287,8 +275,7 @@ class _Builder:
             topic, way = "" if step.kind == "case" else short(name), replace(end, node=fork, output=str(number))
             if not steps:
                 told, agent = self._world.say("expert_in", topic=topic), not found("model_node", self._reading.text)
-                tools = self._reading.tools if agent else ()
-                way = self._after(self._model_node(topic, told, tools, agent=agent), way)
+                way = self._after(self._model_node(topic, told, self._reading.tools, agent=agent), way)
             self._path(steps, way, topic)
             self.branches.append(short(name) or self._world.say("otherwise"))
 
@@ -325,17 +312,16 @@ class _Builder:
         task = clause[who.end() :] if who else clause
         named = squeeze(who["who"] or "") if who else ""
         role = "" if _ANY_MODEL.fullmatch(named) else named
-        tools = tuple(dict.fromkeys([*own.tools, *(self._loose if own.agent or len(self.made.steps) == 1 else ())]))
-        prompt = self._own_words(task, tools)
+        prompt = self._own_words(task, own.tools)
         if title != self._title and all(is_empty(one) or alike(one, title) for one in re.findall(r"\w{3,}", prompt)):
             prompt = self._world.say("expert_in", topic=title)
         prompt = prompt if re.search(r"\s", prompt) else capital(clause)
         # Who speaks of a model means no agent.
         plain = user or fields or found("model_node", own.text + self._reading.text)
-        agent = bool(tools and not fields) or (bool(own.agent or role or agent) and not plain)
+        agent = bool(own.tools and not fields) or (bool(own.agent or role or agent) and not plain)
         model = own if own.provider or own.model or own.numbers else None
-        return self._model_node(title or role or task, prompt, tools if agent else (), model, agent=agent, user=user,
-                                given=given, fields=fields)  # fmt: skip
+        return self._model_node(title or role or task, prompt, own.tools, model, agent=agent, user=user, given=given,
+                                fields=fields)  # fmt: skip
 
     def _own_words(self, text: str, tools: Sequence[tuple[str, ...]]) -> str:
         """A text without a model, a tool and a value, which are beside the words of a step."""
@@ -358,7 +344,7 @@ class _Builder:
             params[f"{prefix}EnableMemory"] = False
         elif window:
             params |= {f"{prefix}MemoryType": "windowSize", f"{prefix}MemoryWindowSize": window}
-        if tools:
+        if tools and agent:
             params["agentTools"] = [tool_row(names, self._reading, self._world) for names in tools]
         if fields:
             params["llmStructuredOutput"] = [{"key": one.name, "type": one.kind, "enumValues": "", "jsonSchema": "",
