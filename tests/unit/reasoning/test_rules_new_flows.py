@@ -48,6 +48,18 @@ VALUES: dict[str, dict[str, Any]] = {
     "Weaviate at http://10.0.0.5:8080, index Articles, top k 8, answer questions from it": {
         "weaviateIndex": "Articles", "topK": 8, "weaviateHost": "http://10.0.0.5:8080"},
     "Agent: Brave search and calculator. Max loops 6.": {"maxIterations": 6},
+    "RAG bot over our docs at https://docs.kit.example (crawl it, max ~60 pages). chunks 1200/150. top 6. If it is not "
+    "there, point to https://github.com/kit/kit/issues": {
+        "url": "https://docs.kit.example", "limit": 60, "chunkSize": 1200, "chunkOverlap": 150, "topK": 6,
+        "repoLink": None},
+    "A bot for vets that refuses emergencies: messages with words like can't breathe or cat can't pee": {
+        "denyList": None},
+    "Der Bot soll aus den PDFs antworten, und wenn nichts drin steht: \"Dazu finde ich keine Regelung, bitte im Büro "
+    "melden (Durchwahl 312)\".": {"text": None},
+    "Math tutor on Claude Sonnet. Low temperature, say 0.3.": {"temperature": 0.3},
+    "bot that answers only in haiku. gemini flash, temperature 1.2": {"modelName": "gemini-2.5-flash"},
+    "A helper for our club that collects: name, phone and day, in a friendly tone. The form is at https://club.example":
+        {"jsonStructure": None, "url": None},
     "Chatbot pour un club. Claude Sonnet 4.5, 0,4 de température.": {"temperature": 0.4},
     "Assistente que responde sobre o regulamento (colo o texto depois), blocos de 600 caracteres": {"chunkSize": 600},
     "A bot for our staff handbook (docx), Cohere rerank, top 4": {"topK": 4, "modelName": None},
@@ -75,6 +87,9 @@ TOLD = {
         "One of our clients, a dentist, asked for an assistant that talks about parking.",
     "Ein Assistent für Fliesen, Temperatur 0,2, höchstens 300 Tokens, antwortet in 3 Sätzen":
         "Ein Assistent für Fliesen, antwortet in 3 Sätzen",
+    "Salve, ho un agriturismo vicino a Pienza. Usate Gemini. Grazie mille.": "Ho un agriturismo vicino a Pienza.",
+    "Residents' chatbot. It should use the facts below and nothing else:\nBins: Tuesday":
+        "Residents' chatbot. It should use the facts below and nothing else:\nBins: Tuesday",
     "chatbot, claude haiku, max tokens 400, jokes about cats only": "Chatbot, jokes about cats only",
     "Story bot: at most 5 steps per story, ends with a moral. gpt-4o":
         "Story bot: at most 5 steps per story, ends with a moral.",

@@ -16,7 +16,7 @@ _BRACKETS = re.compile(r"\([^()\n]{0,300}\)|\[[^\[\]\n]{0,300}\]|（[^（）\n]{
 #: What a wish that says how to behave begins with.
 _BEHAVES = pattern("prompt", "behaves")
 #: "A chatbot for ...": what is left of a sentence that asks for one.
-_ASKED = pattern("prompt", "wanted")
+_ASKED, _COURTESY = pattern("prompt", "wanted"), pattern("change", "courtesy")
 #: What is known of each letter: nothing, that it was recognised, that it belongs to a task.
 _SEEN, _TASK = 1, 2
 
@@ -127,7 +127,7 @@ def _sentence(text: str, sentence: Sequence[Unit]) -> str:
         said += whole[-1:] if whole[-1:] in ".!?" and said and said.rstrip('"”»“')[-1:] not in ".!?" else ""
     # A ban is never empty: "No small talk."
     banned = not any(unit.structure for unit in sentence) and is_negated(said, *[said.rfind(" ") + 1] * 2)
-    return said if banned or _says_something(said) else ""
+    return said if (banned or _says_something(said)) and _COURTESY.sub("", said) else ""
 
 
 def _words(said: str) -> list[str]:

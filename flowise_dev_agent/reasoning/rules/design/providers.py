@@ -75,11 +75,6 @@ def note_providers(scan: Scan) -> None:
     scan.find(_EMBEDDINGS, ["@Embeddings"])
 
 
-def model_id(text: str) -> str | None:
-    """The model that the text names last, as the provider spells it; None for a family without a version."""
-    return next(reversed(model_ids(text)), None)
-
-
 def model_ids(text: str) -> list[str]:
     """All models that the text names, in order."""
     found: dict[tuple[int, int], str] = {}

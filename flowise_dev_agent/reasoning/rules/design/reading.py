@@ -27,7 +27,7 @@ _VECTORS = frozenset(constants("kinds")["vectors"])
 _KEPT = frozenset(name for _, names in table("named_memory") for name in names)
 _WRAPPERS = frozenset({"retrieverTool", "chainTool"})
 #: Quotations that follow one another as a list.
-_QUOTE = r"[\"“„«'][^\"“”„«»'\n]{1,60}[\"”“»']"
+_QUOTE = r"(?:[\"“„«]|(?<!\w)')[^\"“”„«»'\n]{1,60}(?:[\"”“»]|'(?!\w))"
 _LISTED = re.compile(rf"{_QUOTE}(?:(?:\s?,|\s(?:or|and|oder|und|o|y|ou|et|e)\b)+\s?{_QUOTE})*", re.IGNORECASE)
 _SENTENCES = re.compile(r"(?:[^.;!?\n]|[.;!?](?!\s|$))+")
 #: Wishes fit into this many characters; what is behind them is not searched for structure.
@@ -126,14 +126,17 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     # An address that a tool calls is no source of documents.
     called = any("requests" in name for names in tools for name in names)
     urls = () if called else tuple(match.group() for match in _URL.finditer(plain))
+    # An address that people are sent to is a word of the answer.
+    sent = {url for url in urls if pattern("words", "sent_to").search(plain[: plain.index(url)])}
     model_url = next((url for url in urls if _SERVER.match(url) and _is_model(plain[: plain.index(url)])), None)
     # An address is used once: for the model, for the store that was named before it, or as a page.
     stores = {url for url in urls if any(one.search(plain[: plain.index(url)]) for one, _ in table("vector_stores"))
               and (_SERVER.match(url) or not (loaders or len(urls) > 1))}  # fmt: skip
-    urls = tuple(url for url in urls if url != model_url and url not in stores)
+    urls = tuple(url for url in urls if url != model_url and url not in stores | sent)
     if model_url:
         scan.find(re.compile(re.escape(model_url)), params="baseUrl basepath")
     addresses, paths = ([match.group() for match in scan.find(one, params="@address")] for one in (_ADDRESS, _PATH))
+    scan.spans = [one for one in scan.spans if plain[one.start : one.end] not in sent]
     knowledge, topics = _knowledge(scan, task=task or structured, inline=inline is not None, page=bool(urls))
     no_memory = bool(words("memory").search(plain)) and not _has(scan, "memory", _MEMORY)
     index = scan.find(pattern("words", "index_name"), params="@address")
@@ -145,13 +148,13 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     index += scan.find(pattern("words", "bare_index"), params="@address") if store_named and not index else []
     return Reading(
         text=plain, language=detect_language(plain), provider=providers.chat_provider(plain),
-        model=providers.model_id(plain), embeddings=providers.embeddings_provider(plain),
+        model=next(reversed(providers.model_ids(plain)), None), embeddings=providers.embeddings_provider(plain),
         memory=memory, no_memory=no_memory, tools=tools,
         agent=mentioned(plain, words("agent")), chat=mentioned(plain, words("chat")),
         knowledge=(knowledge or (bool(loaders or store_named in _VECTORS) and not task)), topics=topics,
         besides=bool(scan.find(words("besides"), keep=True)), inline_text=inline, urls=urls, model_url=model_url,
         promised=bool(scan.find(_PROMISE, _DOCUMENTS, "@placeholder")), path=next(iter(paths), None), loaders=loaders,
-        address=next((one for one in addresses if one != model_url and one not in urls), None),
+        address=next((one for one in addresses if one not in {model_url, *urls, *sent}), None),
         stored=bool(scan.find(pattern("words", "stored"), task=True)), adds=adds,
         prompt_text=first_group(prompt[0]).strip() if prompt else None, transform=task, structured=structured,
         system_text=first_group(given[0]).strip() if given else None, denied_words=denied_words,

@@ -26,7 +26,7 @@ _LONGEST_SENTENCE = 600
 #: Longer than any negation with its two words; a whole text in front of each mention would be quadratic.
 _LOOK_BACK = 80
 _QUOTED = re.compile(
-    r"\"([^\"\n]{1,400})\"|“([^”\n]{1,400})”|„([^“”\n]{1,400})[“”]|«\s*([^»\n]{1,400}?)\s*»|'([^'\n]{1,80})'(?!\w)|「([^」\n]{1,400})」"
+    r"\"([^\"\n]{1,400})\"|“([^”\n]{1,400})”|„([^“”\n]{1,400})[“”]|«\s*([^»\n]{1,400}?)\s*»|(?<!\w)'([^'\n]{1,80})'(?!\w)|「([^」\n]{1,400})」"
 )
 
 
