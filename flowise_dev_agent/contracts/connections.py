@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr, UrlConstraints
 from pydantic.networks import HttpUrl
 
 from flowise_dev_agent.contracts.base import Contract
@@ -23,7 +23,8 @@ def _holds_no_password(url: HttpUrl) -> HttpUrl:
     return url
 
 
-Address = Annotated[HttpUrl, Field(max_length=500), AfterValidator(_holds_no_password)]
+#: The limit is for what is sent: reading an address adds the slash behind a bare host.
+Address = Annotated[HttpUrl, UrlConstraints(max_length=500), AfterValidator(_holds_no_password)]
 Key = Annotated[SecretStr, Field(min_length=1, max_length=1_000)]
 
 

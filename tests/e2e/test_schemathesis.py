@@ -18,17 +18,16 @@ REFUSALS: Final = {
         *("list_sessions", "list_deliveries", "find_flows", "get_flow_conversation", "list_nodes"),
     ],
     "names of an instance or model, fields of a credential, a webhook secret that a stream has no place for": [
-        *("start_session", "start_session_stream", "post_credential", "promote_flow"),
+        *("start_session", "start_session_stream", "post_credential", "promote_flow", "add_memory"),
     ],
     "a text that is to be a flow, or ops that are to make one": [
         *("validate_flow", "start_flow_text_test", "import_flow", "apply_to_flow"),
     ],
     "one of two parameters, which OpenAPI cannot say": ["erase_audit_words"],
-    "a chatflow to change that is named in words": ["process_conversation"],
+    "an answer that the open question does not take": ["resume_session", "resume_session_stream"],
     "params and credentials that the node type has on the server": ["list_options"],
     "what a file of any bytes holds": ["add_attachment"],
     "the time now: a key that ends in the past": ["create_key"],
-    "a server or a provider that is tried and does not answer": ["connect_flowise", "connect_model"],
     "expectations that only a judge can check, and a chat without a turn": ["start_flow_test"],
 }
 
@@ -61,6 +60,10 @@ checks.positive_data_acceptance.expected-statuses = {accepted}
             '"path.chatflow_id" = { dictionary = "flows", probability = 0.5 }',
             '"path.session_id" = { dictionary = "sessions", probability = 0.5 }',
             *operations,
+            # The stream of a session that waits for a person ends when he answers.
+            "[[operations]]",
+            'include-operation-id = "stream_session"',
+            f'parameters = {{ "path.session_id" = "{session}" }}',
         ]
     )
 

@@ -8,12 +8,16 @@ import pytest
 from pydantic import JsonValue
 
 from flowise_dev_agent.agent.data_contracts import kept_to, with_mappings, with_sources
-from flowise_dev_agent.contracts.plan import FieldMapping, PlanContract
+from flowise_dev_agent.agent.ready_tools import with_ready_tools
+from flowise_dev_agent.contracts.plan import FieldMapping, PlanContract, PlannedNode
 from flowise_dev_agent.contracts.plan_text import plan_markdown
 from flowise_dev_agent.contracts.verdict import Trace, TracedTool, TracedTurn, Trial
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.reasoning.contracts import ReadyTool, ToolField
 from tests.unit.agent.rig import plan
 
+SCHEMAS = NodeStore.from_snapshot().schemas
 PEOPLE = ("worker.id:number", "worker.name:string", "worker.location")
 
 
@@ -118,6 +122,18 @@ def test_the_agent_of_the_flow_reads_where_a_mapped_input_comes_from() -> None:
     assert with_sources(twice)[-1] == target
 
 
+def test_a_tool_of_an_agentflow_is_not_added_again_when_it_tells_more_of_its_inputs() -> None:
+    target = tool("tickets", ToolField("workerId", "number"), ToolField("state", "string"))
+    target = replace(target, values={"requestsGetName": "get", "requestsGetQueryParamsSchema": json.dumps(INPUTS)})
+    agent = PlannedNode(node_id="agentAgentflow_0", node_name="agentAgentflow", purpose="answers")
+    made = with_ready_tools(plan(flow_kind="AGENTFLOW", nodes=[agent]), [target], GraphIR.empty(), SCHEMAS)
+    _, told = with_sources([tool("workday", gives=PEOPLE), target])
+    assert told != target
+    assert with_ready_tools(made, [told], GraphIR.empty(), SCHEMAS).values == made.values
+    other = replace(target, values={**target.values, "requestsGetName": "getOther"})
+    assert with_ready_tools(made, [other], GraphIR.empty(), SCHEMAS).values != made.values
+
+
 MAPPED = [FieldMapping(source="workday.worker.id", target="openapi__getTickets.workerId")]
 
 
@@ -148,6 +164,11 @@ def test_a_mapped_input_that_nobody_gave_fails_the_trial(asked: str, held: str, 
     assert "99" not in found.error
     assert kept_to(trial, trace, []) is trial
     assert kept_to(trial, trace.model_copy(update={"cut": True}), MAPPED) is trial
+
+
+def test_an_input_of_that_name_of_another_tool_may_be_anything() -> None:
+    calls = [TracedTool(tool="getpayslips", input={"workerId": "99"})]
+    assert kept_to(Trial(question="Whose?", passed=True), Trace(used_tools=calls), MAPPED).passed is True
 
 
 def test_what_a_tool_gives_later_does_not_count() -> None:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.store_additions import only_adds, with_additions
+from flowise_dev_agent.agent.store_additions import only_adds, stores_of, with_additions
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
-from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
+from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedValue
 from flowise_dev_agent.flowise.document_stores import Component, DocumentStore
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -67,6 +67,19 @@ def test_rules_take_words_that_ask_for_files_in_a_store_and_nothing_else(said: s
     made = added(changed("Not possible"), flow(HR_ID), said, by_rules=True)
     assert [one.id for one in made.document_stores] == ([HR_ID] if alone else [])
     assert (made.declined is None) is made.only_fills is alone
+
+
+def test_a_loader_holds_the_name_of_its_store_behind_its_id() -> None:
+    loader = AddNode(
+        node_name="documentStore", node_id="documentStore_0", params={"selectedStore": f"{HR_ID}:HR policies"}
+    )
+    assert stores_of(compile_ops(GraphIR.empty(), [loader], SCHEMAS).graph) == {"documentStore_0": HR_ID}
+
+
+def test_what_rules_had_not_understood_of_the_wish_is_done() -> None:
+    part = Part(id="p1", quote=WISH, source="requirement", state="not_understood", reason="nothing takes it")
+    made = added(changed("Not possible").model_copy(update={"parts": [part]}), flow(HR_ID), by_rules=True)
+    assert [(one.state, one.reason) for one in made.parts] == [("covered", "")]
 
 
 @pytest.mark.parametrize("mark", ["[ADD TO STORE: HR policies]", f"[ADD TO STORE: {HR_ID}]"])

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from flowise_dev_agent.contracts.designs import DesignForm, FormSource, form_of
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -47,6 +48,20 @@ def test_a_document_store_comes_back_however_the_plan_uses_it(node: str, catalog
     found = form_of(plan.model_copy(update={"nodes": nodes, "values": values}))
     assert found is not None
     assert (found.tools, [(one.kind, one.store) for one in found.sources]) == ([], [("store", "an-id")])
+
+
+@pytest.mark.parametrize(
+    ("sources", "why"),
+    [
+        ([{"kind": "store"}], "which needs it"),
+        ([{"kind": "text", "text": "x", "store": "HR policies"}], "belongs to the kind"),
+        ([{"kind": "store", "store": "HR policies"}, {"kind": "store", "store": "Drafts"}], "name one"),
+    ],
+    ids=["without a name", "of another kind", "two"],
+)
+def test_a_form_names_one_document_store_where_it_has_one(sources: list[dict[str, str]], why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        DesignForm.model_validate({"name": "Desk", "sources": sources})
 
 
 def test_what_a_form_cannot_say_is_no_form(catalogue: NodeStore) -> None:
