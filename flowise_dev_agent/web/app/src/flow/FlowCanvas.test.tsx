@@ -83,6 +83,8 @@ it("draws all nodes as large letters from far away, also those out of sight, and
   const texts = (kind: string) => [...container.querySelectorAll(kind)].map((one) => one.textContent?.trim());
   await waitFor(() => expect(texts(".fnode")).toHaveLength(2));
   const move = (x: number, zoom: number) => act(async () => void flow.setViewport({ x, y: 0, zoom }));
+  // The flow is fitted in the first frame.
+  await act(() => new Promise(requestAnimationFrame));
 
   await move(-100_000, 0.1);
   expect(texts(".fnode.tiny")).toEqual(["BM", "BM"]);

@@ -24,12 +24,12 @@ export function NodeDetails({ marked, instance, onClose }: Props) {
   const rest = node.params.filter((param) => !changed.has(param.name));
   return (
     <section className="card stack tight node-details" aria-label={t("Details of {{node}}", { node: node.label })}>
-      <div className="row apart">
+      <header>
         <h2 className="small-title">{node.label}</h2>
         <button type="button" className="button plain" onClick={onClose} aria-label={t("Close the details")}>
           ✕
         </button>
-      </div>
+      </header>
       <p className="row">
         <MarkBadge mark={mark} />
         <small>
