@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from flowise_dev_agent.patch import GraphIR, Schemas, compile_ops, errors, validate_flow
+from flowise_dev_agent.patch import AddNode, GraphIR, Schemas, compile_ops, errors, validate_flow
+from flowise_dev_agent.patch.model.placeholders import MARK
 from tests.fixtures.golden_flows import NOWHERE
 from tests.fixtures.trial_flows import TRIAL_FLOWS
 
@@ -69,6 +70,14 @@ def test_a_request_tool_whose_address_the_model_gives_is_accepted(schemas: Schem
     flow = _FLOWS["a request whose address the model gives"]
     text = compile_ops(GraphIR.empty(), flow.build(NOWHERE), schemas).flow_data
     assert errors(validate_flow(text, schemas=schemas, credentials=None, kind=flow.kind)) == []
+
+
+def test_an_address_that_the_person_is_to_fill_in_is_no_mistake(schemas: Schemas) -> None:
+    for address, codes in ((f"{MARK}: the address of the shop]", set[str]()), ("the shop", {"ADDRESS_WITHOUT_SCHEME"})):
+        op = AddNode(node_name="requestsGet", node_id="requestsGet_0", params={"requestsGetUrl": address})
+        text = compile_ops(GraphIR.empty(), [op], schemas).flow_data
+        found = {one.code for one in validate_flow(text, schemas=schemas, credentials=None, kind="CHATFLOW")}
+        assert found & {"ADDRESS_WITHOUT_SCHEME"} == codes
 
 
 @pytest.mark.parametrize("mistake", ELSEWHERE)
