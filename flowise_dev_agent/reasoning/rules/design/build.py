@@ -17,7 +17,7 @@ from flowise_dev_agent.reasoning.rules.design import providers
 from flowise_dev_agent.reasoning.rules.design.details import Field
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of
-from flowise_dev_agent.reasoning.rules.design.providers import CHATS, chat_provider, model_ids
+from flowise_dev_agent.reasoning.rules.design.providers import CHATS, chat_provider, model_id
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read, tool_named
 from flowise_dev_agent.reasoning.rules.design.selection import select, usable
 from flowise_dev_agent.reasoning.rules.design.steps import design_steps, is_stepwise
@@ -201,7 +201,7 @@ def fresh_ids(names: Sequence[str], existing: Mapping[str, object], pattern: Pat
 
 def design_form(request: PlanRequest, form: DesignForm, world: World) -> Design:
     """The flow of a form. Raises DeclinedError, which says which part of it this Flowise does not have."""
-    provider, model = chat_provider(form.model or ""), next(reversed(model_ids(form.model or "")), None)
+    provider, model = chat_provider(form.model or ""), model_id(form.model or "")
     if form.model and provider is None:
         raise world.decline("declined_unknown", name=form.model, near="")
     tools = {name: tool_named(name, world.store) for name in form.tools}

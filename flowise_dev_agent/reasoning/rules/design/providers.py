@@ -75,6 +75,11 @@ def note_providers(scan: Scan) -> None:
     scan.find(_EMBEDDINGS, ["@Embeddings"])
 
 
+def model_id(text: str) -> str | None:
+    """The model that the text names last, as the provider spells it; None for a family without a version."""
+    return next(reversed(model_ids(text)), None)
+
+
 def model_ids(text: str) -> list[str]:
     """All models that the text names, in order."""
     found: dict[tuple[int, int], str] = {}
@@ -105,13 +110,12 @@ def default_provider(world: World, *, with_embeddings: bool) -> Provider:
     """The one to take when none is named: whose credential is there, common ones first, else OpenAI."""
     # Those that serve both come first: one credential instead of two.
     ordered = sorted(_PROVIDERS, key=lambda provider: (with_embeddings and provider.embeddings is None, provider.rank))
-    return next((provider for provider in ordered if world.at_hand(provider.chat)), ordered[0])
+    return BY_CHAT[world.first([provider.chat for provider in ordered])]
 
 
 def default_embeddings(world: World) -> str:
     """The embeddings node to take when the chat model's provider has none."""
-    names = [p.embeddings for p in sorted(_PROVIDERS, key=lambda provider: provider.rank) if p.embeddings]
-    return next((name for name in names if world.at_hand(name)), names[0])
+    return world.first([p.embeddings for p in sorted(_PROVIDERS, key=lambda one: one.rank) if p.embeddings])
 
 
 def _for_embeddings_only(text: str, start: int) -> bool:

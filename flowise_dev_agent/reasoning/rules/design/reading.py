@@ -148,7 +148,7 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     index += scan.find(pattern("words", "bare_index"), params="@address") if store_named and not index else []
     return Reading(
         text=plain, language=detect_language(plain), provider=providers.chat_provider(plain),
-        model=next(reversed(providers.model_ids(plain)), None), embeddings=providers.embeddings_provider(plain),
+        model=providers.model_id(plain), embeddings=providers.embeddings_provider(plain),
         memory=memory, no_memory=no_memory, tools=tools,
         agent=mentioned(plain, words("agent")), chat=mentioned(plain, words("chat")),
         knowledge=(knowledge or (bool(loaders or store_named in _VECTORS) and not task)), topics=topics,

@@ -111,18 +111,13 @@ def tools_of(reading: Reading, world: World, without: frozenset[str] = frozenset
     for names in reading.tools:
         fitting = [name for name in usable(names, world) if name not in without]
         if fitting and not any(name in chosen for name in fitting):
-            chosen.append(at_hand(fitting, world))
+            chosen.append(world.first(fitting))
     return chosen
 
 
 def usable(names: Iterable[str], world: World) -> list[str]:
     """Those that an agent takes: some tools of the catalogue are of a class that none does."""
     return [name for name in names if (schema := world.store.get(name)) and "Tool" in schema.base_classes]
-
-
-def at_hand(names: Sequence[str], world: World) -> str:
-    """The first whose credential the instance has, else the first."""
-    return next((name for name in names if world.at_hand(name)), names[0])
 
 
 def documents_of(reading: Reading, world: World, *, as_tool: bool) -> list[str]:
@@ -188,7 +183,7 @@ def check_filled(schemas: Iterable[NodeSchema], reading: Reading, world: World) 
 def tool_row(names: Sequence[str], reading: Reading, world: World) -> dict[str, Any]:
     """The row of the first of these tools whose credential is at hand, else of the first. Raises DeclinedError."""
     known = [name for name in names if name in world.store.schemas] or [names[0]]
-    schema = world.schema(at_hand(known, world))
+    schema = world.schema(world.first(known))
     check_filled([schema], reading, world)
     config = parameters(schema, Said(reading), language=world.language)
     return {TOOL: schema.name, f"{TOOL}Config": config}

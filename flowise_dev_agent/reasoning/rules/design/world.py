@@ -1,6 +1,6 @@
 """What a design is made with: the server's node types and credentials, and the words to decline in."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -39,7 +39,7 @@ class World:
         """Node id -> schema, from node id -> name; without types that the server does not have."""
         return {node_id: schema for node_id, name in names.items() if (schema := self.store.get(name))}
 
-    def at_hand(self, name: str) -> bool:
-        """Whether the server has the type, and the instance a credential for it."""
-        schema = self.store.get(name)
-        return bool(schema) and any(self.available.get(kind) for kind in schema.credential_names)
+    def first(self, names: Sequence[str]) -> str:
+        """The first whose credential the instance has, else the first."""
+        known = {name: schema.credential_names for name in names if (schema := self.store.get(name))}
+        return next((name for name, kinds in known.items() if any(map(self.available.get, kinds))), names[0])
