@@ -20,6 +20,7 @@ from flowise_dev_agent.patch import (
 from flowise_dev_agent.patch.model.nested import is_path, parse_path, value_at
 from flowise_dev_agent.patch.model.ops import MAX_DESCRIPTION
 from flowise_dev_agent.patch.model.placeholders import MARK
+from flowise_dev_agent.reasoning.added_text import with_added_text
 from flowise_dev_agent.sanitize import shortened
 
 #: A field: node id and path.
@@ -79,15 +80,6 @@ def _described(ops: Sequence[PatchOp], plan: PlanContract) -> list[PatchOp]:
         else op
         for op in ops
     ]
-
-
-def with_added_text(old: object, added: Sequence[str]) -> str:
-    """A text with further ones on lines of their own; what it holds already is not repeated."""
-    text = str(old or "").rstrip()
-    for one in added:
-        if one.strip() not in text:
-            text = f"{text}\n{one.strip()}" if text else one.strip()
-    return text
 
 
 def _wanted(ops: Sequence[PatchOp], plan: PlanContract, base: GraphIR) -> dict[_Field, JsonValue]:

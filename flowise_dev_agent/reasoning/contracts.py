@@ -29,6 +29,7 @@ from flowise_dev_agent.contracts.verdict import FLOW_BUGS, Judgement, PassK, Tra
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, PatchOp
+from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.settings import Mode
 
 __all__ = [
@@ -296,6 +297,11 @@ class PlanRequest(_Request):
     parts: tuple[Part, ...] = ()
     #: What code finds in a plan by trying it against the flow and the server.
     review: Callable[[PlanContract], Awaitable[list[Finding]]] | None = None
+
+    def stored(self, node_id: str, param: str) -> object:
+        """What a field (a name or a path) of the flow holds now; None where there is none."""
+        node, steps = self.base.node(node_id) if self.base else None, parse_path(param)
+        return value_at(node.inputs, steps) if node and steps else None
 
     @property
     def ready_nodes(self) -> dict[str, NodeSchema]:

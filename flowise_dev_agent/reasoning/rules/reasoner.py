@@ -53,15 +53,13 @@ class DeterministicReasoner(Reasoner):
         try:
             names = select(reading, World(nodes, credential_types, reading.language))
         except DeclinedError:
-            chat = reading.provider.chat if reading.provider else ""
-            tools = (names[0] for names in reading.tools)
+            chat, tools = reading.provider.chat if reading.provider else "", [names[0] for names in reading.tools]
             names = [*reading.requested, chat, *tools, reading.vector_store or "", reading.memory or ""]
         return [name for name in dict.fromkeys(names) if name in nodes.schemas]
 
     async def judge(self, request: contracts.JudgeRequest) -> contracts.Reasoned[contracts.Verdict]:
         language = texts.detect_language(request.requirement)
-        notes: list[str] = []
-        failed: list[str] = []
+        notes, failed = list[str](), list[str]()
         for trial in request.trials:
             key = "empty" if not trial.answer.strip() else "error" if _ERROR_ANSWER.match(trial.answer) else "ok"
             notes.append(say(f"note_{key}", language, length=len(trial.answer)))
@@ -137,8 +135,7 @@ def _operation(text: str, target: str | None) -> contracts.Operation:
 
 def _hint(text: str) -> str | None:
     """What the text calls the flow that is to be changed."""
-    names = [name for name in texts.quoted(text) if len(name) <= 80]
-    if names:
+    if names := [name for name in texts.quoted(text) if len(name) <= 80]:
         return names[0]
     match = pattern("words", "flow_hint").search(text)
     return texts.squeeze(match.group(1)) if match and len(match.group(1).split()) > 1 else None

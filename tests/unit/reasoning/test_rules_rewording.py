@@ -9,6 +9,7 @@ import pytest
 from flowise_dev_agent.agent.prompt_context import components_of, connected_inputs
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
+from flowise_dev_agent.reasoning.added_text import with_added_text
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
@@ -120,7 +121,7 @@ def test_a_remark_is_shown_and_written_nowhere(wish: str, remark: str, param: st
     ],
 )
 def test_ordinals_names_and_both_choose_the_model(wish: str, changed: dict[tuple[str, str], Any]) -> None:
-    second = AddNode(node_name="chatOpenAI", node_id="chatOpenAI_1", label="Summaries")
+    second = AddNode(node_name="chatOpenAI", node_id="chatOpenAI_1", label="Summaries", params={"modelName": "gpt-4.1"})
     plan = planned(BOATS, wish, graph=flow(BOATS, second))
     assert plan.declined is None
     assert {(value.node_id, value.param): value.value for value in plan.values} == changed
@@ -250,8 +251,10 @@ def test_a_value_out_of_range_is_asked_for_and_the_answer_set() -> None:
 
 
 def test_settings_are_emptied_and_switched_off_by_their_titles() -> None:
-    plan = planned(HORSES, "max tokens auf 800 und das Timeout weg, außerdem Streaming aus")
-    assert {value.param: value.value for value in plan.values} == {"maxTokens": 800, "timeout": "", "streaming": False}
+    slow = AddNode(node_name="chatOpenAI", node_id="chatOpenAI_1", params={"timeout": 9})
+    plan = planned(HORSES, "max tokens auf 800 und das Timeout weg, außerdem Streaming aus", graph=flow(HORSES, slow))
+    changed = {value.param: value.value for value in plan.values if value.node_id == "chatOpenAI_1"}
+    assert changed == {"maxTokens": 800, "timeout": "", "streaming": False}
 
 
 CHUNKS = flow(
@@ -295,9 +298,9 @@ def test_massages_are_no_messages() -> None:
 STEPS = [
     AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
     AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", label="Writer",
-            params={"llmModel": "chatOpenAI", "llmModelConfig": {"temperature": 0.7}}),
+            params={"llmModel": "chatOpenAI", "llmModelConfig": {"temperature": 0.7, "modelName": "gpt-4o"}}),
     AddNode(node_name="agentAgentflow", node_id="agentAgentflow_0", label="Editor",
-            params={"agentModel": "chatOpenAI", "agentModelConfig": {"temperature": 0.7}}),
+            params={"agentModel": "chatOpenAI", "agentModelConfig": {"temperature": 0.7, "modelName": "gpt-4o"}}),
     AddNode(node_name="loopAgentflow", node_id="loopAgentflow_0", params={"loopBackToNode": "llmAgentflow_0-Writer"}),
     AddNode(node_name="directReplyAgentflow", node_id="directReplyAgentflow_0"),
     Connect(source_node_id="startAgentflow_0", target_node_id="llmAgentflow_0", target_anchor=""),
@@ -341,6 +344,77 @@ def test_a_person_is_asked_in_front_of_the_reply(wish: str) -> None:
         assert re.search("approval|goedkeuring", planned(BOATS, other).declined or "")
 
 
+@pytest.mark.parametrize(
+    ("wish", "step"),
+    [
+        ("Ask me for approval before the Editor step", "agentAgentflow_0"),
+        ("Vor dem Schritt Editor soll ich zustimmen", "agentAgentflow_0"),
+        ("ask a human before the Writer starts", "llmAgentflow_0"),
+    ],
+)
+def test_a_person_is_asked_in_front_of_the_step_that_is_named(wish: str, step: str) -> None:
+    plan = planned("", wish, graph=compile_ops(GraphIR.empty(), STEPS, STORE.schemas).graph)
+    assert plan.declined is None
+    assert [one.target for one in plan.disconnections] == [step]
+    assert [(one.source, one.output) for one in plan.connections if one.target == step] == [
+        ("humanInputAgentflow_0", "proceed")
+    ]
+
+
+@pytest.mark.parametrize(
+    "wish", ["in the Editor step, answer in French", "Im Schritt Editor auf Französisch antworten"]
+)
+def test_the_step_that_is_named_is_told_and_not_where_it_is(wish: str) -> None:
+    texts = [AddNode(node_name=f"{kind}Agentflow", node_id=f"{kind}Agentflow_0", label=label,
+                     params={f"{kind}Messages": [{"role": "system", "content": "<p>Do it.</p>"}]})
+             for kind, label in (("llm", "Writer"), ("agent", "Editor"))]  # fmt: skip
+    plan = planned("", wish, graph=compile_ops(GraphIR.empty(), [*STEPS[:1], *texts], STORE.schemas).graph)
+    (value,) = plan.values
+    assert (value.node_id, value.mode) == ("agentAgentflow_0", "append")
+    assert "Editor" not in str(value.value)
+
+
+def test_what_is_filled_in_at_the_end_of_a_prompt_stays_there() -> None:
+    prompt = "Reply for the library.\nBe brief.\n\nE-mail:\n{email}"
+    wish = "Never use emojis"
+    added = with_added_text(prompt, [str(value.value) for value in planned(prompt, wish).values])
+    assert added == told("Reply for the library.\nBe brief.", wish) + "\n\nE-mail:\n{email}"
+    ended = "Reply.\n\n{context}"
+    after = prompt_after(ended, planned(ended, 'Replace "Reply" by "Answer". Never use emojis.'))
+    assert after == told("Answer.", "Never use emojis.") + "\n\n{context}"
+
+
+def test_sentences_of_a_tool_that_goes_and_the_window_of_a_memory_are_told() -> None:
+    prompt = "Use the calculator for prices.\nBe brief."
+    more = [
+        AddNode(node_name="toolAgent", node_id="toolAgent_0", params={"systemMessage": prompt}),
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0"),
+        AddNode(node_name="bufferWindowMemory", node_id="bufferWindowMemory_0", params={"k": 4}),
+        AddNode(node_name="calculator", node_id="calculator_0"),
+        AddNode(node_name="currentDateTime", node_id="currentDateTime_0"),
+        Connect(source_node_id="chatOpenAI_0", target_node_id="toolAgent_0", target_anchor="model"),
+        Connect(source_node_id="bufferWindowMemory_0", target_node_id="toolAgent_0", target_anchor="memory"),
+        Connect(source_node_id="calculator_0", target_node_id="toolAgent_0", target_anchor="tools"),
+        Connect(source_node_id="currentDateTime_0", target_node_id="toolAgent_0", target_anchor="tools"),
+    ]
+    graph = compile_ops(GraphIR.empty(), more, STORE.schemas).graph
+    plan = planned("", "remove the calculator", graph=graph)
+    assert (plan.removals, plan.values) == (["calculator_0"], [])
+    assert any("«Use the calculator for prices.»" in step for step in plan.steps)
+    assert any("last 9 exchanges" in step for step in planned("", "remember the last 9 messages", graph=graph).steps)
+
+
+@pytest.mark.parametrize(
+    "wish",
+    ["lower the temperature from 0.7 to 0.2", "Die Temperatur von 0,7 auf 0,2 senken", "temperatura de 0.7 a 0.2"],
+)
+def test_of_two_numbers_of_a_setting_the_new_one_counts(wish: str) -> None:
+    warm = AddNode(node_name="chatOpenAI", node_id="chatOpenAI_1", params={"temperature": 0.7})
+    plan = planned(BOATS, wish, graph=flow(BOATS, warm))
+    assert [value.value for value in plan.values] == [0.2] * len(plan.values)
+    assert plan.not_done == []
+
+
 def test_a_conversation_without_memory_goes_on_as_a_chain_with_its_words() -> None:
     for wish in ("remove the memory", "Nimm das Gedächtnis raus"):
         plan = planned(BOATS, wish)
@@ -366,6 +440,16 @@ def test_as_is_how_a_copy_is_called(wish: str, name: str) -> None:
     ("wish", "name"),
     [
         ("rename the flow to Heron Desk", "Heron Desk"),
+        ("Change the name of the flow to Heron Desk", "Heron Desk"),
+        ("The flow should be called Heron Desk, leave the rest", "Heron Desk"),
+        ("Benenne den Flow in „Anna Blum“ um", "Anna Blum"),
+        ("Benenne den Flow in Anna um", "Anna"),
+        ("Der Flow soll künftig Anna heißen", "Anna"),
+        ("Cambia el nombre del flujo a Coral Azul", "Coral Azul"),
+        ("Cambia nome al flusso: Bottega Argilla", "Bottega Argilla"),
+        ("Change le nom du flux en Bureau du port", "Bureau du port"),
+        ("Wijzig de naam van de flow naar Golf Noord", "Golf Noord"),
+        ("Zmień nazwę przepływu na Koło", "Koło"),
         ("rename it to Heron 2025, the old name confuses everyone", "Heron 2025"),
         ('Rename it to "Heron Desk – Night", nothing else', "Heron Desk – Night"),
         ("Just rename this to Heron Desk (v2) and leave the rest alone.", "Heron Desk (v2)"),
@@ -396,6 +480,9 @@ def test_a_name_and_another_wish_are_both_done() -> None:
     plan = planned(BOATS, "Call it Heron Night and never mention vouchers")
     assert plan.new_name == "Heron Night"
     assert prompt_after(BOATS, plan) == told(BOATS, "Never mention vouchers")
+    plan = planned(BOOKS, "Muda o nome do fluxo para Farol Azul e não fales de descontos")
+    assert plan.new_name == "Farol Azul"
+    assert prompt_after(BOOKS, plan) == told(BOOKS, "Não fales de descontos", language="pt")
 
 
 def steps_with(*tools: str) -> GraphIR:
@@ -472,7 +559,7 @@ def test_a_sentence_of_a_wish_and_its_reason_is_written_whole(wish: str) -> None
         ("Noem de getijden, laat de rest zo. Bedankt", "Noem de getijden"),
         ("Wspomnij o pływach i dopytaj o łódź. Resztę zostaw bez zmian.", "Wspomnij o pływach i dopytaj o łódź."),
         ("can it finish every answer with a joke about herons? my boss insists...",
-         "Finish every answer with a joke about herons. my boss insists"),
+         "Finish every answer with a joke about herons."),
         ("Kann er am Ende nach dem Boot fragen?", "Am Ende nach dem Boot fragen."),
     ],
 )  # fmt: skip
@@ -496,7 +583,6 @@ def test_a_part_that_is_to_stay_is_not_touched(wish: str, kept: str) -> None:
     assert kept not in plan.removals
     assert not any(value.node_id == kept for value in plan.values)
     assert not any("Memory" in node.node_name for node in plan.nodes if not node.existing)
-    assert planned(BOATS, "remove the memory. Leave the memory as it is.").declined
 
 
 @pytest.mark.parametrize("wish", ["togli la memoria", "Usuń pamięć", "verwijder het geheugen", "Enlève la mémoire"])

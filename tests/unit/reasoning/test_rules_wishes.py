@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.rewording import applied, exchange
+from flowise_dev_agent.reasoning.rules.design.wording import exchange
 from tests.unit.reasoning.test_rules_rewording import (
     BIKES,
     BOATS,
@@ -28,22 +28,19 @@ PROMPTS = {BOATS: "en", HORSES: "de", BREAD: "fr", DIVING: "es", BIKES: "pl", SW
 #: Against what a prompt says, about another thing, a complaint, half a sentence, two languages in one.
 AGAINST = [
     (HORSES, "Eine Reitstunde kostet jetzt 32 Euro, der Ausritt bleibt"),
-    (HORSES, "Die Gäste siezen, das Geduze kommt bei den Älteren nicht gut an!!"),
     (HORSES, "Please answer in English too, wenn jemand Englisch schreibt"),
     (BOATS, "We close at 20:00 now"),
-    (BOATS, "People were cross last week. It can mention discounts now, my boss says."),
-    (BOATS, "It is too rude"),
     (BOATS, "Stop apologising"),
-    (BOATS, "Remove the line about discounts"),
+    (BOATS, "Remove discounts and the opening hours"),
     (BOATS, "Change the hours to 9:00 to 17:00"),
     (BOATS, "On Sundays use 10:00 instead of 9:00"),
-    (BREAD, "Le pain de seigle passe à 3,50 €. Et il faut tutoyer les clients"),
+    (BREAD, "Le pain coûte 3,50 €. Et il faut tutoyer les clients"),
     (DIVING, "Ya no tutees, trata de usted a todo el mundo"),
     (BIKES, "Odpowiadaj po angielsku"),
     (SWIMMING, "Spreek ouders voortaan aan met je"),
     (TEA, "体験は3500円になりました。英語でも答えて。"),
     (CLAY, "Mai più emoji, sono ridicole"),
-    (BOOKS, "O vale passou a 25 euros"),
+    (BOOKS, "O vale para crianças passou a 25 euros"),
 ]
 
 
@@ -156,8 +153,7 @@ def test_p84_no_letter_of_a_prompt_is_lost_and_no_word_of_a_wish(prompt: str, wi
 @given(st.sampled_from(sorted(PROMPTS)), st.text(max_size=120))
 def test_p84_any_line_at_all_is_added_or_exchanges_one_stretch(prompt: str, line: str) -> None:
     found = exchange(line, prompt)
-    after = applied(prompt, found) if found else prompt
-    assert found is None or (prompt[found.start : found.end] == found.old and len(after) >= len(prompt) - len(line) - 2)
+    assert found is None or (found.old in prompt and len(found.after) >= len(prompt) - len(found.old) - 3)
 
 
 def test_a_sentence_that_is_spelled_out_beside_another_wish_changes_in_place() -> None:
@@ -212,4 +208,117 @@ def test_beside_parts_of_the_flow_instructions_are_told(wish: str, written: str,
     texts = [str(value.value) for value in plan.values]
     assert any(text.endswith(f"\n- {written}") for text in texts) == bool(written)
     assert [part.quote for part in plan.parts if part.reason == say("part_remark", "en")] == remarks
+    assert plan.not_done == []
+
+
+LONG = """You answer for the Gull Cafe.
+- Keep answers under 60 words
+- We open at 8:00 and close at 17:00, every day but Tuesday.
+- A flat white is £3.50, a cream tea £7.20.
+- Phone: 01736 555 100
+- Dogs are welcome.
+
+Say so if you do not know."""
+
+
+@pytest.mark.parametrize(
+    ("prompt", "wish", "old", "new"),
+    [
+        (LONG, "A flat white is now 3.80", "3.50", "3.80"),
+        (LONG, "cream teas are now £7.50", "£7.20", "£7.50"),
+        (LONG, "we close at 18:00", "17:00", "18:00"),
+        (LONG, "keep answers under 80 words", "60 words", "80 words"),
+        (LONG, "our phone number changed: 01736 555 200", "01736 555 100", "01736 555 200"),
+        (LONG, "delete the sentence about dogs", "- Dogs are welcome.\n", ""),
+        (HORSES, "Der Ausritt kostet jetzt 45 Euro", "40 Euro", "45 Euro"),
+        (HORSES, "Unsere neue Telefonnummer: 08151 99 88", "08151 22 33", "08151 99 88"),
+        (BREAD, "Le pain de seigle passe à 3,50 €", "3,20 €", "3,50 €"),
+        (DIVING, "El bautismo ahora vale 65 euros", "60 euros", "65 euros"),
+        (CLAY, "Il corso costa ora 95 euro", "90 euro", "95 euro"),
+        (BOOKS, "O vale passou a 25 euros", "20 euros", "25 euros"),
+        (SWIMMING, "Een les kost nu 14 euro", "12 euro", "14 euro"),
+        (BIKES, "Przegląd kosztuje teraz 140 zł", "120 zł", "140 zł"),
+        (BOATS, "Remove the line about discounts", "Never mention discounts.\n", ""),
+    ],
+)
+def test_a_fact_that_is_said_anew_changes_the_one_clause_that_says_it(
+    prompt: str, wish: str, old: str, new: str
+) -> None:
+    plan = planned(prompt, wish)
+    assert prompt_after(prompt, plan) == prompt.replace(old, new)
+    assert old.strip("- \n") in plan.steps[0]
+    assert plan.not_done == []
+
+
+@pytest.mark.parametrize(
+    ("prompt", "wish"),
+    [
+        (LONG, "On Sundays we open at 9"),
+        (LONG, "from Monday we open at 9"),
+        (LONG, "a flat white to go is 3.20"),
+        (LONG, "we close at 18:00 on Fridays"),
+        (LONG, "on weekends call 01736 555 300"),
+        (LONG, "take out the dogs rule and the phone"),
+        (HORSES, "Wir haben jetzt ab 9 Uhr offen"),
+        (HORSES, "Der Ausritt kostet ab 3 Personen 35 Euro"),
+        ("A coffee for staff is £2.", "A coffee is £3"),
+        ("We are open to 17:00.", "we are open at 9"),
+        ("Answer with at least 50 words.", "Answer with at most 80 words"),
+        ("Scones are £3. Tea is £3.", "Scones are £4 now"),
+        ("A ride is 20 euros.", "A ride is never 25 euros"),
+        ("A ride is 20 euros.", "If it rains a ride is 25 euros"),
+    ],
+)
+def test_a_fact_that_is_another_one_changes_nothing_in_place(prompt: str, wish: str) -> None:
+    assert exchange(wish, prompt) is None
+    after = prompt_after(prompt, planned(prompt, wish))
+    assert after.startswith(prompt)
+    assert wish[1:] in after
+
+
+def test_a_fact_and_another_wish_of_one_sentence_are_both_done() -> None:
+    after = prompt_after(BIKES, planned(BIKES, "Przegląd kosztuje teraz 150 zł i odpowiadaj krótko"))
+    assert after == told(BIKES.replace("120", "150"), "Odpowiadaj krótko", language="pl")
+
+
+@pytest.mark.parametrize(
+    ("wish", "written", "remarks"),
+    [
+        ("People keep asking about parking, that's annoying. Tell them there is a car park behind the church.",
+         "Tell them there is a car park behind the church.",
+         ["People keep asking about parking, that's annoying."]),
+        ("People were cross last week. It can mention discounts now, my boss says.", "It can mention discounts now",
+         ["People were cross last week.", "my boss says."]),
+        ("my boss said it should never promise a free table", "Never promise a free table", ["my boss said"]),
+        ("Die Gäste siezen, das Geduze kommt bei den Älteren nicht gut an!!", "Die Gäste siezen",
+         ["das Geduze kommt bei den Älteren nicht gut an!!"]),
+        ("I clienti si lamentano che è freddo. Sii più caloroso, per favore", "Sii più caloroso",
+         ["I clienti si lamentano che è freddo."]),
+        ("Customers who complain get a free coffee", "Customers who complain get a free coffee", []),
+        ("The terrace is great for dogs, say so", "The terrace is great for dogs, say so", []),
+    ],
+)  # fmt: skip
+def test_how_people_take_it_is_told_as_a_remark_and_written_nowhere(
+    wish: str, written: str, remarks: list[str]
+) -> None:
+    prompt = "You answer for the house."
+    plan = planned(prompt, wish)
+    assert prompt_after(prompt, plan) == told(prompt, written)
+    assert [part.quote for part in plan.parts if part.state == "assumed"] == [one.rstrip(" ") for one in remarks]
+
+
+@pytest.mark.parametrize("wish", ["Thanks, it works great!", "It is too rude", "Die Antworten sind viel zu lang"])
+def test_a_remark_alone_is_asked_about(wish: str) -> None:
+    question = planned(BOATS, wish).declined or ""
+    assert question.endswith("?")
+    answered = planned(BOATS, wish, (question, "Never apologise"))
+    assert prompt_after(BOATS, answered) == told(BOATS, "Never apologise")
+
+
+def test_what_is_so_already_is_said_and_not_written_again() -> None:
+    for wish in ("Keep answers under 120 words", "Never mention discounts", "use gpt-4o"):
+        assert (planned(BOATS, wish).declined or "").startswith("It is so already")
+    plan = planned(BOATS, "use gpt-4o and set the temperature to 0.3")
+    assert {value.param: value.value for value in plan.values} == {"temperature": 0.3}
+    assert any("gpt-4o" in step for step in plan.steps)
     assert plan.not_done == []

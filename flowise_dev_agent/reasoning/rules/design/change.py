@@ -9,31 +9,27 @@ from typing import Any
 from flowise_dev_agent.contracts.plan import Design, DesignConnection, Part, PlanContract, PlannedValue
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
-from flowise_dev_agent.patch.model.nested import value_at
 from flowise_dev_agent.patch.validate.limits import BOUNDS
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.playbook import is_advice
 from flowise_dev_agent.reasoning.rules.design import build, naming, parts, prompt, providers, wording
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
-from flowise_dev_agent.reasoning.rules.design.rewording import whole as whole_word
 from flowise_dev_agent.reasoning.rules.design.selection import TOOL, Edits, find_edits, tool_row, unwanted
 from flowise_dev_agent.reasoning.rules.design.values import Said, exchanged, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, words
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, table, words
 from flowise_dev_agent.reasoning.rules.language.text import Span, mentions, normalised, signals, squeeze, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 
 _MODELS = "Chat Models"
-_SYSTEM_TEXT = "Messages[0].content"
 _ORDINALS = ("first", "second", "third")
-_APPENDED = pattern("about", "appended")
 _TITLE_WORD = re.compile(r"[^\W\d_]{3,}")
-_CLAUSE_END = re.compile(r"[.;!?\n](?:\s|$)")
+_SENTENCE, _BEFORE, _ANSWERS = pattern("values", "sentence"), pattern("change", "before"), words("about_language")
 _REPLY, _HUMAN, _AGENT = "directReplyAgentflow", "humanInputAgentflow", "agentAgentflow"
 #: What people call a node of a kind; the title alone names none of several.
-_ANY = frozenset({"agent", "llm", "model", "start"})
+_ANY = frozenset({"", "agent", "llm", "model", "start"})
 
 
 def wish_of(request: PlanRequest) -> str | None:
@@ -43,9 +39,8 @@ def wish_of(request: PlanRequest) -> str | None:
     if request.previous is None:
         # What was said to a plan that is gone still holds.
         return normalised("\n".join([build.asked(request.requirement, request.clarifications).text, *request.later]))
-    verdict = request.verdict
     # General advice is none of the person's words and is not read like them.
-    fix = verdict.fix if verdict and not verdict.done else ""
+    fix = request.verdict.fix if request.verdict and not request.verdict.done else ""
     return normalised(fix) if fix and not is_advice(fix) else None
 
 
@@ -57,7 +52,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         there |= {node.node_id: node.node_name for node in planned.nodes}
         there = {id_: name for id_, name in there.items() if id_ not in planned.removals}
     existing = world.schemas(there)
-    wish, kept = naming.without_kept(_APPENDED.sub("", naming.without_scope(wish)))
+    wish = pattern("about", "appended").sub("", naming.without_scope(wish))
     renames = request.existing and request.intent.operation != "copy"
     new_name, wish = naming.take_flow_name(wish) if renames else ("", wish)
     titles = {label.casefold() for label in request.labels.values()}
@@ -68,61 +63,61 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         if not (wish := normalised(dict(request.clarifications).get(question, ""))):
             raise DeclinedError(question)
     change = _read(request, wish, world)
-    change = replace(change, no_memory=change.no_memory or "bufferMemory" in unwanted(change.text, world))
     wired = {f"{op.target_node_id}.{op.target_anchor}" for op in wire(existing).connections} if pending else set[str]()
     occupied = request.occupied | wired
     inside = any(schema.category == AGENTFLOW_CATEGORY for schema in existing.values())
     edits = Edits() if inside else find_edits(change, existing, occupied, world)
-    asked_first, links, cuts = _approval(request, change)
+    asked_first, links, cuts = _approval(request, change.text)
     if asked_first:
-        change, edits = replace(change, spans=(*change.spans, asked_first)), replace(edits, added=(_HUMAN,))
+        change, edits = replace(change, spans=(*change.spans, *asked_first)), replace(edits, added=(_HUMAN,))
     going = [*edits.removed, *edits.replaced]
     stays = {id_: schema for id_, schema in existing.items() if id_ not in going}
     ids = build.fresh_ids(edits.added, existing)
     ids |= build.fresh_ids(tuple(edits.replaced.values()), {**existing, **ids})
     added = world.schemas(ids)
-    values = [*build.values_of(added, change, "", world), *_models(request, change, wish, world)]
-    for id_, schema in _meant(request, stays, wish, world).items():
-        own = parameters(schema, Said(change), language=world.language, asked_only=True)
-        values += [PlannedValue(node_id=id_, param=name, value=value) for name, value in own.items()]
+    values = [*build.values_of(added, change, "", world), *_values(request, change, stays, wish, world)]
     own, come, out = _own_tools(request, change, wish, world)
     values += own
-    ranged = _in_range(request, values, world)
+    ranged = [_in_range(request, one, world) for one in values]
     spans = build.spans_of(change, {**stays, **added, **world.schemas(request.inside)})
-    gone = [*out, *(existing[node_id] for node_id in going)]
+    gone = [*map(world.schema, out), *(existing[node_id] for node_id in going)]
     places, chosen = _prompts(request, change, {**stays, **added}, wish, world)
     moved = _moved(request, edits, existing, added, world)
-    ranged = [one for one in ranged if (one.node_id, one.param) not in [(two.node_id, two.param) for two in moved]]
     places |= {f"{value.node_id}.{value.param}": str(value.value) for value in moved}
+    # Numbers and switches are stored as texts, too; another model comes without its values.
+    olds = [(one, request.stored(one.node_id, one.param)) for one in ranged if not planned]
+    other = {(one.node_id, f"{one.param}Config") for one in ranged}
+    so = [one for one, old in olds if str(old).casefold() == str(one.value).casefold()
+          and (one.node_id, one.param.partition(".")[0]) not in other]  # fmt: skip
     # What is quoted may be the value of a field.
     said = wording.pieces(change.text, spans, beside=bool(new_name), copied=request.intent.operation == "copy")
     wishes = wording.lines(change.text, said, {str(one.value) for one in values})
-    texts, steps, written = wording.worded(request, wishes, change, places, chosen, world)
-    spoken, told = "\n".join(written), [(one.node_id, one.param) for one in texts]
-    texts = [*(value for value in moved if (value.node_id, value.param) not in told), *texts]
-    ranged, values = [*ranged, *texts], [*values, *texts]
-    for node_id in (*going, *(value.node_id for value in values)):
-        if (schema := existing.get(node_id)) and schema.category in kept and node_id in request.existing:
-            raise world.decline("declined_kept", label=schema.label)
+    texts, steps, written, already = wording.worded(request, wishes, change, places, chosen, world)
+    spoken, texts = "\n".join(written), _one_each(moved, texts)
+    ranged = _one_each(ranged, texts)
     written += [str(one.value) for one in (*values, *ranged) if one not in texts]
     # What a field held before is often named, too.
-    nodes = (request.base.node(one.node_id) if request.base else None for one in values)
-    written += [str(node.inputs.get(one.param)) for one, node in zip(values, nodes, strict=True) if node]
-    whole = {**stays, **added}
-    units = [prompt.Unit(one.start, one.end, one.kind == "part", True) for one in said if one.kind != "remark"]
-    account = parts.Account(change.text, spans, whole, [*values, *ranged], gone, written=written, pieces=units)
-    account.check(world)
-    if not (values or ids or going or new_name):
-        raise world.decline("declined_no_change")
+    written += [str(request.stored(one.node_id, one.param)) for one in ranged]
+    own = [prompt.Unit(one.start, one.end, one.kind == "part", True) for one in said if one.kind != "remark"]
+    told = parts.Account(change.text, spans, {**stays, **added}, [*values, *ranged], gone, written=written, pieces=own)
+    told.check(world)
+    already = [*(f"`{one.node_id}.{one.param}` = {one.value}" for one in so), *already]
+    ranged = [one for one in ranged if one not in so]
+    changes = ranged or ids or going or new_name or request.intent.operation == "copy"
+    steps += [world.say("step_already", parts="; ".join(dict.fromkeys(already)))] if already else []
+    if not changes:
+        raise DeclinedError(steps[-1]) if already else world.decline("declined_no_change")
+    steps += [world.say("step_still", where=place, label=one.label, quote=sentence) for one in gone
+              for named, names in table("tools") if one.name in names for place in places
+              for sentence in _SENTENCE.findall(wording.held(request, place)) if named.search(sentence)]  # fmt: skip
     partners = [op.target_node_id for op in wire({**added, **stays}, list(stays), occupied).connections if added]
-    touched = dict.fromkeys([*(value.node_id for value in values), *partners])
+    touched = dict.fromkeys([*(value.node_id for value in ranged), *partners])
     shown = {**{id_: stays[id_] for id_ in touched if id_ in stays}, **added}
-    new = [*come, *added.values(), *(schema for one in values if (schema := world.store.get(str(one.value))))]
-    earlier = planned.credential_requirements if planned else []
-    needed = dict.fromkeys([*earlier, *required_types(new, world.available)])
-    prompts = [f"{text.node_id}.{text.param}" for text in texts]
-    remarks = [squeeze(change.text[one.start : one.end]).strip(" ,;:") for one in said if one.kind == "remark"]
-    source = f"feedback:{1 if planned else 0}" if request.feedback else "requirement"
+    named = (world.store.get(name) for name in (*come, *(str(one.value) for one in ranged)))
+    needed = dict.fromkeys(planned.credential_requirements if planned else ())
+    needed |= dict.fromkeys(required_types([*added.values(), *filter(None, named)], world.available))
+    asides = [squeeze(change.text[one.start : one.end]).strip(" ,;:") for one in said if one.kind == "remark"]
+    by = f"feedback:{1 if planned else 0}" if request.feedback else "requirement"
     steps += [world.say("step_remove", node=id_, label=existing[id_].label) for id_ in edits.removed]
     steps += [world.say("step_replace", node=id_, old=existing[id_].label, new=world.schema(name).label)
               for id_, name in edits.replaced.items()]  # fmt: skip
@@ -133,25 +128,27 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         flow_kind="AGENTFLOW" if inside else "CHATFLOW", values=ranged, connections=links, disconnections=cuts,
         nodes=telling.planned(shown, world, existing=set(request.existing)), credential_requirements=list(needed),
         removals=[node_id for node_id in going if node_id in request.existing], steps=steps,
-        parts=account.parts(world, source=source, prompts=prompts, remarks=remarks),
+        parts=told.parts(world, source=by, remarks=asides, prompts=[f"{t.node_id}.{t.param}" for t in texts]),
     )  # fmt: skip
     design = telling.told(design, shown, Said(change, spoken), world)
     return _merged(planned, design, going, request, world, pending=pending) if planned else design
 
 
-def _in_range(request: PlanRequest, values: Sequence[PlannedValue], world: World) -> list[PlannedValue]:
-    """The values, with the answers about those that no field of their name takes. Raises DeclinedError, a question."""
-    found: list[PlannedValue] = []
-    for value in values:
-        number, (low, high) = value.value, BOUNDS.get(value.param.rpartition(".")[2], (None, None))
-        if isinstance(number, int | float) and low is not None and not low <= number <= (high or math.inf):
-            most, said = "" if high is None else f" – {high:g}", f"{number:g}"
-            question = world.say("question_range", where=value.param, value=said, low=f"{low:g}", high=most)
-            if (answer := re.search(NUMBER, dict(request.clarifications).get(question, ""))) is None:
-                raise DeclinedError(question)
-            value = value.model_copy(update={"value": to_number(answer[0])})
-        found.append(value)
-    return found
+def _in_range(request: PlanRequest, value: PlannedValue, world: World) -> PlannedValue:
+    """The value, with the answer where no field of its name takes it. Raises DeclinedError, a question."""
+    number, (low, high) = value.value, BOUNDS.get(value.param.rpartition(".")[2], (None, None))
+    if not isinstance(number, int | float) or low is None or low <= number <= (high or math.inf):
+        return value
+    most, said = "" if high is None else f" – {high:g}", f"{number:g}"
+    question = world.say("question_range", where=value.param, value=said, low=f"{low:g}", high=most)
+    if (answer := re.search(NUMBER, dict(request.clarifications).get(question, ""))) is None:
+        raise DeclinedError(question)
+    return value.model_copy(update={"value": to_number(answer[0])})
+
+
+def _one_each(*some: Sequence[PlannedValue]) -> list[PlannedValue]:
+    """One value for each field, the last."""
+    return list({(one.node_id, one.param): one for values in some for one in values}.values())
 
 
 def unheard(request: PlanRequest, reason: DeclinedError) -> PlanContract | None:
@@ -174,22 +171,19 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
     """The places (`node id` or `node id.path`) that a wish means: in nodes that it names, the one of its ordinal from
     left to right, else all. Raises DeclinedError for an ordinal that none has."""
     said = f"{wish}\n{build.asked(request.requirement, request.clarifications).details}"
-    named, denied = list[str](), list[str]()
-    for place in places:
-        names = [whole_word(name) for name in _own_names(request, place.partition(".")[0])]
-        if any(name.search(said) for name in names):
-            (named if any(True for name in names for _ in mentions(said, name)) else denied).append(place)
-    if named or denied:
-        # A title may be an everyday word, too: as it is written it is the title.
-        exact = [one for one in named if request.labels.get(one.partition(".")[0], "") in wish]
-        return {place: places[place] for place in exact or named or places if place not in denied}
+    owners = {place: place.partition(".")[0] for place in places}
+    names = {id_: [wording.whole(name) for name in _own_names(request, id_)] for id_ in owners.values()}
+    here = [id_ for id_ in names if any(name.search(said) for name in names[id_])]
+    named = [id_ for id_ in here if any(True for name in names[id_] for _ in mentions(said, name))]
+    # A title may be an everyday word, too: as it is written it is the title.
+    exact = [id_ for id_ in named if request.labels.get(id_, "") in wish]
     # "The node that writes the mail" is "Write mail", "the one that drafts" the Drafter.
-    spoken = {word[:5] for word in set(_TITLE_WORD.findall(wish.casefold())) if any(mentions(wish, whole_word(word)))}
-    ids = dict.fromkeys(place.partition(".")[0] for place in places)
-    titles = {id_: _TITLE_WORD.findall(name.casefold()) for id_ in ids for name in _own_names(request, id_)[1:]}
-    alike = [id_ for id_, own in titles.items() if own and {word[:5] for word in own} <= spoken]
-    if len(alike) == 1:
-        return {place: schema for place, schema in places.items() if place.partition(".")[0] == alike[0]}
+    spoken = {one[:5] for one in {*_TITLE_WORD.findall(wish.casefold())} if any(mentions(wish, wording.whole(one)))}
+    titles = {id_: _TITLE_WORD.findall(name.casefold()) for id_ in names for name in _own_names(request, id_)[1:]}
+    alike = [id_ for id_, own in titles.items() if own and not here and {word[:5] for word in own} <= spoken]
+    if here or len(alike) == 1:
+        meant = exact or named or alike or [id_ for id_ in names if id_ not in here]
+        return {place: schema for place, schema in places.items() if owners[place] in meant}
     ordinals = [match.group() for match in mentions(wish, pattern("inside", "ordinal"))]
     answers = [answer for question, answer in request.clarifications if question.endswith("?")]
     # The one that is named first is meant: "the second model, leave the first alone".
@@ -197,22 +191,21 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
     models = [place for place, schema in places.items() if schema.category in (_MODELS, "LLMs")]
     # "The second LLM" counts no agents, and no conditions.
     kind = next((name for name in (_AGENT, "llmAgentflow") if ordinals and name[:3] in ordinals[0].casefold()), "")
-    models = [one for one in models if request.existing.get(one.partition(".")[0]) == kind] or models
+    models = [one for one in models if request.existing.get(owners[one]) == kind] or models
     if index is None or len(models) < 2:
         return places
     at = {node.id: node.raw.get("position", {}).get("x", 0.0) for node in request.base.nodes} if request.base else {}
-    order = sorted(models, key=lambda place: (at.get(place.partition(".")[0], 0.0), len(place), place))
+    order = sorted(models, key=lambda place: (at.get(owners[place], 0.0), len(place), place))
     if index < len(order) and (at or len({places[place].name for place in models}) == 1):
         return {order[index]: places[order[index]]}
-    names = (request.labels.get(id_) or id_ for id_ in dict.fromkeys(place.partition(".")[0] for place in models))
-    raise world.decline("declined_which", nodes=", ".join(names))
+    which = dict.fromkeys(request.labels.get(owners[place]) or owners[place] for place in models)
+    raise world.decline("declined_which", nodes=", ".join(which))
 
 
 def _own_names(request: PlanRequest, node_id: str) -> list[str]:
     """The id of a node and the title that the person gave it."""
     label, schema = request.labels.get(node_id, ""), request.nodes.get(request.existing.get(node_id, ""))
-    said_by_all = {"", *_ANY, schema.label.casefold() if schema else ""}
-    return [node_id, *([label] if label.casefold() not in said_by_all else [])]
+    return [node_id, *([label] if label.casefold() not in {*_ANY, schema.label.casefold() if schema else ""} else [])]
 
 
 def _read(request: PlanRequest, text: str, world: World) -> Reading:
@@ -220,40 +213,37 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
     base = request.base.nodes if request.base else ()
     nodes = [(schema, node.inputs) for node in base if (schema := world.store.get(node.name))]
     change = exchanged(read(text, world.store), nodes)
-    new = {provider.chat for _, provider in providers.chat_providers(change.text)} - set(request.existing.values())
-    if len(new) > 1:
-        raise world.decline("question_model", names=", ".join(sorted(new)))
-    named = [whole_word(name) for id_ in request.existing for name in _own_names(request, id_)]
-    where = [*named, words("all_of_them"), pattern("inside", "ordinal")]
+    chats = {provider.chat for _, provider in providers.chat_providers(change.text)} - set(request.existing.values())
+    if len(chats) > 1:
+        raise world.decline("question_model", names=", ".join(sorted(chats)))
+    where = [wording.whole(name) for id_ in request.existing for name in _own_names(request, id_)]
+    where += [words("all_of_them"), pattern("inside", "ordinal")]
     places = [match.span() for looked_for in where for match in looked_for.finditer(text)]
     nodes = [*world.schemas(request.existing).values(), *world.schemas(request.inside).values()]
-    stored = any(schema.category == "Vector Stores" for schema in nodes)
-    if stored and not (change.loaders or change.urls or change.inline_text):
+    new = change.loaders or change.urls or change.inline_text
+    if not new and any(schema.category == "Vector Stores" for schema in nodes):
         # It answers from its documents already: a wish that speaks of them says how.
         change = replace(change, spans=tuple(span for span in change.spans if span.names != DOCUMENTS))
-    return replace(change, spans=(*change.spans, *(Span(start, end, keep=True) for start, end in places)))
+    no_memory, kept = "bufferMemory" in unwanted(change.text, world), (Span(*place, keep=True) for place in places)
+    return replace(change, spans=(*change.spans, *kept), no_memory=change.no_memory or no_memory)
 
 
 def _prompts(
     request: PlanRequest, change: Reading, nodes: Mapping[str, NodeSchema], wish: str, world: World
 ) -> tuple[dict[str, str], list[str]]:
     """(the fields `node.field` for words for the model with what a fresh node has in them, those that are named)."""
-    if inside := _messages(request):
-        fields = {place: schema for place in inside if (schema := nodes.get(place.partition(".")[0]))}
-        asks = dict.fromkeys(inside, "")
-    else:
-        ends = (*ENDING_CATEGORIES, "Prompts")
-        fields = {f"{id_}.{field}": schema for id_, schema in nodes.items()
-                  if schema.category in ends and (field := prompt_field(schema))}  # fmt: skip
-        if change.prompt_text and not change.system_text:
-            fields = {place: schema for place, schema in fields.items() if place.endswith(".template")} or fields
-        asks = {place: next((str(p.default or "") for p in schema.params if p.name == "responsePrompt"), "")
-                for place, schema in fields.items()}  # fmt: skip
+    inside = {place: schema for place in _messages(request) if (schema := nodes.get(place.partition(".")[0]))}
+    fields = inside or {f"{id_}.{field}": schema for id_, schema in nodes.items() if (field := prompt_field(schema))
+                        and schema.category in (*ENDING_CATEGORIES, "Prompts")}  # fmt: skip
+    if change.prompt_text and not change.system_text:
+        fields = {place: schema for place, schema in fields.items() if place.endswith(".template")} or fields
+    asks = {place: next((str(p.default or "") for p in schema.params if p.name == "responsePrompt"), "")
+            for place, schema in fields.items()}  # fmt: skip
     named = list(_meant(request, fields, wish, world))
     # "The agent" is the only one.
     agents = [place for place in fields if request.existing.get(place.partition(".")[0]) == _AGENT]
-    only = agents if len(agents) == 1 and words("an_agent").search(wish) else []
-    return asks, named if len(named) < len(fields) else only
+    agents = agents if len(agents) == 1 and words("an_agent").search(wish) else []
+    return asks, named if len(named) < len(fields) else agents
 
 
 def _moved(
@@ -261,18 +251,15 @@ def _moved(
     world: World,
 ) -> list[PlannedValue]:  # fmt: skip
     """The prompt of a node goes on with what takes its place, under the name that it has there."""
-    found: list[PlannedValue] = []
+    by_name, found = {schema.name: id_ for id_, schema in added.items()}, list[PlannedValue]()
     for old, name in edits.replaced.items():
-        by_name = {schema.name: id_ for id_, schema in added.items()}
         # The words of a chain without a field for them are in its template.
         new = by_name[name] if prompt_field(added[by_name[name]]) else by_name.get("promptTemplate", by_name[name])
         source, target = prompt_field(existing[old]), prompt_field(added[new])
-        if source is None or target is None or (source == target and old in request.existing):
-            continue
-        if text := wording.held(request, f"{old}.{source}"):
+        text = wording.held(request, f"{old}.{source}")
+        if text and target and (source != target or old not in request.existing):
             ends = {"responsePrompt": f"{world.say('from_documents')}\n{{context}}", "template": "{text}"}
-            behind = ends.get(target, "")
-            text += f"\n\n{behind}" if behind and behind[-9:] not in text else ""
+            text += f"\n\n{ends[target]}" if target in ends and ends[target][-9:] not in text else ""
             found.append(PlannedValue(node_id=new, param=target, value=text))
     return found
 
@@ -288,11 +275,11 @@ def _merged(
     kept = (node for node in planned.nodes if node.node_id not in going and (pending or node.node_id not in new))
     nodes = {node.node_id: node if pending else node.model_copy(update={"existing": True}) for node in kept}
     nodes |= {id_: node for node in change.nodes if (id_ := node.node_id) not in nodes or node.label}
-    removals = [node_id for node_id in planned.removals if node_id in request.existing]
     tests = list({test.turns[0]: test for test in [*planned.tests, *change.tests]}.values())[:10]
     criteria = list({one.text: one for one in [*planned.criteria, *change.criteria]}.values())[:20]
     # A node that is wanted after all stays.
-    removals = [id_ for id_ in dict.fromkeys([*removals, *change.removals]) if id_ not in nodes]
+    gone = dict.fromkeys([*planned.removals, *change.removals])
+    removals = [id_ for id_ in gone if id_ in request.existing and id_ not in nodes]
     update = {
         "goal": planned.goal if new else change.goal, "nodes": list(nodes.values()), "removals": removals,
         "values": values[:100], "parts": _numbered("p", [*planned.parts, *change.parts][:40]),
@@ -312,23 +299,25 @@ def _numbered(prefix: str, items: Sequence[Any]) -> list[Any]:
 # --- Agentflows: models with their values and instructions inside the nodes ---------------------------------------
 
 
-def _approval(
-    request: PlanRequest, change: Reading
-) -> tuple[Span | None, list[DesignConnection], list[DesignConnection]]:
-    """A person's step in front of the one reply: the words that ask for it, connections that come, and that go."""
-    asks = next((match for match, kind in signals(change.text) if kind == "approval"), None)
-    replies = [id_ for id_, name in request.existing.items() if name == _REPLY]
-    end = _CLAUSE_END.search(f"{change.text}. ", asks.end()) if asks else None
-    # Only in front of the reply: an approval of something else belongs elsewhere.
-    about_reply = asks and end and words("about_language").search(change.text, asks.start(), end.start())
-    if not (asks and end and about_reply and len(replies) == 1 and request.base) or _HUMAN in request.existing.values():
-        return None, [], []
+def _approval(request: PlanRequest, text: str) -> tuple[list[Span], list[DesignConnection], list[DesignConnection]]:
+    """A person's step in front of the one that is named, else of the one reply: the words that ask for it, connections
+    that come, and that go. An approval of something else belongs elsewhere."""
+    asks = [match.start() for match, kind in signals(text) if kind == "approval"]
+    near = [one.span() for one in _SENTENCE.finditer(text) if asks and one.start() <= asks[0] < one.end()]
+    if not (near and request.base) or _HUMAN in request.existing.values():
+        return [], [], []
+    before = _BEFORE.search(text, *near[0])
+    said = text[min(asks[0], before.start() if before else asks[0]) : near[0][1]]
+    own = ((id_, wording.whole(name)) for id_ in request.existing if before for name in _own_names(request, id_))
+    named = list(dict.fromkeys(id_ for id_, name in own if name.search(said)))
+    targets = named or [id_ for id_, name in request.existing.items() if name == _REPLY and _ANSWERS.search(said)]
+    edges = [one for one in request.base.edges if one.target in targets]
     (human,) = build.fresh_ids((_HUMAN,), request.existing)
-    edges = [edge for edge in request.base.edges if edge.target == replies[0]]
     links = [DesignConnection(source=one.source, output=one.output_name, target=human) for one in edges]
-    links.append(DesignConnection(source=human, output="proceed", target=replies[0]))
+    links += [DesignConnection(source=human, output="proceed", target=id_) for id_ in targets]
     cuts = [DesignConnection(source=one.source, target=one.target, input=one.input_name) for one in edges]
-    return Span(asks.start(), end.start(), frozenset({_HUMAN})), links, cuts
+    spans = [Span(near[0][1] - len(said), near[0][1], frozenset({_HUMAN}))]
+    return (spans, links, cuts) if len(targets) == 1 else ([], [], [])
 
 
 def _messages(request: PlanRequest) -> list[str]:
@@ -337,47 +326,47 @@ def _messages(request: PlanRequest) -> list[str]:
              for name, rows in node.inputs.items() if name.endswith("Messages") and isinstance(rows, list))  # fmt: skip
     found = [f"{id_}.{name}[0].content" for id_, name, rows in lists if rows and isinstance(rows[0], dict)
              and rows[0].get("role") == "system"]  # fmt: skip
-    return list(dict.fromkeys([*(place for place in request.texts if place.endswith(_SYSTEM_TEXT)), *found]))
+    return list(dict.fromkeys([*(place for place in request.texts if place.endswith("Messages[0].content")), *found]))
 
 
 def _own_tools(
     request: PlanRequest, change: Reading, wish: str, world: World
-) -> tuple[list[PlannedValue], list[NodeSchema], list[NodeSchema]]:
-    """(the tools of agents inside an agentflow as they are to be, those that come, those that go). Raises
+) -> tuple[list[PlannedValue], list[str], list[str]]:
+    """(the tools of agents inside an agentflow as they are to be, the types that come, those that go). Raises
     DeclinedError."""
     agents = {id_: schema for id_, schema in world.schemas(request.existing).items() if schema.name == _AGENT}
-    dropped, found, come, gone = unwanted(change.text, world), list[PlannedValue](), list[dict[str, Any]](), set[str]()
+    dropped, found, come, gone = unwanted(change.text, world), list[PlannedValue](), list[str](), list[str]()
     for id_ in _meant(request, agents, wish, world):
-        node = request.base.node(id_) if request.base else None
-        there = {row[TOOL]: row for row in (node.inputs.get("agentTools") or [] if node else [])}
+        rows: Any = request.stored(id_, "agentTools") or []
+        there = {row[TOOL] for row in rows}
         new = [tool_row(names, change, world) for names in change.tools if not {*names} & {*dropped, *there}]
-        gone |= there.keys() & dropped
-        if new or there.keys() & dropped:
-            rows = [*(row for name, row in there.items() if name not in dropped), *new]
-            found.append(PlannedValue(node_id=id_, param="agentTools", value=rows))
-            come += new
+        if new or there & dropped:
+            kept = [row for row in rows if row[TOOL] not in dropped]
+            found.append(PlannedValue(node_id=id_, param="agentTools", value=[*kept, *new]))
+        gone, come = [*gone, *(there & dropped)], [*come, *(row[TOOL] for row in new)]
     if len(found) > 1 and not words("all_of_them").search(wish):
         raise world.decline("declined_which", nodes=", ".join(request.labels.get(one.node_id, "") for one in found))
-    return found, [world.schema(row[TOOL]) for row in come], [world.schema(name) for name in gone]
+    return found, come, gone
 
 
-def _models(request: PlanRequest, change: Reading, wish: str, world: World) -> list[PlannedValue]:
-    """The values that are asked for, of each model inside; another model where one of another provider is named."""
+def _values(
+    request: PlanRequest, change: Reading, stays: Mapping[str, NodeSchema], wish: str, world: World
+) -> list[PlannedValue]:  # fmt: skip
+    """The values that are asked for, of nodes and of the models inside of them; another model inside where one of
+    another provider is named."""
     wanted = world.store.get(change.provider.chat) if change.provider else None
-    places = {place: schema for place, schema in world.schemas(request.inside).items() if schema.category == _MODELS}
+    inside = {place: schema for place, schema in world.schemas(request.inside).items() if schema.category == _MODELS}
     found: list[PlannedValue] = []
-    for place, current in _meant(request, places, wish, world).items():
+    for place, current in [one for some in (inside, stays) for one in _meant(request, some, wish, world).items()]:
         node_id, _, path = place.partition(".")
-        schema = wanted if wanted is not None else current
+        schema = wanted if path and wanted else current
         other = schema.name != current.name
-        if other:
-            found.append(PlannedValue(node_id=node_id, param=path.removesuffix("Config"), value=schema.name))
         values = parameters(schema, Said(change), language=world.language, asked_only=not other)
-        node = request.base.node(node_id) if other and request.base else None
-        old = value_at(node.inputs, (path,)) if node else None
-        if isinstance(old, dict):
+        if other and isinstance(old := request.stored(node_id, path), dict):
             # What the wish does not speak of stays: numbers and switches that both have.
             plain = [param.name for param in schema.params if param.type in ("number", "boolean")]
             values = {name: old[name] for name in plain if old.get(name) not in (None, "")} | values
-        found += [PlannedValue(node_id=node_id, param=f"{path}.{name}", value=v) for name, v in values.items()]
+        new = {path.removesuffix("Config"): schema.name} if other else {}
+        new |= {f"{path}.{name}" if path else name: value for name, value in values.items()}
+        found += [PlannedValue(node_id=node_id, param=name, value=value) for name, value in new.items()]
     return found

@@ -15,24 +15,15 @@ _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECA
 _QUOTES = "\"“”„«»「」' "
 _LONGEST_NAME = 100
 _SCOPE, _COURTESY, _KEEPS = (pattern("change", name) for name in ("scope", "courtesy", "keeps"))
-#: Categories of nodes by what people call them.
-_KINDS = {"Memory": words("memory"), "Chat Models": pattern("change", "models"), "Tools": pattern("change", "tools")}
+_PARTS = (words("memory"), pattern("change", "models"), pattern("change", "tools"))
 
 
 def without_scope(text: str) -> str:
-    """The text without what is to stay as it is ("leave the rest alone"), and without thanks."""
-    return _blanked(text, [match.span() for one in (_SCOPE, _COURTESY) for match in one.finditer(text)])
-
-
-def without_kept(text: str) -> tuple[str, set[str]]:
-    """(the text without what says that a kind of node stays ("keep the memory we have"), the categories that do)."""
-    found = [(m.span(), {kind for kind, named in _KINDS.items() if named.search(m[0])}) for m in _KEEPS.finditer(text)]
-    return _blanked(text, [span for span, kinds in found if kinds]), set[str]().union(*(kinds for _, kinds in found))
-
-
-def _blanked(text: str, spans: list[tuple[int, int]]) -> str:
-    quotes = quoted_spans(text)
-    for start, end in spans:
+    """The text without what is to stay as it is ("leave the rest alone", "keep the memory"), and without thanks."""
+    quotes, found = quoted_spans(text), [match for one in (_SCOPE, _COURTESY, _KEEPS) for match in one.finditer(text)]
+    for start, end in [
+        one.span() for one in found if one.re is not _KEEPS or any(part.search(one[0]) for part in _PARTS)
+    ]:
         if not any(one < start < two for one, two in quotes):
             text = text[:start] + " " * (end - start) + text[end:]
     return text
@@ -51,7 +42,7 @@ def take_flow_name(text: str) -> tuple[str, str]:
 def _cut(name: str) -> tuple[str, str]:
     """(the name, what is wished for behind it): "Front desk and answer briefly" is a name and another wish."""
     ends = re.finditer(r"\s(?:and|und|y|et|e)\s", name) if name[:1] not in "\"“„«'" else ()
-    cut = next((match for match in ends if asks(name[match.end() :])), None)
+    cut = next((match for match in ends if asks(wish := name[match.end() :]) or words("insists").match(wish)), None)
     return (name[: cut.start()], name[cut.end() :]) if cut else (name, "")
 
 

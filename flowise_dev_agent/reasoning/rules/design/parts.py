@@ -160,7 +160,8 @@ def _answers(value: PlannedValue, span: Span, said: str) -> bool:
     if "@address" in span.params:
         # What is put into an address is not in what was said.
         return bool(text) and (text.partition("{{")[0] in said or said.rstrip(".,;") in text)
-    return bool({value.param, value.param.rpartition(".")[2]} & span.params)
+    own = {value.param, value.param.rpartition(".")[2], "@Memory" if "Memory" in value.param else value.param}
+    return bool(own & {*span.params, *span.names})
 
 
 def for_request(plan: PlanContract, request: PlanRequest) -> PlanContract:

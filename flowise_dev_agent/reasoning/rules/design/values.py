@@ -217,18 +217,20 @@ def _fits(match: re.Match[str], others: Sequence[Span]) -> bool:
 
 def exchanged(reading: Reading, nodes: Iterable[tuple[NodeSchema, Mapping[str, Any]]]) -> Reading:
     """With numbers that take the place of others: "from 4 to 8" is about the one quantity of the flow that is 4."""
-    held: list[tuple[str, str, float]] = []
-    for schema, inputs in nodes:
-        fresh = {str(entry["name"]): entry.get("placeholder") for entry in schema.input_definitions}
-        for field, name in constants("asked").get(schema.category, {}).items():
-            if re.fullmatch(r"\d+(?:\.\d+)?", value := str(inputs.get(field) or fresh.get(field))):
-                held.append((name, field, to_number(value)))
+    fields = [(name, field, inputs.get(field) or next((one.get("placeholder") for one in schema.input_definitions
+              if one["name"] == field), "")) for schema, inputs in nodes
+              for field, name in constants("asked").get(schema.category, {}).items()]  # fmt: skip
+    held = [
+        (name, field, to_number(str(old))) for name, field, old in fields if re.fullmatch(r"\d+(?:\.\d+)?", str(old))
+    ]
     for match in (one for looked_for in patterns("values", "exchange") for one in looked_for.finditer(reading.text)):
         meant = [(name, field) for name, field, number in held if number == to_number(match["old"])]
         if len({name for name, _ in meant}) == 1:
-            span = Span(*match.span(), params=frozenset(field for _, field in meant))
-            numbers = {**reading.numbers, meant[0][0]: to_number(match["new"])}
-            reading = replace(reading, numbers=numbers, spans=(*reading.spans, span))
+            near, new = [one for one in reading.spans if one.meets(*match.span())], to_number(match["new"])
+            start = min([match.start(), *(one.start for one in near)])
+            span = Span(start, match.end(), params=frozenset(field for _, field in meant))
+            numbers = {**reading.numbers, meant[0][0]: int(new) if new == int(new) else new}
+            reading = replace(reading, numbers=numbers, spans=(*(o for o in reading.spans if o not in near), span))
     return reading
 
 

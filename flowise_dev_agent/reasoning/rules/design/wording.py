@@ -2,44 +2,51 @@
 
 import html
 import re
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby, pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from flowise_dev_agent.contracts.plan import PlannedValue
-from flowise_dev_agent.patch.model.nested import parse_path, value_at
+from flowise_dev_agent.reasoning.added_text import parted, with_added_text
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design.prompt import behaves, is_empty
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
-from flowise_dev_agent.reasoning.rules.design.rewording import applied, exchange
 from flowise_dev_agent.reasoning.rules.design.values import without_braces
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import (
-    Span,
-    capital,
-    detect_language,
-    quoted,
-    quoted_spans,
-    squeeze,
-)
+from flowise_dev_agent.reasoning.rules.language.text import Span, capital, detect_language, quoted, quoted_spans
 
-_OBLIGED, _REFERS, _ADDRESS = pattern("about", "obliged"), pattern("about", "refers"), pattern("prompt", "address")
-_CAN_IT, _SENTENCE, _IF = pattern("change", "can_it"), pattern("values", "sentence"), pattern("prompt", "if")
+_OBLIGED, _REFERS, _REMARK = (pattern("about", name) for name in ("obliged", "refers", "remark"))
+_ADDRESS, _IF = pattern("prompt", "address"), pattern("prompt", "if")
+_CAN_IT, _FROM_NOW, _STEP = (pattern("change", name) for name in ("can_it", "from_now_on", "step"))
+_TIME, _SENTENCE = pattern("values", "time"), pattern("values", "sentence")
 #: How a wish says that something is to be in the prompt: "add that ...", "put in: ...".
 _PUT = re.compile(rf"(?i)(?:{words('add').pattern})[^:.;\n]{{0,20}}?(?:[:：]|,?\s(?:that|que|che|że))\s*(?=\S)")
 _AND = f"(?:{'|'.join(wordset('ands'))})"
 _JOINT = re.compile(rf"[,;]\s(?:{_AND}\s)?|\s{_AND}\s|\s[–—]\s|[!?]+\s|、")
-_FEW_WORDS, _FROM_NOW = 3, pattern("change", "from_now_on")
 _CLAUSE, _ENDS = re.compile(r"[,;.!?]"), re.compile(rf"[,;]?\s{_AND}$")
-_MARKER = re.compile(r"^\s*(?:\d{1,2}[.)]\s+)")
-_TAG, _VALUE = re.compile(r"<[^<>]{1,60}>"), re.compile(r"\d|[\"“„«「]")
+_MARKER, _ANDS = re.compile(r"^\s*(?:\d{1,2}[.)]\s+)"), re.compile(rf"^{_AND}\s")
+_TAG, _VALUE = re.compile(r"<[^<>]{1,300}>"), re.compile(r"\d|[\"“„«「]")
+_QUOTE = r"(?<!\w)[\"“”„«「'‘’]\s*([^\"“”„«»「」\n]{1,400}?)\s*[\"“”»」'’](?!\w)"
+_FIRST_QUOTE, _LAST_QUOTE, _ANY_QUOTE = (re.compile(one) for one in (rf"\W*{_QUOTE}", rf"{_QUOTE}\W*$", _QUOTE))
+_ROW_BEGINS, _ROW_ENDS = re.compile(r"(?:(?<![^\n])(?:[-•*]\s*)?|<p>)$"), re.compile(r"^\s*?(?:\n|</p>|$)|^ +")
+_HARD, _BARE = re.compile(r"\d|@|://"), re.compile(r"\d{1,3}")
+_FEW_WORDS, _MOST_WORDS, _LONGEST_READ = 3, 8, 1_000
+_SWAPS, _BY, _FROM, _SMALL, _A_LINE = (pattern("exchange", n) for n in ("swaps", "by", "from", "small", "a_line"))
+_FACT, _CONTACT, _HEDGED = (pattern("exchange", name) for name in ("fact", "contact", "hedged"))
+_CLAUSE_END, _NEUTRAL = pattern("exchange", "clause_end"), pattern("exchange", "neutral")
 
 
-@dataclass(frozen=True)
-class Piece:
+class Exchange(NamedTuple):
+    """A stretch of a text, what it becomes ('': it goes), and the text after that."""
+
+    old: str
+    new: str
+    after: str
+
+
+class Piece(NamedTuple):
     """A sentence of a wish; of one that asks for a part of the flow a part of the sentence. `kind`: it asks for a
     part, it is for the model, or it asks for nothing."""
 
@@ -57,7 +64,11 @@ def pieces(text: str, spans: Sequence[Span], *, beside: bool = False, copied: bo
     ends = [match.end() for match in _SENTENCE.finditer(text)][:-1]
     for start, end in pairwise([0, *(one for one in ends if not _inside(quotes, one)), len(text)]):
         meets = any(one.meets(start, end) for one in parts)
-        joints = [one for one in _JOINT.finditer(text, start, end) if meets and not _inside(quotes, one.start())]
+        opinion = _REMARK.search(text, start, end)
+        joints = [one for one in _JOINT.finditer(text, start, end) if not _inside(quotes, one.start())]
+        # "My boss says it should ...": who wants it is one thing, what is another.
+        framed = [opinion] if opinion and asks(text[opinion.end() : end].strip()) else []
+        joints = sorted([*joints, *framed], key=lambda one: one.end()) if opinion else joints * meets
         # "Add our price list, it is a PDF" is one wish.
         ahead = [(one.end(), one.end() + len(_CLAUSE.split(text[one.end() : end])[0])) for one in joints]
         hang = [at for at, stop in ahead if _REFERS.match(text[at:end]) and any(one.meets(at, stop) for one in parts)]
@@ -68,17 +79,16 @@ def pieces(text: str, spans: Sequence[Span], *, beside: bool = False, copied: bo
             # "Add a calculator and always calculate with VAT": asked for once.
             again = all(any(one.names & other.names for other in parts if other not in own) for one in own)
             part = (own and not (again and says and _instructs(said))) or (asked and not says)
-            because = words("because").match(said) or (_REFERS.match(said) and not _OBLIGED.search(said))
+            because = meets and (words("because").match(said) or (_REFERS.match(said) and not _OBLIGED.search(said)))
             tells = _instructs(said) or (words("structure").match(said) if meets else _VALUE.search(said))
             last = found[-1].kind if begin > start and found else ""
-            told = copied or not (parts or beside) or ((tells or last == "wish") and not (meets and because))
+            told = copied or not (parts or beside) or ((tells or last == "wish") and not because)
+            kind = "wish" if told and not (opinion and _opines(said)) else "remark"
             if part or (meets and words("keep").search(said)):
-                begin += len(text[begin:finish]) - len(_MARKER.sub("", text[begin:finish]))
-                found.append(Piece(begin, finish, "part"))
-            elif said:
-                kind = "wish" if told else "remark"
-                begin = found.pop().start if last == kind else begin
-                found.append(Piece(begin, finish, kind))
+                begin, kind = begin + len(text[begin:finish]) - len(_MARKER.sub("", text[begin:finish])), "part"
+            elif last == kind and said:
+                begin = found.pop().start
+            found += [Piece(begin, finish, kind)] if said or kind == "part" else []
     return found
 
 
@@ -92,15 +102,19 @@ def lines(text: str, said: Sequence[Piece], values: Set[str]) -> list[str]:
 def worded(
     request: PlanRequest, wishes: Sequence[str], change: Reading, places: Mapping[str, str], chosen: Sequence[str],
     world: World,
-) -> tuple[list[PlannedValue], list[str], list[str]]:  # fmt: skip
-    """(values, steps that tell of stretches that change, what is written) of what the model is told in `places`, the
-    prompts (`node.field`) with what they hold while they are empty; `chosen` are those that the wish names. Raises
-    DeclinedError."""
-    given = change.system_text or change.prompt_text
+) -> tuple[list[PlannedValue], list[str], list[str], list[str]]:  # fmt: skip
+    """(values, steps that tell of stretches that change, what is written, what is so already) of what the model is told
+    in one of `places`, the prompts (`node.field`) with what they hold while they are empty; `chosen` are those that the
+    wish names. Raises DeclinedError."""
+    given, values = change.system_text or change.prompt_text, list[PlannedValue]()
+    steps, written, already, added = (list[str]() for _ in range(4))
     if not (wishes or given):
-        return [], [], []
+        return values, steps, written, already
+    # In which step it is to be is said by the place.
+    wishes = [capital(_STEP.sub("", line)) for line in wishes] if chosen else wishes
     texts = {place: held(request, place) or default for place, default in places.items()}
-    spelled = [place for place, text in texts.items() if any(_exchanges(line, text) for line in wishes)]
+    sentences = [sentence for line in wishes for sentence in _SENTENCE.findall(line)]
+    spelled = [place for place, text in texts.items() if any(_change(one, text)[1] for one in sentences)]
     if not spelled and (built := next(filter(_builds, wishes), None)):
         raise world.decline("declined_wish", parts=f"«{built}»")
     # The one that is named, else the only one, else the only one in which a wish exchanges something.
@@ -109,26 +123,36 @@ def worded(
         names = ", ".join(request.labels.get(id_) or id_ for id_ in (place.partition(".")[0] for place in open_))
         raise world.decline("declined_which", nodes=names) if names else world.decline("declined_no_prompt")
     place = open_[0]
-    (node_id, _, param), text, steps = place.partition("."), texts[place], list[str]()
-    whole, written, added = not held(request, place) and bool(text), list[str](), list[str]()
+    (node_id, _, param), text = place.partition("."), texts[place]
+    anew = not held(request, place) and bool(text)
     if given and not change.adds:
         # Of a template the braces are its variables.
-        text, whole = given if param == "template" else without_braces(given), True
+        text, anew = given if param == "template" else without_braces(given), True
         text += f"\n\n{places[place]}" if "{context}" in places[place] and "{context}" not in text else ""
         written.append(text)
     for line in map(without_braces, [*wishes, *([given] if given and change.adds else [])]):
         written.append(line)
         for sentence in _SENTENCE.findall(line):
-            if found := exchange(sentence, text):
-                steps.append(world.say("step_reword", where=place, old=found.old, new=found.new or "–"))
-                text, whole, line = applied(text, found), True, line.replace(sentence, "", 1)
-        added += [rest] if (rest := "\n".join(row for row in line.split("\n") if re.search(r"\w", row)).strip()) else []
-    more = _added(added, text, world)
-    value = "\n".join([text.rstrip(), more]).strip("\n") if whole else more
-    return [PlannedValue(node_id=node_id, param=param, value=value, mode="set" if whole else "append")], steps, written
+            stretch, found = _change(sentence, text)
+            if found and found.old == found.new:
+                already.append(f"«{stretch.strip()}»")
+            elif found:
+                key = "step_reword" if found.new else "step_cut"
+                steps.append(world.say(key, where=place, old=found.old, new=found.new))
+                text, anew = found.after, True
+            line = line.replace(stretch, "", 1) if found else line
+        rest = "\n".join(row for row in line.split("\n") if re.search(r"\w", row)).strip()
+        there = len(rest.split()) >= _FEW_WORDS and rest.strip(" .!").casefold() in text.casefold()
+        already.extend([f"«{rest}»"] * there)
+        added += [capital(rest)] if rest and not there else []
+    more = _headed(added, parted(text)[0], world)
+    if anew or more:
+        value = with_added_text(text, [more]) if anew else more
+        values.append(PlannedValue(node_id=node_id, param=param, value=value, mode="set" if anew else "append"))
+    return values, steps, written, already
 
 
-def _added(said: Sequence[str], text: str, world: World) -> str:
+def _headed(said: Sequence[str], text: str, world: World) -> str:
     """The lines as they come behind a text: in an empty one as they are, else under the heading by which they hold."""
     if not text.strip() or not said:
         return "\n".join(said)
@@ -143,28 +167,38 @@ def _added(said: Sequence[str], text: str, world: World) -> str:
     return "".join(f"<p>{html.escape(row, quote=False)}</p>" for one in rows for row in one.split("\n"))
 
 
-def _exchanges(line: str, text: str) -> bool:
-    return any(exchange(sentence, text) for sentence in _SENTENCE.findall(line))
+def _change(sentence: str, text: str) -> tuple[str, Exchange | None]:
+    """(the stretch of a sentence, what it exchanges in a text): the whole, or what it says before it says more."""
+    halves = [one for one in _JOINT.finditer(sentence) if _instructs(sentence[one.end() :])]
+    ends = [(len(sentence), len(sentence)), *((one.start(), one.end()) for one in halves)]
+    return next(((sentence[:end], one) for stop, end in ends if (one := exchange(sentence[:stop], text))), ("", None))
 
 
 def _builds(line: str) -> bool:
     """Whether a line asks for a part of the flow that is not understood, and says nothing to the model."""
-    clauses, verbs = re.split(r"[,;]\s", line), [words(name) for name in ("add", "remove", "create", "change")]
-    makes = any(verb.match(one) for one in clauses for verb in verbs)
+    verbs = [words(name) for name in ("add", "remove", "create", "change")]
+    makes = any(verb.match(one) for one in re.split(r"[,;]\s", line) for verb in verbs)
     structure = words("structure").search(line) and not quoted_spans(line)
     return bool(structure) and (makes or not (_instructs(line) or _VALUE.search(line)))
 
 
 def says_nothing(text: str) -> bool:
-    """Whether a wish does not say at all what is to be different: "make it better"."""
+    """Whether a wish does not say at all what is to be different: "make it better", "they complained"."""
     said = re.findall(r"[^\W\d_]+", text.casefold())
-    return bool(said) and {*said} <= FUNCTIONS | wordset("says_nothing") and not _VALUE.search(text)
+    vague = bool(said) and {*said} <= FUNCTIONS | wordset("says_nothing") and not _VALUE.search(text)
+    return vague or all(_opines(one) for one in re.split(r"[.!?,;]+(?:\s|$)", text) if one.strip())
 
 
 def asks(line: str) -> bool:
     """Whether a line says what is to be done, or how to behave."""
-    wish = any(one.match(line) for one in (_ADDRESS, words("change"), words("add"), words("remove"), _CAN_IT))
-    return wish or behaves(line) or _OBLIGED.search(line) is not None
+    wishes = (_ADDRESS, words("change"), words("add"), words("remove"), _CAN_IT)
+    return behaves(line) or any(one.match(line) for one in wishes) or _OBLIGED.search(line) is not None
+
+
+def _opines(text: str) -> bool:
+    """Whether a stretch only says how something is taken, or who wants it."""
+    said = _REMARK.sub("", text).strip()
+    return said != text.strip() and not (asks(said) or _IF.match(text) or _VALUE.search(text))
 
 
 def _instructs(line: str) -> bool:
@@ -176,9 +210,8 @@ def _instructs(line: str) -> bool:
 def held(request: PlanRequest, place: str) -> str:
     """What a prompt holds, or will hold by a plan that is not written yet."""
     node_id, _, param = place.partition(".")
-    node, steps = request.base.node(node_id) if request.base else None, parse_path(param)
-    held = value_at(node.inputs, steps) if node and steps else request.texts.get(place)
-    text = held if isinstance(held, str) else ""
+    stored = request.stored(node_id, param) if request.base else request.texts.get(place)
+    text = stored if isinstance(stored, str) else ""
     for value in request.previous.values if request.previous else ():
         if (value.node_id, value.param) == (node_id, param) and str(value.value) not in text:
             text = f"{text}\n{value.value}".lstrip() if value.mode == "append" else str(value.value)
@@ -187,8 +220,8 @@ def held(request: PlanRequest, place: str) -> str:
 
 def _line(said: str) -> str:
     """A stretch as the model is told it: without what only frames it ("please add that", "it should")."""
-    said = "\n".join(filter(None, (squeeze(re.sub(r"\s{2,}(?=[.!?])", "", row)) for row in said.split("\n"))))
-    plain = said = _FROM_NOW.sub("", _ENDS.sub("", said.strip(" ,;:–—\n"))).strip(" ,")
+    said = "\n".join(filter(None, (" ".join(re.sub(r"\s{2,}(?=[.!?])", "", row).split()) for row in said.split("\n"))))
+    plain = said = _FROM_NOW.sub("", _ANDS.sub("", _ENDS.sub("", said.strip(" ,;:–—\n").lstrip(" .!?")))).strip(" ,")
     while (first := plain.partition(" "))[0].strip(",").casefold() in wordset("also") and first[2]:
         plain = first[2]
     if frame := _PUT.match(plain) or _CAN_IT.match(plain):
@@ -200,9 +233,126 @@ def _line(said: str) -> str:
 
 def _says(text: str) -> bool:
     """Whether a text says more than which node is meant."""
-    said = {word for word in re.findall(r"[^\W_]+", text.casefold()) if not is_empty(word)} - FUNCTIONS
+    said = {word for word in _words(text) if not is_empty(word)} - FUNCTIONS
     return any(not any(words(name).fullmatch(word) for name in ("first", "second", "third")) for word in said)
 
 
 def _inside(quotes: Sequence[tuple[int, int]], place: int) -> bool:
     return any(start < place < end for start, end in quotes)
+
+
+# --- What a wish exchanges in a prompt: a stretch that it spells out, or the one value that it gives anew ----------
+
+
+def exchange(line: str, text: str) -> Exchange | None:
+    """What a line exchanges in a text, or takes out; None unless that is there once, and the line says nothing else."""
+    found = [*_pairs(line), *_removals(line, text), *_facts(line, text)] if len(line) < _LONGEST_READ else ()
+    for old, new, rest in found:
+        there = [*whole(old).finditer(text)] if old else []
+        if len(there) != 1 or _BARE.fullmatch(old) or words("languages").search(old):
+            continue
+        start, end = there[0].span()
+        around = next((one for one in _SENTENCE.finditer(text) if one.start() <= start < one.end()), there[0])
+        if all(not _tells(word) or word in _words(around[0]) for word in _words(rest)):
+            if not new and end < around.end() and not re.search(r"\w", text[end : around.end()]):
+                end = around.end()
+            before, behind = text[:start], text[end:]
+            if not new and _ROW_BEGINS.search(before):
+                # Of a row that goes its mark and its end go, too.
+                before, behind = _ROW_BEGINS.sub("", before), _ROW_ENDS.sub("", behind, count=1)
+            return Exchange(text[start:end], new, f"{before}{new}{behind}" if new or behind else before.rstrip())
+    return None
+
+
+def whole(name: str) -> re.Pattern[str]:
+    """Whole words in a text, in upper or lower case, with any space between them."""
+    said = r"\s+".join(map(re.escape, name.split()))
+    return re.compile(rf"(?<!\w)(?<!\d[.,]){said}(?!\w)(?![.,]\d)", re.IGNORECASE)
+
+
+def _pairs(line: str) -> Iterator[tuple[str, str, str]]:
+    """(old, new, the rest of the line) for each way to read what is exchanged."""
+    for match in words("instead_of").finditer(line):
+        before, behind = line[: match.start()], line[match.end() :]
+        quotes = _ANY_QUOTE.findall(behind)
+        if not before.strip() and len(quotes) == 2:
+            yield quotes[0], quotes[1], _ANY_QUOTE.sub(" ", behind)
+        yield from ((old, new, f"{left} {right}") for new, old, left, right in _alike(before, behind))
+    for match in _BY.finditer(line) if _SWAPS.search(line) else ():
+        for old, new, left, right in _alike(line[: match.start()], line[match.end() :]):
+            # "Change the hours to 9 am to 5 pm" names no old ones, and "from 9 am to 5 pm" are perhaps the new ones.
+            begins, quoted = _FROM.search(left), _LAST_QUOTE.search(line[: match.start()])
+            if not quoted and (_TIME.fullmatch(old) or not _HARD.search(old) if begins else _BY.search(f"{left} ")):
+                continue
+            # "From 28 to 32 Euro": the unit belongs to both.
+            unit, _, behind = right.strip().partition(" ") if _BARE.fullmatch(old) else ("", "", right)
+            yield f"{old} {unit}".strip(), f"{new} {unit}".strip(), f"{left} {behind}"
+
+
+def _alike(left: str, right: str) -> Iterator[tuple[str, str, str, str]]:
+    """(the last words of one text, as many first ones of another, what is left of both): quotations, or words of which
+    the same ones hold numbers or addresses, or are names."""
+    # In German any noun looks like a name.
+    names = detect_language(f"{left} {right}") != "de"
+    one, two = _LAST_QUOTE.search(left), _FIRST_QUOTE.match(right)
+    if one and two:
+        yield one[1], two[1], left[: one.start()], right[two.end() :]
+    first, second = left.strip(" ,").split(), right.rstrip(" .!?").split()
+    for size in range(min(_MOST_WORDS, len(first), len(second)), 0, -1):
+        mine, theirs = first[-size:], [word.strip(".,;!?") for word in second[:size]]
+        pairs = [*zip(mine, theirs, strict=True)]
+        hard = {one for one in pairs if all(map(_HARD.search, one)) or (names and all(w[:1].isupper() for w in one))}
+        if hard and all(pair in hard or pair[0].casefold() == pair[1].casefold() for pair in pairs):
+            yield " ".join(mine), " ".join(theirs), " ".join(first[:-size]), " ".join(second[size:])
+            return
+
+
+def _facts(line: str, text: str) -> Iterator[tuple[str, str, str]]:
+    """The value that a line gives, for the one number to call or address of a text, or for the one in the one clause
+    that says the same but for it."""
+    contacts, values = [*_CONTACT.finditer(line)], [*_FACT.finditer(line)]
+    there = [one[0] for one in _CONTACT.finditer(text) if contacts and ("@" in one[0]) == ("@" in contacts[0][0])]
+    if words("insists").search(line) or _HEDGED.search(line) or len(contacts or values) != 1:
+        return
+    said = _labels(line, (contacts or values)[0])
+    if contacts and len(there) == 1 and all(map(_SMALL.fullmatch, said)):
+        yield there[0], contacts[0][0], ""
+    clauses = (one for sentence in _SENTENCE.findall(text) for one in _CLAUSE_END.split(sentence) if not contacts)
+    found = [one[0] for clause in clauses if said and len(one := [*_FACT.finditer(clause)]) == 1
+             and _among(said, own := _labels(clause, one[0])) and _among(own, said)]  # fmt: skip
+    units = {unit.casefold()[0].replace("e", "€") for one in [*values, *found] if (unit := one["unit"] or one["sign"])}
+    if len(found) == 1 and len(units) < 2:
+        part = 0 if values[0]["unit"] or values[0]["sign"] else "number"
+        # A bare number is looked for with the word behind it.
+        word = next(iter(re.findall(r"^ [^\W\d]+", found[0].string[found[0].end(part) :])), "")
+        yield found[0][part] + word, values[0][part] + word, ""
+
+
+def _labels(clause: str, value: re.Match[str]) -> list[str]:
+    """The words that say of what a value is."""
+    return _words(_NEUTRAL.sub(" ", f"{clause[: value.start()]} {clause[value.end() :]}"))
+
+
+def _among(some: Iterable[str], others: Sequence[str]) -> bool:
+    """Whether each word is among the others, but for the ending of a plural."""
+    return all(any(one in (two, two[:-1]) or two == one[:-1] for two in others) for one in some)
+
+
+def _removals(line: str, text: str) -> Iterator[tuple[str, str, str]]:
+    verb = words("remove").search(line)
+    quotes = _ANY_QUOTE.findall(line) if verb else []
+    if len(quotes) == 1:
+        yield quotes[0], "", words("remove").sub(" ", _ANY_QUOTE.sub(" ", line))
+    elif verb and not quotes and not line[: verb.start()].strip():
+        said = [word for word in _words(_A_LINE.sub(" ", line[verb.end() :])) if word not in FUNCTIONS]
+        spoken = [one for one in _SENTENCE.findall(text) if said and _among(said, _words(one))]
+        if len(spoken) == 1 and (_A_LINE.search(line) or _among(filter(_tells, _words(spoken[0])), said)):
+            yield spoken[0], "", ""
+
+
+def _tells(word: str) -> bool:
+    return word not in FUNCTIONS and not (_SMALL.fullmatch(word) or _SWAPS.fullmatch(word))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text.casefold())

@@ -72,10 +72,8 @@ def _bound(
     before = {name for place, name in request.inside.items() if place.startswith(f"{node_id}.")}
     found: list[patch.PatchOp] = []
     for nested in nested_components(schema.input_definitions, values) if schema.is_agentflow else ():
-        inner = request.nodes.get(nested.component)
-        index = nested.path.partition("[")[2].partition("]")[0]
-        if inner is None or (index.isdigit() and nested.component in before):
-            continue
-        if needed := credential_type(inner, request.plan.credential_requirements):
+        inner, index = request.nodes.get(nested.component), nested.path.partition("[")[2].partition("]")[0]
+        new = inner if not (index.isdigit() and nested.component in before) else None
+        if new and (needed := credential_type(new, request.plan.credential_requirements)):
             found.append(patch.BindCredential(node_id=node_id, credential_type=needed, path=nested.path))
     return found

@@ -27,13 +27,12 @@ def planned(
     labels: Mapping[str, str] | None = None,
 ) -> list[PlannedNode]:  # fmt: skip
     """The nodes as the plan lists them."""
-    found: list[PlannedNode] = []
-    for id_, schema in nodes.items():
-        key = _PURPOSES.get(schema.name) or _PURPOSES.get(schema.category, "step" if schema.is_agentflow else "other")
-        purpose, label = world.say(f"purpose_{key}", label=schema.label), (labels or {}).get(id_, "")
-        node = PlannedNode(node_id=id_, node_name=schema.name, purpose=purpose, existing=id_ in existing, label=label)
-        found.append(node)
-    return found
+    kinds = {id_: _PURPOSES.get(one.category, "step" if one.is_agentflow else "other") for id_, one in nodes.items()}
+    return [
+        PlannedNode(node_id=id_, node_name=one.name, existing=id_ in existing, label=(labels or {}).get(id_, ""),
+                    purpose=world.say(f"purpose_{_PURPOSES.get(one.name) or kinds[id_]}", label=one.label))
+        for id_, one in nodes.items()
+    ]  # fmt: skip
 
 
 def told(design: Design, nodes: Mapping[str, NodeSchema], said: Said, world: World) -> Design:
@@ -49,6 +48,8 @@ def told(design: Design, nodes: Mapping[str, NodeSchema], said: Said, world: Wor
 def steps(added: Sequence[str], design: Design, world: World) -> list[str]:
     """What will be done besides the values, which are shown as they are: nodes by their titles, credentials."""
     found = [world.say("step_add", nodes=", ".join(added))] if added else []
+    found += [world.say("step_window", where=f"{one.node_id}.k", number=one.value) for one in design.values
+              if one.param == "k" and "Memory" in one.node_id]  # fmt: skip
     return found + [world.say("step_credential", type=name) for name in design.credential_requirements]
 
 
@@ -60,8 +61,8 @@ def _questions(said: Said, nodes: Mapping[str, NodeSchema], world: World) -> lis
     found = [[world.say("test_documents", topic=topic)] for topic in _topics(said, world)]
     found += [[world.say(f"test_{name}")] for name in ("calculator", "currentDateTime") if name in names]
     found += [[world.say("test_search")]] if names & _SEARCHES else []
-    if prompt := said.prompt or reading.system_text:
-        found.append([world.say("test_about", quote=shortened(squeeze(prompt), _LONGEST_QUOTE))])
+    prompt = shortened(squeeze(said.prompt or reading.system_text or ""), _LONGEST_QUOTE)
+    found += [[world.say("test_about", quote=prompt)]] if prompt else []
     found += [[world.say("test_name"), world.say("test_name_again")]] if reading.memory else []
     if reading.denied_words:
         # A flow that refuses everything would refuse the word, too.
@@ -76,17 +77,14 @@ def _topics(said: Said, world: World) -> list[str]:
 
 def _criteria(said: Said, nodes: Mapping[str, NodeSchema], world: World) -> list[str]:
     reading = said.reading
-    found = [world.say("criterion_answer")]
-    if prompt := said.prompt or reading.system_text:
-        found.append(world.say("criterion_behaviour", behaviour=shortened(squeeze(prompt), _LONGEST_VALUE)))
+    found, prompt = [world.say("criterion_answer")], said.prompt or reading.system_text
+    found += [world.say("criterion_behaviour", behaviour=short(prompt))] if prompt else []
     found += [world.say("criterion_documents", topic=topic) for topic in _topics(said, world)]
     tools = [schema for schema in nodes.values() if schema.category == "Tools" and schema.name != "retrieverTool"]
     found += [world.say("criterion_tool", label=schema.label) for schema in tools]
-    if reading.structured and reading.fields:
-        found.append(world.say("criterion_json", fields=", ".join(field.name for field in reading.fields)))
-    if reading.denied_words:
-        found.append(world.say("criterion_refuse", words=", ".join(reading.denied_words)))
-    return found
+    fields, refused = ", ".join(field.name for field in reading.fields), ", ".join(reading.denied_words)
+    found += [world.say("criterion_json", fields=fields)] if reading.structured and fields else []
+    return found + ([world.say("criterion_refuse", words=refused)] if refused else [])
 
 
 def placeholders(values: Sequence[PlannedValue]) -> list[str]:
