@@ -64,6 +64,23 @@ async def compiled(plan: PlanContract, nodes: NodeStore) -> GraphIR:
             {},
         ),
         (
+            {
+                "kind": "steps",
+                "steps": [
+                    "Sort the messages into billing and other",
+                    "For billing: ask for the number",
+                    "Other: answer politely",
+                ],
+            },
+            {"startAgentflow", "conditionAgentAgentflow", "agentAgentflow"},
+            {},
+        ),
+        (
+            {"kind": "steps", "steps": ["sort the messages into a and b"]},
+            {"startAgentflow", "conditionAgentAgentflow", "agentAgentflow"},
+            {},
+        ),
+        (
             {"refused_words": ["bet", "casino"]},
             {"conversationChain", "inputModerationSimple"},
             {"denyList": "bet\ncasino"},

@@ -306,7 +306,7 @@ class Skeleton:
         scope.append(step)
         if kind == "sort":
             step.ways, self._fork = {name: [] for name in branch_names(clause)}, step
-            step.of = clause if found("answers_each", clause) or found("to_each", clause) else ""
+            step.of = clause if self.listed or found("answers_each", clause) or found("to_each", clause) else ""
             return self.steps == [step]
         if kind == "approve":
             step.of, self._approval, self._approved = " ".join(_own(clause, "approving")), step, scope
