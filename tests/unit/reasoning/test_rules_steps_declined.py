@@ -65,6 +65,8 @@ NOT_READ = {
     "https://docs.example": "Question: answer from",
     # Loops, lists and requests that are not said in full.
     "Write a haiku, improve it until it has 17 syllables, at most 4 times": "Write a haiku, improve it until",
+    "agent flow: write a slogan, have it scored 1 to 5 by a second model, then reply with the slogan": "write a slogan",
+    "agent flow: write a slogan, rewrite it while the score is under 4, then translate it": "write a slogan",
     "Schreib einen Elternbrief und verbessere ihn, bis er gut ist, höchstens 3 Runden. Ein Agentflow.": "höchstens 3",
     "Ein Ablauf bitte: zu jedem Stichwort soll ein Spruch entstehen, danach wählt ein LLM die drei besten aus.":
         "wählt ein LLM die drei besten aus",

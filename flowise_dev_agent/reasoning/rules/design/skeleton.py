@@ -342,7 +342,7 @@ def _is_task(clause: str, *, freely: bool, named: bool = False) -> bool:
     does = found("does", clause) if freely else (matches("task", clause) or found("ordered", clause))
     does = does or (named and not words("human").search(clause))
     return bool(does) and not (
-        kinds & _STRUCTURE or any(found(name, clause) for name in ("fact", "no_task", "unread", "from_there"))
+        kinds & _STRUCTURE or any(found(name, clause) for name in ("fact", "no_task", "unread", "from_there", "inner"))
     )
 
 
