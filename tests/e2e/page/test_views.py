@@ -288,3 +288,24 @@ async def test_a_rename_is_seen_before_it_is_approved_and_put_back_by_a_rollback
         await expect(page.get_by_text("Rolled back").first).to_be_visible(timeout=WORK_MS)
     after = await site.flowise.get_chatflow(row.id)
     assert (after.name, after.flow_data) == (row.name, row.flow_data)
+
+
+async def test_a_note_is_remembered_and_deleted_on_the_page(site: Site) -> None:
+    text = "Our bots are polite.\nThey never name prices."
+    async with site.page("/knowledge") as page:
+        notes = page.get_by_role("region", name="Notes")
+        remember = notes.get_by_role("button", name="Remember")
+        await expect(remember).to_be_disabled()
+        await notes.get_by_label("A new note").fill("word " * 500)
+        await expect(notes.get_by_role("alert")).to_contain_text("at most 2000")
+        await expect(remember).to_be_disabled()
+        await notes.get_by_label("A new note").fill(text)
+        await remember.click()
+        note = notes.get_by_role("listitem").filter(has_text="They never name prices.")
+        await expect(note).to_be_visible()
+        await expect(notes.get_by_label("A new note")).to_have_value("")
+        kept = (await site.http.get("/memories", params={"kind": "note"})).json()["items"]
+        assert text in [one["text"] for one in kept]
+        await note.get_by_role("button", name="Delete the note").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Delete the note").click()
+        await expect(note).to_have_count(0)

@@ -51,6 +51,15 @@ it("knows a sentence in brackets, and one behind a list", async () => {
   );
 });
 
+it("knows a sentence inside of another one", async () => {
+  await speak("de");
+  expect(
+    said("Attempt 2 of 5 in 1 s: Flowise at http://localhost:9 cannot be reached (All connection attempts failed)."),
+  ).toBe(
+    "Versuch 2 von 5 in 1 s: Flowise unter http://localhost:9 ist nicht erreichbar (kein Verbindungsversuch gelang).",
+  );
+});
+
 it("takes what is typed literally: neither a value nor a name is read as a template or an expression", async () => {
   await speak("de");
   expect(said("No flow matches '{{x}} (.*) $t(Approve now)'.")).toBe(

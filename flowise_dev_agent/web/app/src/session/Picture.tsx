@@ -29,9 +29,11 @@ export function Picture({ session, written, coming }: Props) {
   if (preview && preview.nodes.length > 0)
     return <Planned preview={preview} instance={session.instance} approved={!asked} />;
   if (coming.length > 0) return <Coming nodes={coming} />;
+  const failed = session.status === "error" && t("The session failed before there was a plan.");
+  const ended = session.outcome && t("No flow was made.");
   return (
     <div className="empty-picture">
-      <p>{session.outcome ? t("No flow was made.") : t("The picture appears with the plan.")}</p>
+      <p>{failed || ended || t("The picture appears with the plan.")}</p>
     </div>
   );
 }

@@ -46,6 +46,9 @@ export const OPERATIONS: Record<string, string> = {
   update: "Change of a flow",
   copy: "Copy of a flow",
   question: "Question about a flow",
+  import: "Import of a flow",
+  apply: "Change of a flow",
+  promote: "Promotion to another server",
 };
 
 export interface StatusWord {
