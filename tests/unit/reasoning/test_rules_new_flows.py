@@ -57,6 +57,9 @@ VALUES: dict[str, dict[str, Any]] = {
     "Der Bot soll aus den PDFs antworten, und wenn nichts drin steht: \"Dazu finde ich keine Regelung, bitte im Büro "
     "melden (Durchwahl 312)\".": {"text": None},
     "Math tutor on Claude Sonnet. Low temperature, say 0.3.": {"temperature": 0.3},
+    "Der Bot soll aus den PDFs antworten und immer sagen, aus welcher Vereinbarung es stammt.": {
+        "returnSourceDocuments": True},
+    "Um bot sobre o regulamento (PDF) que diga de qual artigo veio a resposta": {"returnSourceDocuments": True},
     "bot that answers only in haiku. gemini flash, temperature 1.2": {"modelName": "gemini-2.5-flash"},
     "A helper for our club that collects: name, phone and day, in a friendly tone. The form is at https://club.example":
         {"jsonStructure": None, "url": None},
