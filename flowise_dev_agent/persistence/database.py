@@ -363,8 +363,13 @@ class Database:
         """
         with translated_errors():
             try:
-                async with asyncio.timeout(ROUND_TRIP_SECS), self.pool.connection() as connection:
-                    yield connection
+                async with asyncio.timeout(ROUND_TRIP_SECS):
+                    # The pool's own context commits, for which there is nothing, and waits for a lock.
+                    connection = await self.pool.getconn()
+                    try:
+                        yield connection
+                    finally:
+                        await self.pool.putconn(connection)
             except PoolClosed as error:
                 raise _unavailable() from error
 

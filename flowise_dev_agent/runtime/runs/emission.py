@@ -59,6 +59,7 @@ class _Text:
     node: str | None
     phase: str | None
     parts: list[str]
+    chars: int = 0
 
 
 class EventWriter:
@@ -138,12 +139,13 @@ class EventWriter:
         self._work.set()
 
     def _add_text(self, node: str | None, phase: str | None, text: str) -> None:
-        if self._text is not None and (self._text.node != node or _size(self._text) + len(text) > _TOKEN_CHUNK_CHARS):
+        if self._text is not None and (self._text.node != node or self._text.chars + len(text) > _TOKEN_CHUNK_CHARS):
             self._send_text()
         if self._text is None:
             self._text = _Text(node, phase, [])
             self._timer = asyncio.get_running_loop().call_later(_TOKEN_DELAY_SECS, self._send_text)
         self._text.parts.append(text)
+        self._text.chars += len(text)
 
     def _send_text(self) -> None:
         if self._timer is not None:
@@ -291,7 +293,3 @@ def _tool_end(tool: ToolResultData) -> str:
     if tool.repeated:
         return "repeated"
     return "ok" if tool.ok else "failed"
-
-
-def _size(text: _Text) -> int:
-    return sum(len(part) for part in text.parts)
