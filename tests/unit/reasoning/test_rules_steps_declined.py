@@ -63,6 +63,9 @@ NOT_READ = {
         "POST the order to https://shop.example/{order}",
     "Agentflow: classify the ticket as bug or question. Bug: ask for the version. Question: answer from "
     "https://docs.example": "Question: answer from",
+    "Agentflow with three agents: planner, researcher, writer. The planner makes an outline, the researcher searches "
+    "the web, the writer writes the text.": "planner, researcher, writer",
+    "Agentflow: an LLM drafts the summary, the legal team reviews it, and after their OK it gets translated.": "after",
     # Loops, lists and requests that are not said in full.
     "Write a haiku, improve it until it has 17 syllables, at most 4 times": "Write a haiku, improve it until",
     "agent flow: write a slogan, have it scored 1 to 5 by a second model, then reply with the slogan": "write a slogan",

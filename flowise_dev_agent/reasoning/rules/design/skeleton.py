@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, without_opening
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, NUMBER_WORDS, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import capital, quoted, quoted_spans, signals, squeeze, to_number
 
 _WORD = re.compile(r"[^\W_][\w'’-]*")
@@ -331,7 +331,7 @@ class Skeleton:
 def _structure(about: str) -> bool:
     """Whether nothing but words of structure is said."""
     known = (one.strip(".,:;!?()") for one in about.split())
-    said = (one for one in known if not (is_empty(one) or one.casefold() in FUNCTIONS))
+    said = (one for one in known if not (is_empty(one) or one.casefold() in FUNCTIONS | {*NUMBER_WORDS}))
     return all(words("structure").fullmatch(one) or matches("a_flow", one) for one in said)
 
 
