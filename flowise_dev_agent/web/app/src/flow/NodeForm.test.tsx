@@ -43,6 +43,7 @@ const FORM: Schema = {
       "x-options": [{ const: "Mon" }, { const: "Tue" }],
     },
     secret: { title: "Headers", type: "array", items: { properties: { value: { title: "Value", type: "string" } } } },
+    bound: { title: "Mails", type: "array", items: { properties: { name: { title: "Name", type: "string" } } } },
     model: { title: "Model", type: "string", "x-lists-options": true, "x-config": "modelConfig" },
   },
 };
@@ -56,12 +57,13 @@ const AGENT = node("agent_0", {
   name: "agent",
   params: params({
     tools: [
-      { chosen: "search", chosenConfig: { chosen: "search", FLOWISE_CREDENTIAL_ID: "bound", most: 5 } },
+      { chosen: "search", chosenConfig: { chosen: "search", most: 5 } },
       { chosen: "sum", human: true },
     ],
     lines: [{ kind: "text", value: "one" }],
     days: ["Mon"],
     secret: [{ value: "(hidden)" }],
+    bound: [{ name: "mail", nameConfig: { FLOWISE_CREDENTIAL_ID: "bound" } }],
     model: "large",
     modelConfig: { model: "large", heat: 0.9 },
   }),
@@ -165,9 +167,9 @@ it("asks in each row for what its own kind needs, and takes several choices", as
   expect(sent).toEqual([set("lines", [{ kind: "number", value: 3 }]), set("days", ["Mon", "Tue"])]);
 });
 
-it("does not offer a list with a secret, which would be lost", () => {
-  expect(screen.queryByLabelText("Value")).toBeNull();
-  screen.getByText(/holds a secret/);
+it("does not offer a list with a secret or a credential, which would be lost", () => {
+  for (const label of ["Value", "Name"]) expect(screen.queryByLabelText(label)).toBeNull();
+  expect(screen.getAllByText(/holds a secret/)).toHaveLength(2);
 });
 
 it("keeps what is chosen when the server's options come later", async () => {

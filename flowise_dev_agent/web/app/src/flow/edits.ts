@@ -71,20 +71,19 @@ export function valuesOf({ params }: CanvasNode, fields: FormField[]): Values {
   for (const { name, value } of params) {
     const [first = "", inner] = name.split(".");
     if (inner && configs.has(first)) values[first] = { ...(values[first] as Values), [inner]: value };
-    else if (lists.has(name)) values[name] = value.includes(HIDDEN) ? undefined : parsed(value);
+    else if (lists.has(name)) values[name] = HIDDEN.test(value) ? undefined : parsed(value);
     else if (configs.has(name)) values[name] = parsed(value);
     else values[name] = value;
   }
   return values;
 }
 
-/** What the service puts in place of a secret; what it says of a credential, which it binds itself. */
-const HIDDEN = "(hidden)";
-const CREDENTIALS = new Set(["FLOWISE_CREDENTIAL_ID", "credential"]);
+/** What the service puts in place of a secret and of a credential: sent back with the whole list, both would be lost. */
+const HIDDEN = /\(hidden\)|"(FLOWISE_CREDENTIAL_ID|credential)": ?"bound"/;
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text, (key, value) => (CREDENTIALS.has(key) ? undefined : value));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
