@@ -164,7 +164,9 @@ def _plan(request: contracts.PlanRequest) -> contracts.PlanContract:
         if (kept := change.unheard(request, reason)) is not None:
             return kept
         made = build.declined(request, str(reason))
-    made = made.to_plan()
+    # What was hidden from reading is no value.
+    torn = any("\x00" in str(value.value) for value in made.values)
+    made = (build.declined(request, say("declined_no_change", language)) if torn else made).to_plan()
     if request.intent.operation != "copy" or made.declined:
         return made
     named = naming.copy_name(request.requirement) or made.flow_name

@@ -429,6 +429,8 @@ def test_a_conversation_without_memory_goes_on_as_a_chain_with_its_words() -> No
         ("Copy the flow 3fa85f64-5717-4562-b3fc-2c963f66afa6 as Truro desk", "Truro desk"),
         ("Kopiere den Flow als Krume Süd", "Krume Süd"),
         ('Copia come "Il Noce 2"', "Il Noce 2"),
+        ("Fai una copia. Nome: \"Il Noce 2\". L'originale deve restare com'è", "Il Noce 2"),
+        ('I want a second one exactly the same. Called "Heron 2". Leave the old one alone', "Heron 2"),
     ],
 )
 def test_as_is_how_a_copy_is_called(wish: str, name: str) -> None:
@@ -461,6 +463,8 @@ def test_as_is_how_a_copy_is_called(wish: str, name: str) -> None:
         ("Llámalo Puerto Norte. El resto se queda igual", "Puerto Norte"),
         ("hernoem hem naar Havenbalie, de rest blijft zo", "Havenbalie"),
         ("nazwij go Port Pomoc", "Port Pomoc"),
+        ('il nome del flow deve diventare "Bottega"', "Bottega"),
+        ('el flujo que se llame "Coral Azul"', "Coral Azul"),
     ],
 )
 def test_a_flow_that_exists_gets_another_name_and_nothing_else(wish: str, name: str) -> None:
@@ -627,3 +631,22 @@ HARBOUR = "You answer for a harbour. Always answer in English, even if the guest
 def test_a_memory_of_few_messages_is_set_without_an_accent() -> None:
     plan = planned(HARBOUR, "q recuerde solo los ultimos 5 mensajes")
     assert [(one.param, one.value) for one in plan.values] == [("k", 5)]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "add Wikipedia",
+        'Can you put a filter in front that blocks certain words? gun, bomb. It should say "Be kind."',
+        "Est-ce que l'agent peut envoyer un SMS au client ? Ajoutez-lui ça",
+    ],
+)
+def test_a_part_that_is_not_understood_is_declined_and_never_told_to_the_model(wish: str) -> None:
+    plan = planned(BOATS, wish)
+    assert plan.declined
+    assert plan.values == []
+
+
+def test_a_value_is_never_what_was_hidden_from_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flowise_dev_agent.reasoning.rules.design.wording._line", lambda _: "Hidden \0\0")
+    assert planned(BOATS, "never mention vouchers").declined

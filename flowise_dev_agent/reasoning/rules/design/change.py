@@ -213,8 +213,7 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
     base = request.base.nodes if request.base else ()
     nodes = [(schema, node.inputs) for node in base if (schema := world.store.get(node.name))]
     change = exchanged(read(text, world.store), nodes)
-    chats = {provider.chat for _, provider in providers.chat_providers(change.text)} - set(request.existing.values())
-    if len(chats) > 1:
+    if len(chats := {one.chat for _, one in providers.chat_providers(change.text)} - {*request.existing.values()}) > 1:
         raise world.decline("question_model", names=", ".join(sorted(chats)))
     where = [wording.whole(name) for id_ in request.existing for name in _own_names(request, id_)]
     where += [words("all_of_them"), pattern("inside", "ordinal")]
@@ -275,8 +274,6 @@ def _merged(
     kept = (node for node in planned.nodes if node.node_id not in going and (pending or node.node_id not in new))
     nodes = {node.node_id: node if pending else node.model_copy(update={"existing": True}) for node in kept}
     nodes |= {id_: node for node in change.nodes if (id_ := node.node_id) not in nodes or node.label}
-    tests = list({test.turns[0]: test for test in [*planned.tests, *change.tests]}.values())[:10]
-    criteria = list({one.text: one for one in [*planned.criteria, *change.criteria]}.values())[:20]
     # A node that is wanted after all stays.
     gone = dict.fromkeys([*planned.removals, *change.removals])
     removals = [id_ for id_ in gone if id_ in request.existing and id_ not in nodes]
@@ -284,7 +281,8 @@ def _merged(
         "goal": planned.goal if new else change.goal, "nodes": list(nodes.values()), "removals": removals,
         "values": values[:100], "parts": _numbered("p", [*planned.parts, *change.parts][:40]),
         "connections": [*(planned.connections if pending else []), *change.connections],
-        "tests": _numbered("t", tests), "criteria": _numbered("c", criteria),
+        "tests": _numbered("t", [*{one.turns[0]: one for one in [*planned.tests, *change.tests]}.values()][:10]),
+        "criteria": _numbered("c", [*{one.text: one for one in [*planned.criteria, *change.criteria]}.values()][:20]),
         "placeholders": telling.placeholders(values),
     }  # fmt: skip
     merged = change.model_copy(update=update)

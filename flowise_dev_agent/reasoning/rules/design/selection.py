@@ -315,8 +315,9 @@ def _asked_documents(change: Reading, existing: Mapping[str, NodeSchema]) -> boo
     """Whether a mere conversation is to answer from documents from now on."""
     names = [schema.name for schema in existing.values()]
     plain = all(schema.category in ("Chat Models", "Memory", "Chains", "Cache") for schema in existing.values())
-    asked = change.knowledge and (change.loaders or change.urls or change.inline_text) and not change.tools
-    return bool(asked) and plain and names.count("conversationChain") == 1
+    asked = change.knowledge and (change.loaders or change.urls or change.inline_text)
+    other = change.tools or moderation_of(change)
+    return bool(asked) and not other and plain and names.count("conversationChain") == 1
 
 
 def _has_list(existing: Mapping[str, NodeSchema], kind: str) -> bool:

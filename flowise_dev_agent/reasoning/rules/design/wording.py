@@ -176,10 +176,10 @@ def _change(sentence: str, text: str) -> tuple[str, Exchange | None]:
 
 def _builds(line: str) -> bool:
     """Whether a line asks for a part of the flow that is not understood, and says nothing to the model."""
-    verbs = [words(name) for name in ("add", "remove", "create", "change")]
-    makes = any(verb.match(one) for one in re.split(r"[,;]\s", line) for verb in verbs)
-    structure = words("structure").search(line) and not quoted_spans(line)
-    return bool(structure) and (makes or not (_instructs(line) or _VALUE.search(line)))
+    verbs = ("add", "remove", "create", "change")
+    makes = any(words(verb).match(one) for one in re.split(r"[,;.!?]\s", line) for verb in verbs)
+    parts = words("structure").search(_ANY_QUOTE.sub(" ", line))
+    return bool(parts and (makes or not (_instructs(line) or _VALUE.search(line))))
 
 
 def says_nothing(text: str) -> bool:
