@@ -94,7 +94,7 @@ def _classify(request: contracts.ClassifyRequest) -> contracts.Intent:
 
 def _title(text: str, language: str, *, new: bool) -> str:
     """The first words that say something, at most seven."""
-    said = re.sub(r"https?://|[\"“”„«»]", "", texts.squeeze(text[:_TITLE_READ]))
+    said = re.sub(r"https?://|[\"“”„«»]|(?<=\bDr)\.|(?<=\bSt)\.", "", texts.squeeze(text[:_TITLE_READ]))
     sentences = [one for one in _TITLE_END.split(said) if one.strip()] or [said]
     opened = [without_opening(one) for one in sentences] if new else sentences
     stretch = next((one for one in opened if one), sentences[0]).split()
@@ -110,8 +110,8 @@ def _title(text: str, language: str, *, new: bool) -> str:
         stretch.pop(0)
     # Rather whole phrases than the beginning of the next.
     opens = wordset("connectors") | wordset("prepositions")
-    ends = [number for number in range(2, len(stretch)) if stretch[number].casefold() in opens
-            or stretch[number - 1].endswith(",")] + [len(stretch)]  # fmt: skip
+    stretch = stretch[: next((n for n, word in enumerate(stretch, 1) if n > 1 and word[-1] == ","), None)]
+    ends = [number for number in range(2, len(stretch)) if stretch[number].casefold() in opens] + [len(stretch)]
     chosen = stretch[: max((end for end in ends if end <= _TITLE_WORDS), default=_TITLE_WORDS)]
     while len(chosen) > 1 and chosen[-1].lower() in wordset("loose_ends"):
         chosen.pop()

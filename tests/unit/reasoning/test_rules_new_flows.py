@@ -136,6 +136,30 @@ async def test_what_cannot_be_built_is_declined_with_the_true_reason(
     assert reason in ((await planned(wish, catalogue)).declined or "")
 
 
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Je voudrais un assistant interne qui écrive des posts LinkedIn pour nos clients",
+        "An assistant that drafts replies to clients, ready to send, in British English",
+        "A bot that writes LinkedIn posts for a bakery",
+    ],
+)
+async def test_texts_for_a_service_need_no_service(wish: str, catalogue: NodeStore) -> None:
+    assert (await planned(wish, catalogue)).declined is None
+
+
+@pytest.mark.parametrize(
+    ("wish", "title"),
+    [
+        ("Chatbot for a bank, gpt-4o, seed 42", "Chatbot for a bank"),
+        ("Ich brauche einen Chatbot für unsere Praxis Dr. Weber in Kassel.", "Chatbot für unsere Praxis Dr Weber"),
+        ("Kette, die Texte ins Englische übersetzt", "Kette, die Texte ins Englische übersetzt"),
+    ],
+)
+async def test_a_flow_is_named_by_whole_phrases(wish: str, title: str, catalogue: NodeStore) -> None:
+    assert (await planned(wish, catalogue)).flow_name == title
+
+
 async def test_a_page_and_a_text_that_is_still_to_come_are_two_sources(catalogue: NodeStore) -> None:
     wish = "Answer questions about our price list (I'll paste it) and our FAQ at https://acme.io/faq"
     names = [node.node_name for node in (await planned(wish, catalogue)).nodes]
