@@ -29,12 +29,6 @@ async def test_tools_of_an_agent_are_added_ordered_and_taken_out_in_a_plan_and_i
     await screen.question("The plan")
     await page.locator(f'.react-flow__node[data-id="{NODE}"]').click()
     form = page.locator(".node-form")
-    node = await page.locator(f'.react-flow__node[data-id="{NODE}"]').bounding_box()
-    details = await page.locator(".node-details").bounding_box()
-    assert node is not None
-    assert details is not None
-    # The node is not under its own details.
-    assert node["x"] + node["width"] <= details["x"]
     await screen.press("Add to tools", form)
     # The focus is in the new row, and the server lists what it may be.
     tool = row(form, "Tools 2").get_by_label("Tool")

@@ -39,9 +39,6 @@ const TINY = 0.15;
 /** After this time without another step a zoom has ended. */
 const ZOOM_MS = 150;
 
-/** Pixels at the right that the details of the chosen node cover. */
-const DETAILS = 400;
-
 /** Positions as in Flowise, or a compact layout. */
 export type Arrangement = "flowise" | "compact";
 const KEPT = "flowise-dev-agent-layout";
@@ -176,7 +173,6 @@ export function FlowCanvas({
               </button>
             </Panel>
             <Fit of={`${arrangement} ${drawn.length}`} />
-            <Uncover chosen={chosen} boxes={boxes} />
           </Plane>
         </Distance>
       </ReactFlowProvider>
@@ -228,23 +224,6 @@ function Fit({ of }: { of: string }) {
     const frame = requestAnimationFrame(() => void fitView(height < LOW ? FIT_LOW : FIT));
     return () => cancelAnimationFrame(frame);
   }, [of, width, height, fitView]);
-  return null;
-}
-
-/** Moves the chosen node out from under its details; on a phone they cover all of the canvas. */
-function Uncover({ chosen, boxes }: { chosen: string | null; boxes: Map<string, Box> }) {
-  const store = useStoreApi();
-  const { setViewport } = useReactFlow();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each choice, or it would hold the canvas back
-  useEffect(() => {
-    const box = chosen === null ? undefined : boxes.get(chosen);
-    if (!box) return;
-    const { transform, width } = store.getState();
-    const [x, y, zoom] = transform;
-    const free = width - DETAILS;
-    const covered = x + (box.x + box.width) * zoom - free;
-    if (covered > 0 && box.width * zoom < free) void setViewport({ x: x - covered, y, zoom });
-  }, [chosen]);
   return null;
 }
 
