@@ -650,3 +650,19 @@ def test_a_part_that_is_not_understood_is_declined_and_never_told_to_the_model(w
 def test_a_value_is_never_what_was_hidden_from_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flowise_dev_agent.reasoning.rules.design.wording._line", lambda _: "Hidden \0\0")
     assert planned(BOATS, "never mention vouchers").declined
+
+
+@pytest.mark.parametrize(
+    ("there", "wish", "mode"),
+    [
+        ("Statutes.", "Answer from this text too", "append"),
+        ("Statutes.", "Replace the document by this text", "set"),
+        ("[PLACEHOLDER: text]", "Answer from this text", "set"),
+    ],
+)
+def test_a_text_that_a_flow_answers_from_goes_on_with_another_one(there: str, wish: str, mode: str) -> None:
+    text = "Members pay 20 euros a year. Families pay 35 euros. Children under ten pay nothing."
+    stored = AddNode(node_name="plainText", node_id="plainText_0", params={"text": there})
+    store = AddNode(node_name="memoryVectorStore", node_id="memoryVectorStore_0")
+    plan = planned(BOATS, f'{wish}: "{text}"', graph=flow(BOATS, stored, store))
+    assert [(one.param, one.mode, one.value) for one in plan.values] == [("text", mode, text)]

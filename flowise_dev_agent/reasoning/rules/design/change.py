@@ -366,5 +366,8 @@ def _values(
             values = {name: old[name] for name in plain if old.get(name) not in (None, "")} | values
         new = {path.removesuffix("Config"): schema.name} if other else {}
         new |= {f"{path}.{name}" if path else name: value for name, value in values.items()}
-        found += [PlannedValue(node_id=node_id, param=name, value=value) for name, value in new.items()]
+        # A text that the flow answers from goes on, unless it is to be another one.
+        held = "" if words("change").search(wish) else request.stored(node_id, "text")
+        found += [PlannedValue(node_id=node_id, param=name, value=value, mode="append" if name == "text" and held
+                  and not telling.stands_in(held) else "set") for name, value in new.items()]  # fmt: skip
     return found

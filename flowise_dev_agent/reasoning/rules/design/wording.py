@@ -61,11 +61,11 @@ def pieces(text: str, spans: Sequence[Span], *, beside: bool = False, copied: bo
     asked = [one for one in spans if (one.names or one.params) and not (one.task or one.keep)]
     parts, quotes, found = [one for one in asked if not one.denied], quoted_spans(text), list[Piece]()
     known = "|".join(re.escape(text[one.start : one.end]) for one in spans if not one.task)
-    ends = [match.end() for match in _SENTENCE.finditer(text)][:-1]
-    for start, end in pairwise([0, *(one for one in ends if not _inside(quotes, one)), len(text)]):
+    ends = [one.end() for one in _SENTENCE.finditer(text) if not any(a < one.end() < b for a, b in quotes)][:-1]
+    for start, end in pairwise([0, *ends, len(text)]):
         meets = any(one.meets(start, end) for one in parts)
         opinion = _REMARK.search(text, start, end)
-        joints = [one for one in _JOINT.finditer(text, start, end) if not _inside(quotes, one.start())]
+        joints = [one for one in _JOINT.finditer(text, start, end) if not any(a < one.start() < b for a, b in quotes)]
         # "My boss says it should ...": who wants it is one thing, what is another.
         framed = [opinion] if opinion and asks(text[opinion.end() : end].strip()) else []
         joints = sorted([*joints, *framed], key=lambda one: one.end()) if opinion else joints * meets
@@ -235,10 +235,6 @@ def _says(text: str) -> bool:
     """Whether a text says more than which node is meant."""
     said = {word for word in _words(text) if not is_empty(word)} - FUNCTIONS
     return any(not any(words(name).fullmatch(word) for name in ("first", "second", "third")) for word in said)
-
-
-def _inside(quotes: Sequence[tuple[int, int]], place: int) -> bool:
-    return any(start < place < end for start, end in quotes)
 
 
 # --- What a wish exchanges in a prompt: a stretch that it spells out, or the one value that it gives anew ----------
