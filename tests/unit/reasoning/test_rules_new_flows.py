@@ -114,6 +114,7 @@ async def test_the_model_is_told_the_words_without_the_settings(wish: str, catal
         ("Ein Tutor für Chemie, nimm das günstigste Modell von OpenAI", "günstigste Modell"),
         ("Answer questions about https://github.com/acme/w branch develop", "branch develop"),
         ("Chatbot for a bank, gpt-4o, seed 42", "seed 42"),
+        ("Chatbot for a bank, at most 20 messages per conversation", "at most 20 messages"),
     ],
 )
 async def test_a_setting_that_no_field_holds_is_told_as_not_done(wish: str, quote: str, catalogue: NodeStore) -> None:
@@ -142,10 +143,64 @@ async def test_what_cannot_be_built_is_declined_with_the_true_reason(
         "Je voudrais un assistant interne qui écrive des posts LinkedIn pour nos clients",
         "An assistant that drafts replies to clients, ready to send, in British English",
         "A bot that writes LinkedIn posts for a bakery",
+        "HR bot. Facts:\n- Shoes are paid by us, keep the receipt and send it to pay@acme.io\n- Pay day is the 27th",
+        "Bot for our clinic. Patients book an appointment at the desk and send the form to us.",
+        "Bot for our club: rules are 1) be kind 2) no spam 3) English only",
     ],
 )
-async def test_texts_for_a_service_need_no_service(wish: str, catalogue: NodeStore) -> None:
+async def test_what_people_do_and_texts_for_a_service_need_no_service(wish: str, catalogue: NodeStore) -> None:
     assert (await planned(wish, catalogue)).declined is None
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Bot for our shop. Clients pay here. It should send the invoice to the customer by e-mail.",
+        "The bot answers questions and sends an email to sales when someone orders.",
+    ],
+)
+async def test_what_the_bot_is_to_send_needs_a_service(wish: str, catalogue: NodeStore) -> None:
+    assert "another service" in ((await planned(wish, catalogue)).declined or "")
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Quero colocar IA no escritório pra ajudar a equipe, o que der",
+        "Bom dia! Sou sócio de um escritório de contabilidade em Curitiba e meu filho falou dessa ferramenta. Quero "
+        "colocar IA no escritório pra ajudar a equipe, o que der. Pode fazer?",
+        "I run a bakery in Leeds and my sister told me about this. Make me something.",
+        "Vorremmo mettere l'AI in ufficio, quello che si può",
+    ],
+)
+async def test_who_says_that_anything_will_do_is_asked(wish: str, catalogue: NodeStore) -> None:
+    rules = DeterministicReasoner()
+    assert len((await rules.classify(ClassifyRequest(requirement=wish))).value.questions) == 1
+
+
+@pytest.mark.parametrize(
+    ("wish", "ending"),
+    [
+        ("A friend for my dad to practise English. If he writes Arabic, answer in English and then the Arabic "
+         "translation below.", "conversationChain"),
+        ("When I paste a text, translate it into German", "llmChain"),
+        ("Translate the mail. If it is in English already, summarise it.", "llmChain"),
+    ],
+)  # fmt: skip
+async def test_a_task_for_one_case_is_part_of_a_conversation(wish: str, ending: str, catalogue: NodeStore) -> None:
+    assert (await planned(wish, catalogue)).nodes[0].node_name == ending
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "RAG over https://docs.a.example. If the docs don't cover it, say so & link https://github.com/a/a/issues",
+        "RAG over https://docs.a.example. For anything else see https://a.example/help",
+    ],
+)
+async def test_an_address_to_point_to_is_no_source(wish: str, catalogue: NodeStore) -> None:
+    plan = await planned(wish, catalogue)
+    assert [value.value for value in plan.values if value.param == "url"] == ["https://docs.a.example"]
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,8 @@ from flowise_dev_agent.reasoning.rules.render import telling
 
 #: A wish with fewer words of its own than these, and something vague in it, says nothing.
 _FEW_WORDS = 4
+#: A sentence that ends with what is vague.
+_CARELESS = re.compile(rf"(?i)(?<![^.!?\n])[^.!?\n]*?(?:{words('vague').pattern})(?:\s\w+){{0,2}}(?=[.!?\n]|$)")
 #: The question that the service asks after a plan that declines; its answer is another requirement.
 _INSTEAD = "This cannot be built as described. What should be built instead?"
 _LOADERS = {"text": "plainText", "pdf": "pdfFile", "csv": "csvFile", "docx": "docxFile", "store": "documentStore"}
@@ -78,15 +80,17 @@ def open_question(said: Asked, reading: Reading, language: str, *, described: bo
 
 def left_open(reading: Reading) -> str | None:
     """The question that "something smart" leaves open, or a text that is spoken of and not named."""
-    told = re.findall(r"[^\W\d_]{2,}", prompt_of(reading.text, reading.spans))
+    prompt = prompt_of(reading.text, reading.spans)
+    # "Whatever works": who says so says nothing of the bot beside it, whatever else there is to know of them.
+    careless = _CARELESS.search(prompt) if not re.search(r"\d", prompt) and not reading.chat else None
+    told = re.findall(r"[^\W\d_]{2,}", careless[0] if careless else prompt)
     known = FUNCTIONS | wordset("everyday") | wordset("generic")
     plain = sum(not (is_empty(word) or word.casefold() in known or words("vague").fullmatch(word)) for word in told)
     vague = plain <= _FEW_WORDS and mentioned(reading.text, words("vague"))
     structure = reading.transform or reading.tools or reading.knowledge or reading.structured or reading.denied_words
     if (not told and not reading.names_structure) or (told and not structure and (vague or not plain)):
         return "question_vague"
-    asks_for_text = words("not_there").search(reading.text) and not reading.knowledge
-    return "question_knowledge" if asks_for_text else None
+    return "question_knowledge" if words("not_there").search(reading.text) and not reading.knowledge else None
 
 
 def design_new(request: PlanRequest, world: World) -> Design:

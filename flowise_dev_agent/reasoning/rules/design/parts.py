@@ -85,7 +85,8 @@ class Account:
         """Whether a number, a quotation or a language of a stretch is in nothing that is written, or a setting in no
         field of its own."""
         settings = _SETTING.finditer(self._text, unit.start, unit.end)
-        if any(not any(span.meets(one.start(), one.start() + 1) for span, _ in self._done) for one in settings):
+        begin = [max(one.start(), one.start("most")) for one in settings]
+        if any(not any(span.meets(start, start + 1) for span, _ in self._done) for start in begin):
             return True
         said = _FORMER.sub(" ", self._text[unit.start : unit.end])
         for span in self._kept:

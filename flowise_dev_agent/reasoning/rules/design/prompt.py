@@ -141,9 +141,7 @@ def _tidy(said: str) -> str:
 
 def without_opening(text: str) -> str:
     """A sentence without a greeting and without what asks for a flow; empty for a mere greeting."""
-    said = pattern("prompt", "asked").sub("", text)
-    greeted = _without(said, wordset("greetings"))
-    return _without(greeted, wordset("leads"))
+    return _without(_without(pattern("prompt", "asked").sub("", text), wordset("greetings")), wordset("leads"))
 
 
 def _without(text: str, loose: frozenset[str], *, front: bool = True) -> str:

@@ -119,9 +119,8 @@ def default_embeddings(world: World) -> str:
 
 
 def _for_embeddings_only(text: str, start: int) -> bool:
-    if _EMBEDDINGS_BY.search(text[max(0, start - 40) : start]):
-        return True
-    behind = text[start : start + 40]
+    before, behind = text[max(0, start - 40) : start], text[start : start + 40]
     match = _NO_CHAT.search(behind)
     # "OpenAI embeddings" names no chat model, "OpenAI for the model and embeddings" does.
-    return match is not None and not _MODEL_TOO.search(behind[: match.start()])
+    apart = match is not None and not _MODEL_TOO.search(behind[: match.start()])
+    return apart or _EMBEDDINGS_BY.search(before) is not None

@@ -116,7 +116,9 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         scan.text = scan.text.replace(first_group(match), "\x00" * len(first_group(match)))
     plain = scan.text
     numbers = details.read_numbers(scan)
-    task = _has(scan, "transforms", task=True) | _has(scan, "translate", task=True)
+    # What is to be done in one case is a part of a conversation: "if he writes Arabic, translate it below".
+    tasks = [one for name in ("transforms", "translate") for one in scan.find(words(name), task=True)]
+    task = any(not pattern("facts", "in_case").search(plain[: one.start()]) for one in tasks)
     structured = any(scan.find(one, task=True) for one in (details.STRUCTURED, details.EXTRACTS))
     denied_words = _denied_words(scan)
     content = not denied_words and _has(scan, "content_moderation", ["@Moderation"])
@@ -227,10 +229,9 @@ def _knowledge(scan: Scan, *, task: bool, inline: bool, page: bool) -> tuple[boo
 
 
 def _inline_text(text: str) -> str | None:
-    if match := pattern("reading", "inline").search(text):
-        return first_group(match)
-    if match := pattern("reading", "after_colon").search(text):
-        return match.group(1).strip()
+    for name in ("inline", "after_colon"):
+        if match := pattern("reading", name).search(text):
+            return first_group(match).strip()
     # A wish in the first line and a long text under it.
     wish, _, rest = text.strip().partition("\n")
     return rest.strip() if len(rest) >= _MIN_PASTED and words("rag").search(wish[:_MAX_READ]) else None

@@ -71,14 +71,14 @@ def is_stepwise(reading: Reading) -> bool:
     if named or reading.chat or reading.knowledge or not text:
         return False
     made = Skeleton(text)
+    # What a bot is told in a list is no step: "Bot for our club: rules are 1) be kind".
+    listed = made.listed and not (made.odd and found("talker", text))
     kinds = [kind_of(clause) for clause, _ in made.clauses]
-    order = len(kinds) > 1 and (made.listed or any(border == "then" for _, border in made.clauses))
+    order = len(kinds) > 1 and (listed or any(border == "then" for _, border in made.clauses))
     structure = {"sort", "case", "each", "approve"}.intersection(kinds)
-    flow = found("a_flow", text) or (kinds[:1] == ["who"] and "case" in kinds) or kinds.count("who") > 1 or made.listed
-    whole = not made.odd and kinds[:1] == ["sort"]
-    return (
-        whole or kinds[:1] == ["each"] or bool((order and matches("method", text)) or (flow and (structure or order)))
-    )
+    flow = found("a_flow", text) or (kinds[:1] == ["who"] and "case" in kinds) or kinds.count("who") > 1 or listed
+    whole = kinds[:1] == ["each"] or (kinds[:1] == ["sort"] and not made.odd)
+    return whole or bool((order and matches("method", text)) or (flow and (structure or order)))
 
 
 def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World) -> Design:

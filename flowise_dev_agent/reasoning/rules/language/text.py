@@ -12,8 +12,8 @@ from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, M
 #: What turns a mention into its opposite, in front of it or right behind it.
 _NOT_BEFORE, _NOT_BEHIND, _CLAUSE = (pattern("text", name) for name in ("not_before", "not_behind", "clause"))
 #: What makes a clause a fact about people, a thing to say, or forbidden; hours, and what a flow does at a time.
-_OURS, _TELLS, _NEVER, _OPENED, _ACTS = (
-    pattern("facts", name) for name in ("ours", "tells", "never", "opened", "acts")
+_OURS, _TELLS, _NEVER, _OPENED, _ACTS, _THEIRS = (
+    pattern("facts", name) for name in ("ours", "tells", "never", "opened", "acts", "theirs")
 )
 NUL = "\x00"
 _SAID, _SAYS = pattern("about", "saying"), [pattern("about", name) for name in ("says", "greeting", "closing")]
@@ -112,7 +112,8 @@ def _is_fact(sentence: str, before: str, kind: str) -> bool:
         return True
     if kind in ("send", "call") and _REQUEST.search(sentence):
         return kind == "send"
-    return any(one.search(before[-_LOOK_BACK:]) for one in (_OURS, _TELLS, _NEVER))
+    theirs = kind == "send" and _THEIRS.search(before) is not None
+    return theirs or any(one.search(before[-_LOOK_BACK:]) for one in (_OURS, _TELLS, _NEVER))
 
 
 def to_number(text: str) -> float:
