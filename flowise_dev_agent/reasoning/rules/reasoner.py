@@ -12,7 +12,7 @@ from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.reasoning.rules.design import build, change, naming
 from flowise_dev_agent.reasoning.rules.design.parts import for_request
-from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, without_opening
+from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, without, without_opening
 from flowise_dev_agent.reasoning.rules.design.reading import read
 from flowise_dev_agent.reasoning.rules.design.selection import select
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
@@ -113,9 +113,12 @@ def _title(text: str, language: str, *, new: bool) -> str:
     stretch = stretch[: next((n for n, word in enumerate(stretch, 1) if n > 1 and word[-1] == ","), None)]
     ends = [number for number in range(2, len(stretch)) if stretch[number].casefold() in opens] + [len(stretch)]
     chosen = stretch[: max((end for end in ends if end <= _TITLE_WORDS), default=_TITLE_WORDS)]
-    while len(chosen) > 1 and chosen[-1].lower() in wordset("loose_ends"):
-        chosen.pop()
-    found = " ".join(chosen).strip(" ,'’\"“”-")[:_TITLE_CHARS]
+    # A part of what somebody is to do says nothing: "helper for people who land".
+    said = " ".join(chosen) if len(chosen) == len(stretch) else pattern("naming", "half").sub("", " ".join(chosen))
+    found = without(said, wordset("loose_ends"), front=False).strip(" ,'’\"“”-")[:_TITLE_CHARS]
+    if new and pattern("naming", "clause").search(found):
+        business = pattern("naming", "business").search(text)
+        found = f"Chatbot {business['name'] if business else ''}".strip()
     return texts.capital(found) if re.search(r"\w", found) else say("default_title", language)
 
 

@@ -96,6 +96,14 @@ TOLD = {
     "chatbot, claude haiku, max tokens 400, jokes about cats only": "Chatbot, jokes about cats only",
     "Story bot: at most 5 steps per story, ends with a moral. gpt-4o":
         "Story bot: at most 5 steps per story, ends with a moral.",
+    "Tutor for chemistry. GPT-4o please. It's what we have a key for.": "Tutor for chemistry.",
+    "We have a key for the boat shed. A bot that tells members where it is. I have an OpenAI key.":
+        "We have a key for the boat shed. A bot that tells members where it is.",
+    "Tutor for chemistry. We have an OpenAI account and sell books.":
+        "Tutor for chemistry. We have an OpenAI account and sell books.",
+    "Ein Tutor für Chemie. Als Modell haben wir gpt-4o über die Firma.\nMit freundlichen Grüßen\nS. Hartung":
+        "Ein Tutor für Chemie.",
+    "Un tuteur de chimie, au ton doux. Merci d'avance,\nSylvie": "Un tuteur de chimie, au ton doux.",
     "Ein Agent, der rechnen kann, soll sich auf Fliesen beschränken.":
         "Ein Agent, der rechnen kann, soll sich auf Fliesen beschränken.",
 }  # fmt: skip
@@ -208,6 +216,13 @@ async def test_an_address_to_point_to_is_no_source(wish: str, catalogue: NodeSto
     [
         ("Chatbot for a bank, gpt-4o, seed 42", "Chatbot for a bank"),
         ("Ich brauche einen Chatbot für unsere Praxis Dr. Weber in Kassel.", "Chatbot für unsere Praxis Dr Weber"),
+        ("My dad moved here from Syria and wants to practise English with a friend.", "Chatbot"),
+        (
+            "I was told by my sister in law that this can make a chatbot, I'm a nurse at Harbour Vets",
+            "Chatbot Harbour Vets",
+        ),
+        ("RAG over our docs site please.", "RAG over our docs site"),
+        ("I want an intake helper for people who land on my page.", "Helper for people"),
         ("Kette, die Texte ins Englische übersetzt", "Kette, die Texte ins Englische übersetzt"),
     ],
 )

@@ -81,8 +81,7 @@ def _kind(token: tuple[int, int, str], marks: bytearray) -> str:
 
 def is_empty(word: str) -> bool:
     """Whether a word says how to build, or nothing at all about the role."""
-    folded = word.casefold()
-    known = any(folded in wordset(name) for name in ("glue", "leads", "empty_role_words"))
+    known = any(word.casefold() in wordset(name) for name in ("glue", "leads", "empty_role_words"))
     return known or not any(char.isalnum() for char in word)
 
 
@@ -121,9 +120,9 @@ def _sentence(text: str, sentence: Sequence[Unit]) -> str:
     while len(kept) > 1 and kept[0].structure and not _HANGS.match(text, kept[1].start):
         kept.pop(0)
     said = re.sub(r"^[\s,;:]*", "", _tidy("".join(text[unit.start : unit.end] for unit in kept)))
-    said = said if kept[:1] == [*sentence[:1]] else _without(said, wordset("connectors"))
+    said = said if kept[:1] == [*sentence[:1]] else without(said, wordset("connectors"))
     if kept[-1:] != [*sentence[-1:]]:
-        said = _without(said, wordset("connectors") | wordset("prepositions"), front=False)
+        said = without(said, wordset("connectors") | wordset("prepositions"), front=False)
         said += whole[-1:] if whole[-1:] in ".!?" and said and said.rstrip('"”»“')[-1:] not in ".!?" else ""
     # A ban is never empty: "No small talk."
     banned = not any(unit.structure for unit in sentence) and is_negated(said, *[said.rfind(" ") + 1] * 2)
@@ -141,10 +140,10 @@ def _tidy(said: str) -> str:
 
 def without_opening(text: str) -> str:
     """A sentence without a greeting and without what asks for a flow; empty for a mere greeting."""
-    return _without(_without(pattern("prompt", "asked").sub("", text), wordset("greetings")), wordset("leads"))
+    return without(without(pattern("prompt", "asked").sub("", text), wordset("greetings")), wordset("leads"))
 
 
-def _without(text: str, loose: frozenset[str], *, front: bool = True) -> str:
+def without(text: str, loose: frozenset[str], *, front: bool = True) -> str:
     """The text without the words of `loose` at one of its ends."""
     parts = text.split(" ")
     index, gone = 0 if front else -1, ""

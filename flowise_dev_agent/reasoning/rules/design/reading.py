@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.rules.design import details, providers
-from flowise_dev_agent.reasoning.rules.language.lexicon import NodeTable, constants, pattern, table, words
+from flowise_dev_agent.reasoning.rules.language.lexicon import NodeTable, constants, pattern, patterns, table, words
 from flowise_dev_agent.reasoning.rules.language.text import Scan, Span, detect_language, first_group, mentioned, squeeze
 
 #: Kinds of nodes that a stretch asks for, where no type is named.
@@ -143,7 +143,8 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     no_memory = bool(words("memory").search(plain)) and not _has(scan, "memory", _MEMORY)
     index = scan.find(pattern("words", "index_name"), params="@address")
     providers.note_providers(scan)
-    scan.find(words("keep"), keep=True)
+    for aside in (words("keep"), *patterns("reading", "aside")):
+        scan.find(aside, keep=True)
     memory = None if no_memory else _memory(scan, numbers, task=task)
     # A database that keeps the conversation keeps no documents.
     store_named = None if memory in _KEPT else _first_of(scan, table("vector_stores"))
@@ -219,8 +220,7 @@ def _knowledge(scan: Scan, *, task: bool, inline: bool, page: bool) -> tuple[boo
             scan.spans.append(Span(end, more.end(), frozenset(_DOCUMENTS)))
             end = more.end()
     several = {squeeze(one["topic"]).casefold(): one.span() for one in _EACH.finditer(scan.text)}
-    for place in several.values() if len(several) > 1 else ():
-        scan.spans.append(Span(*place, frozenset(_DOCUMENTS)))
+    scan.spans += [Span(*place, DOCUMENTS) for place in several.values() if len(several) > 1]
     topics = tuple(several if len(several) > 1 else dict.fromkeys(found))
     if rag or task:
         return rag, topics

@@ -13,7 +13,7 @@ from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import nested_types
 from flowise_dev_agent.reasoning.rules.design.details import Field, find_fields
 from flowise_dev_agent.reasoning.rules.design.parts import Account
-from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of
+from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of, without
 from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARAMS
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import provider_for, tool_row
@@ -367,7 +367,5 @@ class _Builder:
 
 
 def _label(text: str) -> str:
-    chosen = text.split()[:5]
-    while len(chosen) > 1 and chosen[-1].lower() in wordset("loose_ends"):
-        chosen.pop()
-    return capital(" ".join(chosen)[:40].strip(" ,.;:")) or "Answer"
+    chosen = without(" ".join(text.split()[:5]), wordset("loose_ends"), front=False)
+    return capital(chosen[:40].strip(" ,.;:")) or "Answer"
