@@ -153,6 +153,7 @@ async def test_what_cannot_be_built_is_declined_with_the_true_reason(
         "A bot that writes LinkedIn posts for a bakery",
         "HR bot. Facts:\n- Shoes are paid by us, keep the receipt and send it to pay@acme.io\n- Pay day is the 27th",
         "Bot for our clinic. Patients book an appointment at the desk and send the form to us.",
+        "Ein Bot für die Hausverwaltung. Die Mieter melden Schäden und schicken ein Foto per E-Mail.",
         "Bot for our club: rules are 1) be kind 2) no spam 3) English only",
     ],
 )
