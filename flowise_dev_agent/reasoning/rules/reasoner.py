@@ -154,6 +154,7 @@ def _plan(request: contracts.PlanRequest) -> contracts.PlanContract:
     name, rest = naming.take_flow_name(texts.normalised(request.feedback)) if request.feedback and is_new else ("", "")
     if previous is not None and not previous.declined and name:
         previous = previous.model_copy(update={"flow_name": name})
+        rest = rest.replace(texts.NUL, " ").strip(" .,;:\n")
         request = replace(request, previous=previous, feedback=rest or None)
         if not rest:
             return previous
@@ -184,9 +185,6 @@ def _design(request: contracts.PlanRequest, world: World) -> Design:
         raise world.decline("declined_failed", reason=request.verdict.reason if request.verdict else "")
     if request.intent.operation == "copy" and not request.feedback:
         wish = naming.wish_for_copy(wish, request.target)
-        if not wish:
-            same = build.declined(request, "")
-            return same.model_copy(update={"declined": None, "steps": [world.say("step_copy")]})
     if request.existing or (previous and previous.flow_kind == "CHATFLOW" and previous.nodes):
         return change.design_change(request, wish, world)
     return build.design_new(request, world)

@@ -147,7 +147,8 @@ def test_p84_no_letter_of_a_prompt_is_lost_and_no_word_of_a_wish(prompt: str, wi
     assert not plan.removals or any(text.startswith(prompt) for text in texts)
     shown = " ".join([*texts, *(part.quote for part in plan.parts)]).casefold()
     lost = [word for word in re.findall(r"\w+", wish.casefold()) if word not in shown]
-    assert {*lost} <= {"please", "leave", "the", "rest", "as", "it", "is", "thanks", "a", "lot"}, lost
+    # The numbers of a list are left out.
+    assert {*lost} <= {*"123", "please", "leave", "the", "rest", "as", "it", "is", "thanks", "a", "lot"}, lost
 
 
 @given(st.sampled_from(sorted(PROMPTS)), st.text(max_size=120))
@@ -198,9 +199,19 @@ def test_what_the_heading_says_is_not_said_twice(wish: str, written: str) -> Non
             "",
             ["it invents laws, we got into trouble!!"],
         ),
-        ("1. greet with Ahoy\n2. temperature 0.2\n3. no emojis", "1. greet with Ahoy\n- 3. no emojis", []),
+        ("1. greet with Ahoy\n2. temperature 0.2\n3. no emojis", "Greet with Ahoy\n- No emojis", []),
         ("温度を0.2にして、もっと丁寧に答えて", "もっと丁寧に答えて", []),
         ("Make a copy called Tax Two that answers for Vienna, use gpt-4o-mini there", "Answers for Vienna", []),
+        (
+            "Two things: 1) Ms. Lund left, Mr. Roe is in (same days, same fee) 2) temperature 0.2",
+            "Ms. Lund left, Mr. Roe is in (same days, same fee)",
+            ["Two things"],
+        ),
+        (
+            'Can I have a copy of it but for Italian? Called "Due". He lives in Lecce.',
+            "He lives in Lecce.",
+            ["it but for Italian?"],
+        ),
     ],
 )
 def test_beside_parts_of_the_flow_instructions_are_told(wish: str, written: str, remarks: list[str]) -> None:

@@ -58,7 +58,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     titles = {label.casefold() for label in request.labels.values()}
     if words("rename").search(wish) or wish.partition("→")[0].strip().casefold() in titles:
         raise world.decline("declined_node_name")
-    if wording.says_nothing(wish) and not new_name:
+    if wording.says_nothing(wish) and not (new_name or request.intent.operation == "copy"):
         question = world.say("question_different")
         if not (wish := normalised(dict(request.clarifications).get(question, ""))):
             raise DeclinedError(question)
@@ -90,7 +90,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     so = [one for one, old in olds if str(old).casefold() == str(one.value).casefold()
           and (one.node_id, one.param.partition(".")[0]) not in other]  # fmt: skip
     # What is quoted may be the value of a field.
-    said = wording.pieces(change.text, spans, beside=bool(new_name), copied=request.intent.operation == "copy")
+    said = wording.pieces(change.text, spans, copied=request.intent.operation == "copy")
     wishes = wording.lines(change.text, said, {str(one.value) for one in values})
     texts, steps, written, already = wording.worded(request, wishes, change, places, chosen, world)
     spoken, texts = "\n".join(written), _one_each(moved, texts)
@@ -101,6 +101,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     own = [prompt.Unit(one.start, one.end, one.kind == "part", True) for one in said if one.kind != "remark"]
     told = parts.Account(change.text, spans, {**stays, **added}, [*values, *ranged], gone, written=written, pieces=own)
     told.check(world)
+    told.missed += [Span(one.start, one.end) for one in said if one.kind == "undone"]
     already = [*(f"`{one.node_id}.{one.param}` = {one.value}" for one in so), *already]
     ranged = [one for one in ranged if one not in so]
     changes = ranged or ids or going or new_name or request.intent.operation == "copy"
@@ -116,11 +117,14 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     named = (world.store.get(name) for name in (*come, *(str(one.value) for one in ranged)))
     needed = dict.fromkeys(planned.credential_requirements if planned else ())
     needed |= dict.fromkeys(required_types([*added.values(), *filter(None, named)], world.available))
-    asides = [squeeze(change.text[one.start : one.end]).strip(" ,;:") for one in said if one.kind == "remark"]
+    asides = [
+        told.quote(prompt.Unit(one.start, one.end, False, True)).strip(" ,;:") for one in said if one.kind == "remark"
+    ]
     by = f"feedback:{1 if planned else 0}" if request.feedback else "requirement"
     steps += [world.say("step_remove", node=id_, label=existing[id_].label) for id_ in edits.removed]
     steps += [world.say("step_replace", node=id_, old=existing[id_].label, new=world.schema(name).label)
               for id_, name in edits.replaced.items()]  # fmt: skip
+    steps += [] if ranged or ids or going or request.intent.operation != "copy" else [world.say("step_copy")]
     steps += [world.say("step_rename", old=request.target or "", new=new_name)] if new_name else []
     design = Design(
         goal=world.say("goal_change", requirement=telling.short(wish)), operation=request.intent.operation,

@@ -48,18 +48,17 @@ class Account:
         self._done = [(span, effect) for span, effect in effects if effect]
         #: Recognised stretches that the design does nothing about.
         done = [span for span, _ in self._done]
-        self._missed = [one for one, effect in effects if not effect and (
-            "://" in self._quote(one) or not any(span.meets(one.start, one.end) for span in done))]  # fmt: skip
+        self.missed = [one for one, effect in effects if not effect and (
+            "://" in self.quote(one) or not any(span.meets(one.start, one.end) for span in done))]  # fmt: skip
 
     def parts(
-        self, world: World, *, source: str = "requirement", prompts: Sequence[str] = (),
-        remarks: Sequence[str] = (),
+        self, world: World, *, source: str = "requirement", prompts: Sequence[str] = (), remarks: Sequence[str] = (),
     ) -> list[Part]:  # fmt: skip
         """The text in parts. `prompts` are the fields (`node.param`) that hold the words for the model,
         `remarks` what was taken out of the text because nothing is to be done."""
         found: list[Part] = []
         for unit in self._units:
-            quote = self._quote(unit).strip(" ,;:")
+            quote = self.quote(unit).strip(" ,;:")
             said = re.findall(r"\w+", quote.casefold())
             if all(word in wordset("connectors") for word in said):
                 continue
@@ -68,7 +67,7 @@ class Account:
             values += [f"{one.node_id}.{one.param}" for one in self._values if one.value in quoted(quote)]
             values += [] if unit.structure else prompts
             neutral = all(word in wordset("empty_role_words") for word in said)
-            lost = self._unsaid(unit) or any(span.meets(unit.start, unit.end) for span in self._missed)
+            lost = self._unsaid(unit) or any(span.meets(unit.start, unit.end) for span in self.missed)
             covered = not lost and bool(unit.structure or nodes or values or neutral or not found)
             # Of a language that the rules do not read a wish for a part may be told to the model, too.
             told = covered and not nodes and set(values) <= set(prompts) and world.language not in READ
@@ -90,7 +89,7 @@ class Account:
             return True
         said = _FORMER.sub(" ", self._text[unit.start : unit.end])
         for span in self._kept:
-            said = said.replace(self._quote(span), " ") if span.meets(unit.start, unit.end) else said
+            said = said.replace(self.quote(span), " ") if span.meets(unit.start, unit.end) else said
         named = [*(one for one in quoted(said) if one.strip("\x00 ")), *words("languages").findall(said)]
         lost = any(not _numbers(one) & self._there for one in _NUMBERS.findall(said))
         return lost or any(one.casefold() not in self._written for one in named)
@@ -98,7 +97,7 @@ class Account:
     def check(self, world: World, ignored: Set[str] = frozenset()) -> None:
         """Raises DeclinedError, which names everything that is not done, without signals of the kinds in `ignored`."""
         found = [one for one in self._signals() if one[1] not in ignored]
-        lost = [quote for span in self._missed if (quote := self._quote(span))]
+        lost = [quote for span in self.missed if (quote := self.quote(span))]
         impossible = [one for one in found if one[1] in _IMPOSSIBLE]
         place = "inside" if any(schema.is_agentflow for schema in self._nodes.values()) else "place"
         own = [(quote, place) for quote in lost if not any(quote in said or said in quote for said, _ in found)]
@@ -109,7 +108,7 @@ class Account:
             key = "declined_impossible" if impossible else "declined_parts"
             raise world.decline(key, parts="; ".join(dict.fromkeys(gaps)))
 
-    def _quote(self, span: Span | Unit) -> str:
+    def quote(self, span: Span | Unit) -> str:
         return squeeze(self._text[span.start : span.end].replace("\x00", " "))
 
     def _signals(self) -> list[tuple[str, str]]:

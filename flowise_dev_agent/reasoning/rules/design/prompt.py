@@ -12,7 +12,7 @@ from flowise_dev_agent.reasoning.rules.language.text import Span, capital, is_ne
 _TOKEN = re.compile(rf"{pattern('text', 'abbreviated').pattern}|" r"[^\W_]+(?:(?:['’+#%.-]|_)+[^\W_]+)*|\S|\n")
 _ENDS, _FULL_WIDTH, _BREAKS = frozenset(".!?;\n"), frozenset("。！？"), frozenset(",:—–、，")
 #: What belongs together whatever is in it: brackets, of any kind.
-_BRACKETS = re.compile(r"\([^()\n]{0,300}\)|\[[^\[\]\n]{0,300}\]|（[^（）\n]{0,300}）")
+BRACKETS = re.compile(r"\([^()\n]{0,300}\)|\[[^\[\]\n]{0,300}\]|（[^（）\n]{0,300}）")
 #: What a wish that says how to behave begins with.
 _BEHAVES = pattern("prompt", "behaves")
 #: "A chatbot for ...": what is left of a sentence that asks for one.
@@ -50,7 +50,7 @@ def units(text: str, spans: Sequence[Span]) -> list[Unit]:
             inside[span.start + 1 : span.end] = bytes([1]) * (length - 1)
     tokens = [(*match.span(), match.group()) for match in _TOKEN.finditer(text)]
     cuts, opening = {0, len(text)}, {0}
-    for start, end in [*(match.span() for match in _BRACKETS.finditer(text)), *quoted_spans(text)]:
+    for start, end in [*(match.span() for match in BRACKETS.finditer(text)), *quoted_spans(text)]:
         inside[start + 1 : end] = bytes([1]) * (end - start - 1)
         cuts |= {start, end} if text[start] in "([（" and not inside[start] else set()
     for (_, before_end, before), (start, end, token) in pairwise([(0, 0, "\n"), *tokens]):

@@ -3,14 +3,14 @@
 import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import groupby, pairwise
+from itertools import count, groupby, pairwise
 from typing import Literal, NamedTuple
 
 from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.reasoning.added_text import parted, with_added_text
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.prompt import behaves, is_empty
+from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, behaves, is_empty
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.design.values import without_braces
 from flowise_dev_agent.reasoning.rules.design.world import World
@@ -23,10 +23,9 @@ _CAN_IT, _FROM_NOW, _STEP = (pattern("change", name) for name in ("can_it", "fro
 _TIME, _SENTENCE = pattern("values", "time"), pattern("values", "sentence")
 #: How a wish says that something is to be in the prompt: "add that ...", "put in: ...".
 _PUT = re.compile(rf"(?i)(?:{words('add').pattern})[^:.;\n]{{0,20}}?(?:[:：]|,?\s(?:that|que|che|że))\s*(?=\S)")
-_AND = f"(?:{'|'.join(wordset('ands'))})"
-_JOINT = re.compile(rf"[,;]\s(?:{_AND}\s)?|\s{_AND}\s|\s[–—]\s|[!?]+\s|、")
-_CLAUSE, _ENDS = re.compile(r"[,;.!?]"), re.compile(rf"[,;]?\s{_AND}$")
-_MARKER, _ANDS = re.compile(r"^\s*(?:\d{1,2}[.)]\s+)"), re.compile(rf"^{_AND}\s")
+_AND, _THAT = (f"(?:{'|'.join(wordset(one))})" for one in ("ands", "thats"))
+_JOINT = re.compile(rf"[,;]\s(?:{_AND}\s)?|\s{_AND}\s(?!sorte)|\x00+\s(?:{_THAT}\s)?|\s[–—]\s|[!?]+\s|、")
+_COUNTED, _ANDS, _ENDS = map(re.compile, (r"(?<!\S)(\d{1,2})[.)]\s+", rf"^{_AND}\s", rf"[,;]?\s{_AND}$"))
 _TAG, _VALUE = re.compile(r"<[^<>]{1,300}>"), re.compile(r"\d|[\"“„«「]")
 _QUOTE = r"(?<!\w)[\"“”„«「'‘’]\s*([^\"“”„«»「」\n]{1,400}?)\s*[\"“”»」'’](?!\w)"
 _FIRST_QUOTE, _LAST_QUOTE, _ANY_QUOTE = (re.compile(one) for one in (rf"\W*{_QUOTE}", rf"{_QUOTE}\W*$", _QUOTE))
@@ -48,31 +47,34 @@ class Exchange(NamedTuple):
 
 class Piece(NamedTuple):
     """A sentence of a wish; of one that asks for a part of the flow a part of the sentence. `kind`: it asks for a
-    part, it is for the model, or it asks for nothing."""
+    part, it is for the model, it asks for nothing, or for what is not understood; `item`: of which item it is."""
 
     start: int
     end: int
-    kind: Literal["part", "wish", "remark"]
+    kind: Literal["part", "wish", "remark", "undone"]
+    item: int
 
 
-def pieces(text: str, spans: Sequence[Span], *, beside: bool = False, copied: bool = False) -> list[Piece]:
-    """What a wish says. A wish for no part of the flow is for the model as it is, unless it is `beside` others; in a
-    copy all is that is no part."""
-    asked = [one for one in spans if (one.names or one.params) and not (one.task or one.keep)]
-    parts, quotes, found = [one for one in asked if not one.denied], quoted_spans(text), list[Piece]()
-    known = "|".join(re.escape(text[one.start : one.end]) for one in spans if not one.task)
-    ends = [one.end() for one in _SENTENCE.finditer(text) if not any(a < one.end() < b for a, b in quotes)][:-1]
-    for start, end in pairwise([0, *ends, len(text)]):
+def pieces(text: str, spans: Sequence[Span], *, copied: bool = False) -> list[Piece]:
+    """What a wish says: of each sentence or item that asks for a part of the flow only clauses of their own are for the
+    model, any other is for it whole. Beside a part it has to tell something; in a copy all does. What was read
+    already is a NUL."""
+    hidden = [Span(*one.span(), frozenset({one[0]})) for one in re.finditer(r"\x00+", text)]
+    asked = [one for one in spans if (one.names or one.params) and not (one.task or one.keep)] + hidden
+    parts, found = [one for one in asked if not one.denied], list[Piece]()
+    # Neither ends nor begins anew, whatever is in it.
+    closed = [*quoted_spans(text), *(one.span() for one in BRACKETS.finditer(text))]
+    known = "|".join(re.escape(text[one.start : one.end]) for one in [*spans, *hidden] if not one.task)
+    for start, end, item in _sentences(text, closed):
         meets = any(one.meets(start, end) for one in parts)
         opinion = _REMARK.search(text, start, end)
-        joints = [one for one in _JOINT.finditer(text, start, end) if not any(a < one.start() < b for a, b in quotes)]
+        joints = [j.end() for j in _JOINT.finditer(text, start, end) if not any(a < j.start() < b for a, b in closed)]
         # "My boss says it should ...": who wants it is one thing, what is another.
-        framed = [opinion] if opinion and asks(text[opinion.end() : end].strip()) else []
-        joints = sorted([*joints, *framed], key=lambda one: one.end()) if opinion else joints * meets
+        framed = [opinion.end()] if opinion and asks(text[opinion.end() : end].strip()) else []
+        joints = sorted([*joints, *framed]) if opinion else joints * meets
         # "Add our price list, it is a PDF" is one wish.
-        ahead = [(one.end(), one.end() + len(_CLAUSE.split(text[one.end() : end])[0])) for one in joints]
-        hang = [at for at, stop in ahead if _REFERS.match(text[at:end]) and any(one.meets(at, stop) for one in parts)]
-        for begin, finish in pairwise([start, *(at for at, _ in ahead if at not in hang), end]):
+        joints = [at for at in joints if not (_REFERS.match(text[at:end]) and any(p.meets(at, end) for p in parts))]
+        for begin, finish in pairwise([start, *joints, end]):
             said = text[begin:finish].strip(" ,;:–—\n")
             says = _says(re.sub(known or r"\Z\A", " ", said))
             own = [one for one in parts if one.meets(begin, finish)]
@@ -80,21 +82,33 @@ def pieces(text: str, spans: Sequence[Span], *, beside: bool = False, copied: bo
             again = all(any(one.names & other.names for other in parts if other not in own) for one in own)
             part = (own and not (again and says and _instructs(said))) or (asked and not says)
             because = meets and (words("because").match(said) or (_REFERS.match(said) and not _OBLIGED.search(said)))
-            tells = _instructs(said) or (words("structure").match(said) if meets else _VALUE.search(said))
+            clause = _instructs(said) or {*text[:begin].split()[-1:]} & wordset("thats")
+            fact = _VALUE.search(said) or (copied and words("structure").search(said))
+            tells = item or clause or (fact if copied or not meets else quoted(said) or words("structure").match(said))
             last = found[-1].kind if begin > start and found else ""
-            told = copied or not (parts or beside) or ((tells or last == "wish") and not because)
+            told = (copied and not meets) or not parts or ((tells or last == "wish") and not because)
             kind = "wish" if told and not (opinion and _opines(said)) else "remark"
+            kind = "undone" if kind == "wish" and parts and not (copied or _PUT.match(said)) and _builds(said) else kind
             if part or (meets and words("keep").search(said)):
-                begin, kind = begin + len(text[begin:finish]) - len(_MARKER.sub("", text[begin:finish])), "part"
+                kind = "part"
             elif last == kind and said:
                 begin = found.pop().start
-            found += [Piece(begin, finish, kind)] if said or kind == "part" else []
+            found += [Piece(begin, finish, kind, item)] if said or kind == "part" else []
     return found
+
+
+def _sentences(text: str, closed: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+    """Sentences, and which item of a list each is (0: none) that is counted, within a line, too."""
+    found = [one for n, one in zip(count(1), _COUNTED.finditer(text), strict=False) if int(one[1]) == n]
+    counted = {one.start(): one.end() for one in found if len(found) > 1}
+    ends = ({one.end() for one in _SENTENCE.finditer(text)} | {*counted}) - {0, len(text)}
+    inside = [end for end in sorted(ends) if not any(a < end < b for a, b in [*closed, *counted.items()])]
+    return ((counted.get(start, start), end, counted.get(start, 0)) for start, end in pairwise([0, *inside, len(text)]))
 
 
 def lines(text: str, said: Sequence[Piece], values: Set[str]) -> list[str]:
     """What is for the model, each stretch whole; what only quotes one of the `values` is for a field."""
-    runs = ([*run] for kind, run in groupby(said, key=lambda one: one.kind) if kind == "wish")
+    runs = ([*run] for (kind, _), run in groupby(said, key=lambda one: (one.kind, one.item)) if kind == "wish")
     found = (text[run[0].start : run[-1].end] for run in runs)
     return [_line(one) for one in found if not ((own := quoted(one)) and values >= {*own})]
 
@@ -176,8 +190,8 @@ def _change(sentence: str, text: str) -> tuple[str, Exchange | None]:
 
 def _builds(line: str) -> bool:
     """Whether a line asks for a part of the flow that is not understood, and says nothing to the model."""
-    verbs = ("add", "remove", "create", "change")
-    makes = any(words(verb).match(one) for one in re.split(r"[,;.!?]\s", line) for verb in verbs)
+    said = re.split(r"[,;.!?]\s", line)
+    makes = any(words(verb).match(one) for one in said for verb in ("add", "remove", "create", "change"))
     parts = words("structure").search(_ANY_QUOTE.sub(" ", line))
     return bool(parts and (makes or not (_instructs(line) or _VALUE.search(line))))
 

@@ -19,7 +19,7 @@ _MOST_QUESTIONS, _LONGEST_VALUE, _LONGEST_QUOTE = 6, 300, 160
 
 
 def short(text: str) -> str:
-    return shortened(squeeze(text), _LONGEST_VALUE)
+    return shortened(squeeze(text.replace("\x00", " ")), _LONGEST_VALUE)
 
 
 def planned(
