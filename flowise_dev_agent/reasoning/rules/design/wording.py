@@ -87,8 +87,8 @@ def pieces(text: str, spans: Sequence[Span], *, copied: bool = False) -> list[Pi
             tells = item or clause or (fact if copied or not meets else quoted(said) or words("structure").match(said))
             last = found[-1].kind if begin > start and found else ""
             told = (copied and not meets) or not parts or ((tells or last == "wish") and not because)
-            kind = "wish" if told and not (opinion and _opines(said)) else "remark"
-            kind = "undone" if kind == "wish" and parts and not (copied or _PUT.match(said)) and _builds(said) else kind
+            new = parts and not (meets or copied or _PUT.match(said)) and _builds(said)
+            kind = "remark" if not told or (opinion and _opines(said)) else "undone" if new else "wish"
             if part or (meets and words("keep").search(said)):
                 kind = "part"
             elif last == kind and said:
