@@ -52,6 +52,7 @@ from flowise_dev_agent.patch.model.attached_files import is_filled
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 from flowise_dev_agent.patch.model.values import on_one_line
+from flowise_dev_agent.reasoning.added_text import parted
 
 _TOOLS: Final = frozenset({"Tools", "Tools (MCP)"})
 #: Values that people name in words and that code compares.
@@ -418,7 +419,9 @@ def _unmet_value(value: PlannedValue, node: FlowNode, former: FlowNode | None) -
         if str(wanted).strip() not in str(stored):
             return f"{what} does not have the text that the plan adds"
         old = value_at(former.inputs, steps) if former else None
-        return None if not old or str(old).strip() in str(stored) else f"{what} loses the text that was there"
+        # It may stand above the rows that are filled in at the end.
+        kept = all(part.strip() in str(stored) for part in parted(str(old or "")))
+        return None if kept else f"{what} loses the text that was there"
     if node.name == v2.LOOP and value.param == v2.LOOP_TARGET:
         # Code writes the title behind the id.
         same = v2.loop_target_id(str(stored)) == v2.loop_target_id(str(wanted))
