@@ -172,6 +172,6 @@ async def test_p46_10_000_flows_are_searched_with_one_request_and_the_statements
 
     asked: list[Any] = []
     pool = database.pool
-    connection = pool.connection
-    monkeypatch.setattr(pool, "connection", lambda *a, **k: asked.append(1) or connection(*a, **k))
+    taken = pool.getconn
+    monkeypatch.setattr(pool, "getconn", lambda *a, **k: asked.append(1) or taken(*a, **k))
     assert await counted(10_000, "many") == await counted(100, "few") == (1, 3)

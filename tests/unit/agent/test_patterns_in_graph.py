@@ -122,12 +122,16 @@ async def steps_of(rows: MemoryPatterns, wish: str) -> list[str]:
     return [step for step in steps if "Set" not in step and "credential" not in step]
 
 
+WINDOW = "It remembers the last 6 exchanges, each a question with its answer (`bufferWindowMemory_0.k`)."
+
+
 async def test_the_plan_says_what_is_taken_over_and_adds_only_the_rest() -> None:
     rows = MemoryPatterns()
     await build(rows, WISH)
     assert await steps_of(rows, SIMILAR) == [
         f'Start from pattern 1 ("{WISH}"), an accepted flow: take over Conversation Chain, OpenAI.',
         "Add and connect Buffer Window Memory.",
+        WINDOW,
     ]
     assert await steps_of(rows, WISH.replace("0.7", "0.3")) == [
         f'Start from pattern 1 ("{WISH}"), an accepted flow: take over Conversation Chain, Buffer Memory, OpenAI.'
@@ -145,6 +149,7 @@ async def test_a_plan_whose_pattern_falls_away_adds_every_node(monkeypatch: pyte
     assert await steps_of(rows, SIMILAR) == [
         "Add and connect Conversation Chain, OpenAI.",
         "Add and connect Buffer Window Memory.",
+        WINDOW,
     ]
 
 

@@ -80,15 +80,13 @@ async def test_p83_what_the_rules_do_not_recognise_as_structure_is_told_to_the_m
 
 async def test_the_answer_to_a_plan_that_is_declined_with_a_question_settles_it() -> None:
     bench = Bench([], credentials(OPENAI), reasoner=DeterministicReasoner())
-    declined = await bench.start(
-        "Sorts messages into billing and technical, and asks a person to approve before any refund"
-    )
+    declined = await bench.start("Every weekday at 8:30 fetch https://news.example.com/rss and summarise it")
     assert (declined["reason"], declined["options"][0]["label"]) == ("question", "Answer")
     assert declined["message"].endswith("?")
-    approval = await bench.answer(action="request_changes", feedback="billing")
+    approval = await bench.answer(action="request_changes", feedback="Europe/Berlin")
     assert approval["reason"] == "plan_ready"
-    names = [node["node_name"] for node in approval["data"]["contract"]["nodes"]]
-    assert names.count("humanInputAgentflow") == 1
+    zones = [value["value"] for value in approval["data"]["contract"]["values"] if value["param"] == "scheduleTimezone"]
+    assert zones == ["Europe/Berlin"]
 
 
 async def test_p97_findings_that_the_base_had_never_go_back_to_the_op_writer(monkeypatch: Any) -> None:

@@ -251,6 +251,7 @@ Say so if you do not know."""
         (BIKES, "Przegląd kosztuje teraz 140 zł", "120 zł", "140 zł"),
         (BOATS, "Remove the line about discounts", "Never mention discounts.\n", ""),
     ],
+    ids=lambda value: value[:12] if value else "nothing",
 )
 def test_a_fact_that_is_said_anew_changes_the_one_clause_that_says_it(
     prompt: str, wish: str, old: str, new: str

@@ -21,7 +21,6 @@ export function KnowledgeView() {
   return (
     <div className="stack">
       <h1>{t("Knowledge")}</h1>
-      {data && <Notes instances={data.instances.map((one) => one.instance)} />}
       <p className="quiet">
         {t(
           "Flows are built from the node types of the server that runs them. The list is cached and refreshed automatically. Refresh it after installing another version or a custom node.",
@@ -32,6 +31,7 @@ export function KnowledgeView() {
       {data?.instances.map((known) => (
         <Instance key={known.instance} known={known} snapshot={data.snapshot} />
       ))}
+      {data && <Notes instances={data.instances.map((one) => one.instance)} />}
     </div>
   );
 }

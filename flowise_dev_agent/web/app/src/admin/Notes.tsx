@@ -27,6 +27,8 @@ export function Notes({ instances }: { instances: string[] }) {
   });
   const found = notes.data?.pages.flatMap((page) => page.items) ?? [];
   const mayWrite = person?.scopes.includes("build") ?? false;
+  // At once with all that it has, and last on the page: nothing moves.
+  if (!person || notes.isPending) return null;
   return (
     <section className="card stack tight" aria-labelledby="notes-title">
       <h2 id="notes-title">{t("Notes")}</h2>
