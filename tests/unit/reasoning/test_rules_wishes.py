@@ -251,11 +251,9 @@ Say so if you do not know."""
         (BIKES, "Przegląd kosztuje teraz 140 zł", "120 zł", "140 zł"),
         (BOATS, "Remove the line about discounts", "Never mention discounts.\n", ""),
     ],
-    ids=lambda value: value[:12] if value else "nothing",
+    ids=lambda value: "".join(char for char in value if char.isascii() and char.isalnum())[-8:],
 )
-def test_a_fact_that_is_said_anew_changes_the_one_clause_that_says_it(
-    prompt: str, wish: str, old: str, new: str
-) -> None:
+def test_a_fact_said_anew_changes_the_one_clause_that_says_it(prompt: str, wish: str, old: str, new: str) -> None:
     plan = planned(prompt, wish)
     assert prompt_after(prompt, plan) == prompt.replace(old, new)
     assert old.strip("- \n") in plan.steps[0]
