@@ -7,6 +7,7 @@ import pytest
 from flowise_dev_agent.contracts.plan import Part, PlanContract
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PlanRequest
+from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.language.text import detect_language
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
@@ -130,12 +131,47 @@ async def test_a_setting_that_no_field_holds_is_told_as_not_done(wish: str, quot
     assert [quote in part.quote for part in plan.parts if part.state == "not_understood"] == [True]
 
 
+#: What no part of a flow does: wish -> where it is named, beside facts that are no wish for a part.
+UNBUILT = {
+    "Bot that speaks: voice in, voice out, for my grandma": "voice in",
+    "Build me an agent that takes a company name and gives back a briefing: what they do, who runs "
+    "it, two competitors. It should really search the web, and look at Wikipedia for the basics.": "Wikipedia",
+    "Un agent pour préparer mes cours: il cherche sur Wikipédia et sur le web, compare les deux et me donne les dates "
+    "clés sous forme de liste. Pas de blabla.": "Wikipédia",
+    "Autoscuola Freccia, Bologna. Un assistente per i quiz della patente: una domanda alla volta, spiega in due righe. "
+    "Vorrei anche tre frasi da cliccare.": "da cliccare",
+    "A helper for our hairdresser, open Tue-Sat 9-6, cut 30 euros, colour 55. It also files a ticket in Zendesk "
+    "when somebody is angry.": "Zendesk",
+}
+
+
+@pytest.mark.parametrize("wish", UNBUILT)
+async def test_what_is_only_said_to_the_model_is_told(wish: str, catalogue: NodeStore) -> None:
+    plan = await planned(wish, catalogue)
+    assert [
+        UNBUILT[wish] in part.quote for part in plan.parts if part.reason == say("part_told", detect_language(wish))
+    ]
+    assert [part.quote for part in plan.parts if part.state != "covered" and UNBUILT[wish] not in part.quote] == []
+
+
+FACTS = [
+    "Chat for a bakery. Order by WhatsApp 079 555 01 02 or with the form on our website, prices are a PDF there.",
+    "Assistent für die Praxis: Rezepte per E-Mail an praxis@x.example, der Anamnesebogen ist ein PDF auf der Webseite.",
+    "A bot for our museum. Audio guides are 3 euros, photos are allowed, the newsletter comes by e-mail every month.",
+]
+
+
+@pytest.mark.parametrize("wish", FACTS)
+async def test_facts_that_name_a_website_or_a_file_are_told_without_a_note(wish: str, catalogue: NodeStore) -> None:
+    plan = await planned(wish, catalogue)
+    assert {part.state for part in plan.parts} == {"covered"}, plan.declined
+
+
 @pytest.mark.parametrize(
     ("wish", "reason"),
     [
         ("Make me two chatbots: one for sales, one for support", "each flow is one chatbot"),
         ("Agent met rekenmachine en wikipedia, temperatuur 0", "wikipedia"),
-        ("Bot that speaks: voice in, voice out, for my grandma", "voice in"),
         ("I want to talk to our MySQL database", "MySQL"),
     ],
 )

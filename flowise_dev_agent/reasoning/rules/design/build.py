@@ -153,7 +153,7 @@ def designed(
     prompt = f"{prompt_of(reading.text, spans) if own is None else own}\n{purpose}".strip()
     values = values_of(nodes, reading, prompt, world)
     account = Account(reading.text, spans, whole, [*values, *request.ready_values], ready=bool(world.ready))
-    account.check(world)
+    account.check(world, tells=True)
     taken = request.pattern.nodes if request.pattern else {}
     told = {"prefix", "description", "template"}
     prompts = [f"{v.node_id}.{v.param}" for v in values if v.param in {prompt_field(nodes[v.node_id]), *told}]

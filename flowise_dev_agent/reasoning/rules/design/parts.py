@@ -8,7 +8,8 @@ from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedValue
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.reasoning.contracts import PlanRequest
-from flowise_dev_agent.reasoning.rules.design.prompt import Unit, units
+from flowise_dev_agent.reasoning.phrases import say
+from flowise_dev_agent.reasoning.rules.design.prompt import Unit, is_empty, units
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, constants, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, quoted, signals, squeeze, to_number
@@ -70,9 +71,11 @@ class Account:
             lost = self._unsaid(unit) or any(span.meets(unit.start, unit.end) for span in self.missed)
             covered = not lost and bool(unit.structure or nodes or values or neutral or not found)
             # Of a language that the rules do not read a wish for a part may be told to the model, too.
-            told = covered and not nodes and set(values) <= set(prompts) and world.language not in READ
-            state = "assumed" if told else "covered" if covered else "not_understood"
-            reason = "" if state == "covered" else world.say("part_foreign" if told else "part_missed")
+            foreign = covered and not nodes and set(values) <= set(prompts) and world.language not in READ
+            told = covered and self._is_open(unit)
+            state = "not_understood" if told or not covered else "assumed" if foreign else "covered"
+            key = "part_told" if told else "part_foreign" if foreign else "part_missed"
+            reason = "" if state == "covered" else world.say(key)
             found.append(Part(id=f"p{len(found) + 1}", quote=quote, source=source, state=state, nodes=nodes,
                               values=values, reason=reason))  # fmt: skip
         found += [Part(id=f"p{number}", quote=quote, source=source, state="assumed", reason=world.say("part_remark"))
@@ -94,9 +97,12 @@ class Account:
         lost = any(not _numbers(one) & self._there for one in _NUMBERS.findall(said))
         return lost or any(one.casefold() not in self._written for one in named)
 
-    def check(self, world: World, ignored: Set[str] = frozenset()) -> None:
-        """Raises DeclinedError, which names everything that is not done, without signals of the kinds in `ignored`."""
-        found = [one for one in self._signals() if one[1] not in ignored]
+    def check(self, world: World, ignored: Set[str] = frozenset(), *, tells: bool = False) -> None:
+        """Raises DeclinedError, which names everything that is not done, without signals of the kinds in `ignored`.
+        Where the parts tell what is not done (`tells`), only if that is most of the text."""
+        found = [(squeeze(match[0]), kind) for match, kind in self._signals() if kind not in ignored]
+        if tells and not any(kind in _NEVER for _, kind in found) and self._mostly_done():
+            return
         lost = [quote for span in self.missed if (quote := self.quote(span))]
         impossible = [one for one in found if one[1] in _IMPOSSIBLE]
         place = "inside" if any(schema.is_agentflow for schema in self._nodes.values()) else "place"
@@ -111,11 +117,24 @@ class Account:
     def quote(self, span: Span | Unit) -> str:
         return squeeze(self._text[span.start : span.end].replace("\x00", " "))
 
-    def _signals(self) -> list[tuple[str, str]]:
+    def _signals(self) -> list[tuple[re.Match[str], str]]:
         """(words, kind) of what names structure that nothing in the design does."""
         # Several agents are none of the one flow that is made, whatever else the words name.
-        return [(squeeze(match.group()), kind) for match, kind in signals(self._text) if kind not in self._kinds and
+        return [(match, kind) for match, kind in signals(self._text) if kind not in self._kinds and
                 (kind in _NEVER or not any(_does(span, match) for span, _ in self._done))]  # fmt: skip
+
+    def _is_open(self, unit: Unit) -> bool:
+        """Whether a stretch names a part or a setting of a flow that nothing in the design does."""
+        found = ((_PRODUCT.search(self._text, *match.span()) or match).span() for match, _ in self._signals())
+        return any(start < unit.end and unit.start < end for start, end in found)
+
+    def _mostly_done(self) -> bool:
+        """Whether what is not done is a small part of the text."""
+        own = [0, 0]
+        for unit in self._units:
+            lost = self._is_open(unit) or any(span.meets(unit.start, unit.end) for span in self.missed)
+            own[lost] += sum(not is_empty(word) for word in self.quote(unit).split())
+        return own[False] > 2 * own[True]
 
     def _effect(self, span: Span) -> tuple[list[str], list[str]] | None:
         """The nodes and values that a stretch leads to, None when it leads to nothing."""
@@ -164,27 +183,37 @@ def _answers(value: PlannedValue, span: Span, said: str) -> bool:
     return bool(own & {*span.params, *span.names})
 
 
+def _plain(said: str) -> str:
+    """The words alone: lists and ends of sentences are cut in different ways."""
+    return " ".join(["", *re.findall(r"\w+", said), ""])
+
+
 def for_request(plan: PlanContract, request: PlanRequest) -> PlanContract:
     """The plan with an answer to each part of the request, from what was read of the text in smaller stretches."""
     former = {part.quote: part for part in request.previous.parts} if request.previous else {}
-    parts = enumerate((one for part in request.parts for one in _answered(part, plan, former)), start=1)
+    parts = enumerate(
+        (one for part in request.parts for one in _answered(part, plan, former, request.intent.language)), start=1
+    )
     numbered = [part.model_copy(update={"id": f"p{number}"}) for number, part in parts]
     return plan.model_copy(update={"parts": numbered[:_MOST] or plan.parts})
 
 
-def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part]) -> list[Part]:
+def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part], language: str) -> list[Part]:
     if plan.declined or plan.answer is not None:
         state, reason = ("not_possible", plan.declined) if plan.declined else ("covered", "")
         return [part.model_copy(update={"state": state, "reason": reason})]
-    quote = squeeze(part.quote)
-    mine = [own for own in plan.parts if own.quote in quote or quote in own.quote]
+    quote = _plain(part.quote)
+    mine = [own for own in plan.parts if _plain(own.quote) in quote or quote in _plain(own.quote)]
     if not mine and part.quote in former:
         return [former[part.quote].model_copy(update={"source": part.source})]
+    if 0 < len(plan.parts) < _MOST and not mine and not all(map(is_empty, quote.split())):
+        # Neither built nor a remark: what nobody read is not done.
+        return [part.model_copy(update={"state": "not_understood", "reason": say("part_missed", language)})]
     # A remark beside something that is done leaves nothing open.
     done = any(own.state == "covered" for own in mine)
     lost = next((own for own in mine if own.state != "covered" and not (done and own.state == "assumed")), None)
     told = [own for own in mine if own.state != "covered" or own.nodes or own.values]
-    if lost and all(own.quote in quote for own in told):
+    if lost and all(_plain(own.quote) in quote for own in told):
         # What is done and what is not are told apart.
         return [own.model_copy(update={"source": part.source}) for own in told]
     nodes, values = (list(dict.fromkeys(one for own in mine for one in getattr(own, n))) for n in ("nodes", "values"))
