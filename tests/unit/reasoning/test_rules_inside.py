@@ -95,9 +95,10 @@ async def test_half_of_a_wish_is_not_carried_out(wish: str, catalogue: NodeStore
     assert "«" in (contract.declined or "")
 
 
-async def test_the_reason_says_that_a_tool_belongs_inside_of_a_node(catalogue: NodeStore) -> None:
-    contract, _ = await done("Add a calculator", catalogue, ONE)
-    assert "«calculator»: a part inside of a node of an AgentFlow" in (contract.declined or "")
+async def test_a_tool_that_no_step_of_the_flow_takes_is_declined_by_name(catalogue: NodeStore) -> None:
+    contract, ops = await done("Add a calculator", catalogue, ONE)
+    assert "«calculator»" in (contract.declined or "")
+    assert ops == []
 
 
 @pytest.mark.parametrize(

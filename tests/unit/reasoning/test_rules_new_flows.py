@@ -198,14 +198,17 @@ async def test_what_people_do_and_texts_for_a_service_need_no_service(wish: str,
 
 
 @pytest.mark.parametrize(
-    "wish",
+    ("wish", "named"),
     [
-        "Bot for our shop. Clients pay here. It should send the invoice to the customer by e-mail.",
-        "The bot answers questions and sends an email to sales when someone orders.",
+        (
+            "Bot for our shop. Clients pay here. It should send the invoice to the customer by e-mail.",
+            "«send the invoice",
+        ),
+        ("The bot answers questions and sends an email to sales when someone orders.", "«sends an email"),
     ],
 )
-async def test_what_the_bot_is_to_send_needs_a_service(wish: str, catalogue: NodeStore) -> None:
-    assert "another service" in ((await planned(wish, catalogue)).declined or "")
+async def test_what_the_bot_is_to_send_is_declined_by_its_words(wish: str, named: str, catalogue: NodeStore) -> None:
+    assert named in ((await planned(wish, catalogue)).declined or "")
 
 
 @pytest.mark.parametrize(

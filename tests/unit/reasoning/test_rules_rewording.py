@@ -341,7 +341,7 @@ def test_a_person_is_asked_in_front_of_the_reply(wish: str) -> None:
         ("humanInputAgentflow_0", "proceed", "directReplyAgentflow_0"),
     ]
     for other in ("ask a person before sending the answer", "moet iemand akkoord geven voordat de mail weggaat"):
-        assert re.search("approval|goedkeuring", planned(BOATS, other).declined or "")
+        assert "«" in (planned(BOATS, other).declined or "")
 
 
 @pytest.mark.parametrize(

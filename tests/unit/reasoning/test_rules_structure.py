@@ -15,11 +15,11 @@ from tests.unit.reasoning.test_rules_properties import STORE, planned
 
 #: Wishes for what no chatflow does by rules -> a word of the reason.
 STRUCTURE = {
-    "Every morning at 7 fetch the tide table and write a text for surfers": "schedule",
-    "Jeden Montag um 8 Uhr soll er die Preise abrufen und zusammenfassen": "Zeitplan",
-    "Chaque lundi à 8h, résume les nouvelles du port": "horaire",
-    "Answers questions about boats and saves them to a Google sheet": "service",
-    "Traduit chaque message et envoie le résultat par mail à Yann": "service",
+    "Every morning at 7 fetch the tide table and write a text for surfers": "«Every morning at 7»",
+    "Jeden Montag um 8 Uhr soll er die Preise abrufen und zusammenfassen": "«Jeden Montag um 8 Uhr»",
+    "Chaque lundi à 8h, résume les nouvelles du port": "«Chaque lundi à 8h»",
+    "Answers questions about boats and saves them to a Google sheet": "«saves them to a Google sheet»",
+    "Traduit chaque message et envoie le résultat par mail à Yann": "«envoie le résultat par mail»",
     "Train a model on our letters and answer like Brenda": "training",
     "Der Bot soll Kunden anrufen": "anrufen",
     "Un bot para la tienda que cobre con tarjeta": "cobrar",
@@ -296,7 +296,7 @@ NAMED = {
     "An agent that looks things up on Wikipedia and in our manual (docx)": "Wikipedia",
     "flow that listens to the tractor's CAN bus over bluetooth and stops the engine": "outside of Flowise",
     "Jeden Morgen um 6:30 soll der Flow https://api.wetter.example/heute holen und in zwei Sätzen sagen": "«soll der",
-    "todo dia útil às 7h30 o fluxo busca https://porto.example/avisos.json e me faz um resumo": "horário",
+    "todo dia útil às 7h30 o fluxo busca https://porto.example/avisos.json e me faz um resumo": "«todo dia útil",
     "flusso: un primo agente scrive il comunicato, un secondo lo critica. ripeti 3 volte": "ripeti 3 volte",
 }
 

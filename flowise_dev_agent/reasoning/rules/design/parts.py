@@ -22,6 +22,8 @@ _NUMBERS = re.compile(r"(?:(?<!\w)\.)?\d+(?:[.,:-]\d+)*(?!\d|st\b|nd\b|rd\b|th\b
 #: What a model in the settings would not make possible either, and what is not done whatever else is.
 _IMPOSSIBLE = {"train", "offline", "guarantee", "pay", "phone", "device"}
 _NEVER = {"team", "bots", *_IMPOSSIBLE}
+#: Kinds of which it is certain why they are not done.
+_CERTAIN = {"bots", "more_branches", *_IMPOSSIBLE}
 _MOST, _LONGEST_REASON = 40, 120
 
 
@@ -105,11 +107,9 @@ class Account:
             return
         lost = [quote for span in self.missed if (quote := self.quote(span))]
         impossible = [one for one in found if one[1] in _IMPOSSIBLE]
-        place = "inside" if any(schema.is_agentflow for schema in self._nodes.values()) else "place"
-        own = [(quote, place) for quote in lost if not any(quote in said or said in quote for said, _ in found)]
+        own = [(quote, "") for quote in lost if not any(quote in said or said in quote for said, _ in found)]
         reasons = impossible or [one for one in found if one[1] == "bots"] or [*own, *found]
-        gaps = [world.say("gap", quote=shortened(quote, _LONGEST_REASON), why=world.say(f"gap_{kind}"))
-                for quote, kind in reasons]  # fmt: skip
+        gaps = [gap(shortened(quote, _LONGEST_REASON), kind, world) for quote, kind in reasons]
         if gaps:
             key = "declined_impossible" if impossible else "declined_parts"
             raise world.decline(key, parts="; ".join(dict.fromkeys(gaps)))
@@ -150,6 +150,11 @@ class Account:
         """A node for requests to an address does nothing that was asked for without one."""
         mine = [value for value in self._values if value.node_id == node_id and "url" in value.param.casefold()]
         return not schema.name.startswith("requests") or any(not stands_in(value.value) for value in mine)
+
+
+def gap(quote: str, kind: str, world: World) -> str:
+    """What is not done, with a reason where its kind alone is one."""
+    return world.say("gap", quote=quote, why=world.say(f"gap_{kind}")) if kind in _CERTAIN else f"«{quote}»"
 
 
 def _numbers(said: str) -> set[str]:

@@ -103,8 +103,7 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
     spans = [span for span in reading.spans if not span.names & (DOCUMENTS | {"@Memory"})]
     Account(checked, spans, schemas, values).check(world, _READ if "://" in checked else _READ - {"service"})
     if lost := builder.lost():
-        raise world.decline("declined_parts", parts="; ".join(
-            world.say("gap", quote=squeeze(one), why=world.say("gap_place")) for one in lost))  # fmt: skip
+        raise world.decline("declined_parts", parts="; ".join(f"«{squeeze(one)}»" for one in lost))
     if start.question:
         raise DeclinedError(start.question)
     design = Design(
