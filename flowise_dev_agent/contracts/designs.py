@@ -172,10 +172,13 @@ _CHAT_MODEL: Final = re.compile(r"chat[A-Z]|groqChat|azureChat|awsChat")
 _OTHER: Final = re.compile(r"(?:Memory|Retriever|Store|Chain|Splitter|Loader|File|Parser|Cache|Template|Agent)$")
 
 
-def form_of(plan: PlanContract) -> DesignForm | None:
-    """The plan of a new flow as the form that would make it; None where a form cannot say it."""
+def form_of(plan: PlanContract, requirement: str) -> DesignForm | None:
+    """The plan of a new flow as the form that would make it, one that was declined as a form that begins with the
+    person's words; None where a form cannot say it."""
     if plan.operation != "create":
         return None
+    if plan.declined:
+        return _valid({"name": plan.flow_name, "prompt": requirement})
     names = [node.node_name for node in plan.nodes]
     values: dict[str, Any] = {value.param: value.value for value in plan.values}
     form: dict[str, Any] = {"name": plan.flow_name}

@@ -322,20 +322,21 @@ class SessionService:
                 yield event_view(event)
 
     async def design(self, session_id: UUID) -> DesignView:
-        """The session's flow as a design: that of its approved plan, else of the plan that waits for approval.
+        """The session's flow as a design: that of its approved plan, else of the plan that waits for approval. A new
+        flow that was declined has a form with the person's words.
 
         Raises DesignNotFoundError: the session has no plan yet.
         """
         row = await self._sessions.get(session_id)
         waiting: Any = (row.interrupt or {}).get("data") or {}
         plan = (row.plan or waiting).get("contract")
-        if not plan or plan.get("declined"):
+        made = Design.model_validate(without_computed(plan)) if plan else None
+        if made is None or (made.declined and made.operation != "create"):
             raise DesignNotFoundError(
                 "This session has no plan yet.", hint="Read the session: its open question says what it waits for."
             )
-        made = Design.model_validate(without_computed(plan))
         asked: Any = row.request.get("design")
-        form = DesignForm.model_validate(asked) if asked else form_of(made)
+        form = DesignForm.model_validate(asked) if asked else form_of(made, row.requirement)
         return DesignView.model_validate({**without_computed(made.model_dump()), "form": form})
 
     async def trace(self, session_id: UUID, sha256: str) -> Trace:

@@ -30,7 +30,7 @@ def planned(form: DesignForm, nodes: NodeStore) -> PlanContract:
 )
 def test_a_form_comes_back_from_its_plan(fields: dict[str, Any], catalogue: NodeStore) -> None:
     form = DesignForm(name="Desk", **fields)
-    found = form_of(planned(form, catalogue))
+    found = form_of(planned(form, catalogue), "")
     assert found is not None
     named = {"fields", "memory"} if form.kind == "task" else set[str]()
     assert found.model_dump(exclude=named) == form.model_dump(exclude=named)
@@ -45,7 +45,7 @@ def test_a_document_store_comes_back_however_the_plan_uses_it(node: str, catalog
         one.model_copy(update={"node_name": node}) if one.node_name == "documentStore" else one for one in plan.nodes
     ]
     values = [one for one in plan.values if one is not place] + [place.model_copy(update={"value": "an-id"})]
-    found = form_of(plan.model_copy(update={"nodes": nodes, "values": values}))
+    found = form_of(plan.model_copy(update={"nodes": nodes, "values": values}), "")
     assert found is not None
     assert (found.tools, [(one.kind, one.store) for one in found.sources]) == ([], [("store", "an-id")])
 
@@ -66,6 +66,12 @@ def test_a_form_names_one_document_store_where_it_has_one(sources: list[dict[str
 
 def test_what_a_form_cannot_say_is_no_form(catalogue: NodeStore) -> None:
     plan = planned(DesignForm(name="Desk"), catalogue)
-    assert form_of(plan.model_copy(update={"operation": "update"})) is None
+    assert form_of(plan.model_copy(update={"operation": "update"}), "A desk") is None
     odd = plan.nodes[0].model_copy(update={"node_id": "x_0", "node_name": "multiQueryRetriever"})
-    assert form_of(plan.model_copy(update={"nodes": [*plan.nodes, odd]})) is None
+    assert form_of(plan.model_copy(update={"nodes": [*plan.nodes, odd]}), "A desk") is None
+
+
+def test_a_new_flow_that_is_declined_becomes_a_form_with_the_words_of_the_person(catalogue: NodeStore) -> None:
+    plan = planned(DesignForm(name="Desk"), catalogue).model_copy(update={"declined": "Not understood."})
+    assert form_of(plan, "A desk that loops") == DesignForm(name="Desk", prompt="A desk that loops")
+    assert form_of(plan.model_copy(update={"operation": "update"}), "A desk that loops") is None

@@ -1,4 +1,5 @@
 import { useContext, useState } from "react";
+import { Link } from "wouter";
 import type { Action, InterruptOf } from "../../api/types";
 import { countEdits, EditingContext, filesOf, sentEdits } from "../../flow/edits";
 import { useStores } from "../../flow/stores";
@@ -69,6 +70,14 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
           requirement={session.requirement}
           instance={session.instance}
         />
+      )}
+      {question.reason === "declined" && contract.operation === "create" && (
+        <p>
+          <Link href={`/build/${session.thread_id}`} className="button">
+            {t("Build step by step")}
+          </Link>{" "}
+          <small>{t("Your words are in its form already.")}</small>
+        </p>
       )}
       {stores.length > 0 && (
         <fieldset className="cards">

@@ -25,6 +25,9 @@ const STATES: Record<Part["state"], [sign: string, word: string]> = {
   not_possible: ["✗", "Not possible"],
   not_understood: ["✗", "Not understood"],
 };
+/** Of a prompt, where the words of the person stand as they are: nothing but the model carries them out. */
+const PROSE = /(prompt|messages?|\]\.content|instructions|template|prefix)$/i;
+const SAID: [sign: string, word: string] = ["“", "Said to the model"];
 /** Longer values get a block of their own. */
 const SHORT = 60;
 
@@ -137,7 +140,8 @@ function Parts({ parts, drawn }: { parts: Part[]; drawn: Map<string, PreviewNode
       </h3>
       <ul className="plain states" aria-labelledby="parts-title">
         {parts.map((part) => {
-          const [sign, word] = STATES[part.state];
+          const said = part.values.length > 0 && part.values.every((one) => PROSE.test(one));
+          const [sign, word] = part.state === "covered" && said ? SAID : STATES[part.state];
           const nodes = part.nodes.flatMap((id) => drawn.get(id)?.node ?? []);
           return (
             <li key={part.id} className={`state-line ${part.state}`}>

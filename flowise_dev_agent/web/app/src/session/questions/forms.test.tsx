@@ -119,10 +119,16 @@ const PATCH = { change: null, meanwhile: null, ops: [], findings: [], budget: { 
 const PLAN_OPTIONS = [option("approve", "Approve"), option("request_changes", "Ask for changes"), CANCEL];
 
 it("shows once that something cannot be built, and asks for another requirement", async () => {
-  const declined = { ...PLAN.contract, goal: "A time machine", declined: "No such node." };
+  const declined = {
+    ...PLAN.contract,
+    operation: "create" as const,
+    goal: "A time machine",
+    declined: "No such node.",
+  };
   const options = [option("request_changes", "Ask for something else"), CANCEL];
   const { sent, press } = show(PlanApprovalForm, { ...PLAN, contract: declined, approaches: [] }, options, "declined");
   expect(screen.queryByText("A time machine")).toBeNull();
+  expect(screen.getByRole("link", { name: "Build step by step" }).getAttribute("href")).toMatch(/\/build\/s1$/);
   await userEvent.type(screen.getByLabelText("What should be built instead?"), "a support bot");
   await press("Ask for something else");
   expect(sent).toEqual([{ action: "request_changes", feedback: "a support bot" }]);
