@@ -284,3 +284,28 @@ async def test_an_index_that_is_named_is_not_filled_with_a_text_that_nobody_gave
 
 def test_per_is_an_english_word_too() -> None:
     assert detect_language("Gemini bot, max 2 sentences per answer") == "en"
+
+
+#: Wish -> the prompt that it gives, which is told to the model and nothing else.
+GIVEN = {
+    'Support bot for our hosting. gpt-4o. Prompt can be short: "You are Forge. Help with DNS." Streaming on.':
+        "You are Forge. Help with DNS.",
+    'Support bot, gpt-4o. The prompt should be "You are Forge. Help with DNS."': "You are Forge. Help with DNS.",
+    "Chatbot on Claude. Prompt: You are Ada, tutor for nurses in Ghent. Be short.":
+        "You are Ada, tutor for nurses in Ghent. Be short.",
+    "Chatbot.\nSystem prompt:\nYou are Ada.\n- be short": "You are Ada.\n- be short",
+    "Ein Bot für den Tierpark. Prompt: „Du bist Kiki, der Papagei.“ Mistral bitte": "Du bist Kiki, der Papagei.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", GIVEN)
+async def test_a_prompt_that_is_given_is_the_prompt(wish: str, catalogue: NodeStore) -> None:
+    plan = await planned(wish, catalogue)
+    assert (plan.nodes[0].node_name, prompt_of(plan)) == ("conversationChain", GIVEN[wish])
+    assert not any(part.quote in GIVEN[wish] for part in plan.parts if part.state != "covered")
+
+
+async def test_a_quotation_is_no_document(catalogue: NodeStore) -> None:
+    fee = '"Fees are 20 euros a year for adults and 10 euros for kids, payable in March at the gate."'
+    plan = await planned(f"Bot for our club. About fees give this fixed text: {fee} Otherwise be nice.", catalogue)
+    assert (plan.nodes[0].node_name, fee in prompt_of(plan)) == ("conversationChain", True)

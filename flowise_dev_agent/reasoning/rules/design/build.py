@@ -96,7 +96,7 @@ def left_open(reading: Reading) -> str | None:
 def design_new(request: PlanRequest, world: World) -> Design:
     """A flow that is not there yet: a chatflow, or steps where the text speaks of steps. Raises DeclinedError."""
     said = asked(request.requirement, request.clarifications)
-    reading = _with_files(read(said.text, world.store), request.file_loaders)
+    reading = _with_files(read(said.text, world.store, new=True), request.file_loaders)
     if world.ready:
         # Requests to an address are what the ready ones do.
         taken = {schema.name for schema in world.ready.values()}
@@ -151,8 +151,8 @@ def designed(
     whole = {**nodes, **world.ready}
     spans = spans_of(reading, whole)
     prompt = f"{prompt_of(reading.text, spans) if own is None else own}\n{purpose}".strip()
-    values = values_of(nodes, reading, prompt, world)
-    account = Account(reading.text, spans, whole, [*values, *request.ready_values], ready=bool(world.ready))
+    values = values_of(nodes, reading, reading.system_text or prompt, world)
+    account = Account(reading.text, spans, whole, [*values, *request.ready_values], ready=bool(world.ready), shown=text)
     account.check(world, tells=True)
     taken = request.pattern.nodes if request.pattern else {}
     told = {"prefix", "description", "template"}
@@ -161,7 +161,7 @@ def designed(
         goal=telling.short(text), operation=request.intent.operation, flow_name=request.intent.title, values=values,
         nodes=telling.planned(nodes, world, existing={id_ for id_ in ids if taken.get(id_) == ids[id_]}),
         credential_requirements=required_types(nodes.values(), world.available),
-        parts=account.parts(world, prompts=prompts),
+        parts=account.parts(world, prompts=[] if reading.system_text else prompts),
     )  # fmt: skip
     return telling.told(design, nodes, Said(reading, prompt), world)
 

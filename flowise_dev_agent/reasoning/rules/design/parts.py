@@ -33,10 +33,12 @@ class Account:
     def __init__(
         self, text: str, spans: Sequence[Span], nodes: Mapping[str, NodeSchema], values: Sequence[PlannedValue],
         gone: Sequence[NodeSchema] = (), *, ready: bool = False, written: Sequence[str] | None = None,
-        pieces: Sequence[Unit] | None = None,
+        pieces: Sequence[Unit] | None = None, shown: str = "",
     ) -> None:  # fmt: skip
         own = [span for span in spans if not span.task]
         self._text, self._nodes, self._values = text, nodes, values
+        #: With what was hidden from reading.
+        self._shown = shown if len(shown) == len(text) else text
         self._kept = [span for span in own if span.keep]
         self._gone = {name for schema in gone for name in (schema.name, f"@{schema.category}")}
         #: Kinds of signals that nodes or ready tools answer.
@@ -115,7 +117,7 @@ class Account:
             raise world.decline(key, parts="; ".join(dict.fromkeys(gaps)))
 
     def quote(self, span: Span | Unit) -> str:
-        return squeeze(self._text[span.start : span.end].replace("\x00", " "))
+        return squeeze(self._shown[span.start : span.end].replace("\x00", " "))
 
     def _signals(self) -> list[tuple[re.Match[str], str]]:
         """(words, kind) of what names structure that nothing in the design does."""

@@ -99,18 +99,21 @@ class Reading:
         return bool(named or asked or mentioned(self.text, words("parts")))
 
 
-def read(text: str, store: NodeStore | None = None) -> Reading:
-    """Read a requirement or a wish for a change; `text` is normalised. Without `store` no node types are looked up."""
+def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Reading:
+    """Read a requirement (`new`) or a wish for a change; `text` is normalised. Without `store` no node types are looked
+    up."""
     inline = _inline_text(text)
     # The pasted document is data: its words must not be taken for wishes. Positions stay as they are.
     scan = Scan((text.replace(inline, "\x00" * len(inline)) if inline else text)[:_MAX_READ])
     if inline:
         scan.spans.append(Span(text.index(inline), text.index(inline) + len(inline), params=frozenset({"text"})))
-    given, added = (scan.find(pattern("reading", name), (), _PROMPT_FIELDS) for name in ("given", "added"))
+    given, own, added = (scan.find(pattern("reading", name), (), _PROMPT_FIELDS) if new or name != "own" else []
+                         for name in ("given", "own", "added"))  # fmt: skip
     begins = re.split(r"[.;!?\n]", scan.text[max(0, given[0].start() - 60) : given[0].start()] if given else "")[-1]
     adds = bool(added) or bool(words("add").search(begins) and not words("change").search(begins))
-    given = [*given, *added]
     prompt = scan.find(pattern("words", "prompt_text"), (), _PROMPT_FIELDS)
+    # Braces are what a template fills in.
+    given = [*given, *own, *added, *(one for one in prompt if new and "{" not in one[0])]
     for match in [*given[:1], *prompt[:1]]:
         # What a prompt says is nobody's wish for a part.
         scan.text = scan.text.replace(first_group(match), "\x00" * len(first_group(match)))
@@ -229,9 +232,8 @@ def _knowledge(scan: Scan, *, task: bool, inline: bool, page: bool) -> tuple[boo
 
 
 def _inline_text(text: str) -> str | None:
-    for name in ("inline", "after_colon"):
-        if match := pattern("reading", name).search(text):
-            return first_group(match).strip()
+    if match := pattern("reading", "inline").search(text):
+        return first_group(match).strip()
     # A wish in the first line and a long text under it.
     wish, _, rest = text.strip().partition("\n")
     return rest.strip() if len(rest) >= _MIN_PASTED and words("rag").search(wish[:_MAX_READ]) else None
