@@ -1,6 +1,7 @@
 """What names structure is built, asked about or declined by its true name; facts that only sound like it are told."""
 
 import asyncio
+import json
 import re
 from typing import Any, cast
 
@@ -601,3 +602,55 @@ def test_p83_no_word_of_a_flow_of_steps_disappears(wish: str, more: str) -> None
 )
 def test_p83_what_is_no_task_is_no_step(wish: str) -> None:
     assert planned(wish)[1].declined
+
+
+def test_an_agent_asks_each_address_that_it_is_given_by_a_tool_of_its_own() -> None:
+    wish = (
+        "Wir haben eine kleine API:\nGET https://api.solar.example/v2/anlagen (Liste aller Anlagen)\n"
+        "GET https://api.solar.example/v2/ertrag?anlage=ID&monat=JJJJ-MM (Ertrag in kWh)\n"
+        "Bitte einen Agenten mit beiden Abfragen und aktuellem Datum."
+    )
+    plan = planned(wish)[1]
+    assert sorted(node.node_name for node in plan.nodes if node.node_name.startswith(("requests", "current"))) == [
+        "currentDateTime",
+        "requestsGet",
+        "requestsGet",
+    ]
+    values = {f"{one.node_id}.{one.param}": one.value for one in plan.values}
+    assert values["requestsGet_0.requestsGetUrl"] == "https://api.solar.example/v2/anlagen"
+    assert values["requestsGet_0.requestsGetDescription"] == "Liste aller Anlagen"
+    assert values["requestsGet_1.requestsGetUrl"] == "https://api.solar.example/v2/ertrag"
+    inputs = json.loads(str(values["requestsGet_1.requestsGetQueryParamsSchema"]))
+    assert {name: one["in"] for name, one in inputs.items()} == {"anlage": "query", "monat": "query"}
+    assert values["requestsGet_0.requestsGetName"] != values["requestsGet_1.requestsGetName"]
+    assert not [part.quote for part in plan.parts if part.state != "covered"]
+
+
+def test_what_varies_in_the_path_of_an_address_is_filled_in_by_the_model() -> None:
+    wish = "An agent for orders: it does GET https://api.flowers.example/v1/orders/<number> and explains the status."
+    values = {one.param: one.value for one in planned(wish)[1].values}
+    assert values["requestsGetUrl"] == "https://api.flowers.example/v1/orders/:number"
+    assert json.loads(str(values["requestsGetQueryParamsSchema"]))["number"] == {
+        "type": "string",
+        "in": "path",
+        "required": True,
+    }
+
+
+def test_a_page_that_people_are_sent_to_is_no_request() -> None:
+    wish = "An agent with a calculator for our shop. Prices are on https://shop.example/prices."
+    assert not [one for one in planned(wish)[1].nodes if one.node_name.startswith("requests")]
+
+
+def test_fields_are_read_line_by_line_with_their_types_and_stay_as_they_are_written() -> None:
+    wish = (
+        "I paste a label and want JSON back with these fields:\n\ntaxon (string)\ncollection_number (string, "
+        "might have letters)\nelevation_m (number)\nuncertain (list of field names)\n\nFeet to metres please."
+    )
+    plan = planned(wish)[1]
+    rows = next(one.value for one in plan.values if one.param == "jsonStructure")
+    assert isinstance(rows, list)
+    assert [(row["property"], row["type"]) for row in rows if isinstance(row, dict)] == [
+        ("taxon", "string"), ("collection_number", "string"), ("elevation_m", "number"), ("uncertain", "string"),
+    ]  # fmt: skip
+    assert "\ntaxon (string)" in str(next(one.value for one in plan.values if one.param == "template"))

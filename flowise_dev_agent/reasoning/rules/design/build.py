@@ -100,7 +100,9 @@ def design_new(request: PlanRequest, world: World) -> Design:
     if world.ready:
         # Requests to an address are what the ready ones do.
         taken = {schema.name for schema in world.ready.values()}
-        reading = replace(reading, tools=tuple(t for t in reading.tools if not (taken & {*t} or "requests" in t[0])))
+        reading = replace(
+            reading, requests=(), tools=tuple(t for t in reading.tools if not (taken & {*t} or "requests" in t[0]))
+        )
     foreign = [names[0] for names in reading.tools if not usable(names, world)]
     if is_stepwise(reading) or any(name in world.store.schemas for name in foreign):
         return design_steps(request, reading, said, world)
@@ -174,6 +176,8 @@ def values_of(nodes: Mapping[str, NodeSchema], reading: Reading, prompt: str, wo
         topic, url = (dict(enumerate(own)).get(seen[schema.name]) for own in (reading.topics, reading.urls))
         seen[schema.name] += 1
         own = parameters(schema, Said(reading, prompt, topic, url), language=world.language)
+        requests = [one for one in reading.requests if one.node == schema.name][seen[schema.name] - 1 :][:1]
+        own |= requests[0].values(seen[schema.name]) if requests else {}
         found += [PlannedValue(node_id=node_id, param=name, value=value) for name, value in own.items()]
     return found[:100]
 

@@ -1,15 +1,17 @@
 """Details that a text gives: numbers, the fields of an answer, node types by their titles."""
 
+import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from urllib.parse import parse_qsl, unquote
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
 from flowise_dev_agent.reasoning.rules.language.lexicon import BEGINS, ENDS, constants, pattern, patterns, wordset
-from flowise_dev_agent.reasoning.rules.language.text import Scan, first_group, is_negated, quoted_spans, to_number
+from flowise_dev_agent.reasoning.rules.language.text import Scan, Span, first_group, is_negated, quoted_spans, to_number
 
 # --- Numbers ----------------------------------------------------------------------------------------------------
 
@@ -43,6 +45,7 @@ _RANGED, _TAIL, _SEPARATOR, _ARTICLE = (pattern("fields", name) for name in ("ra
 _NUMBER_LIKE, _AS_NUMBER, _AS_BOOLEAN = (pattern("fields", one) for one in ("number_like", "as_number", "as_boolean"))
 _NOT_NUMBER, _BOOLEAN_LIKE = pattern("fields", "not_number"), pattern("fields", "boolean_like")
 _BRACKETS = re.compile(r"\([^()\n]{0,120}\)")
+_NAME_END = re.compile(r"\s?[(:–—]|\s(?:as|als|come|como|comme|jako)\s|\s(?:[^\W\d]+\s){0,2}?\d")
 _MARKS, _STAND_INS = ",;:./&()", "\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue007"
 #: Marks that separate fields are hidden where they are within one.
 _HIDDEN, _SHOWN = str.maketrans(_MARKS, _STAND_INS), str.maketrans(_STAND_INS, _MARKS)
@@ -71,9 +74,11 @@ def listed(listing: str) -> tuple[Field, ...]:
     """The fields of a list."""
     found: dict[str, Field] = {}
     for part in _SEPARATOR.split(listing):
-        said = _ARTICLE.sub("", part.strip(" \"'`“”«»")).translate(_SHOWN)
+        said = _ARTICLE.sub("", part.strip(" \t-•*\"'`“”«»")).translate(_SHOWN)
         # A name ends where brackets or a number begin: "urgency from 1 to 5 (5 is high)".
-        bare = _AS_BOOLEAN.sub("", re.split(r"\s?\(|\s(?:[^\W\d]+\s){0,2}?\d", said)[0])
+        bare = _AS_BOOLEAN.sub(
+            "", re.split(r"\s?[(:–—]|\s(?:as|als|come|como|comme|jako)\s|\s(?:[^\W\d]+\s){0,2}?\d", said)[0]
+        )
         # A long stretch is prose, not the name of a field.
         if (name := _identifier(bare)) and len(bare.split()) <= 5 and name not in wordset("no_fields"):
             like = _NUMBER_LIKE.search(bare) and not _NOT_NUMBER.search(bare)
@@ -91,6 +96,55 @@ def in_ascii(said: str) -> str:
 def _identifier(said: str) -> str:
     name = "_".join(re.findall(r"[A-Za-z0-9]+", re.sub(r"'s\b", "", in_ascii(said)))).lower()
     return "" if name[:1].isdigit() else name
+
+
+# --- Requests to addresses: tools of an agent ----------------------------------------------------------------------
+
+_REQUEST, _GAP = pattern("reading", "request"), re.compile(r"[{<](\w+)[}>]")
+_SENTENCE_END = re.compile(r"[.!?;]\s|\n")
+
+
+@dataclass(frozen=True)
+class Request:
+    """An address that an agent asks: its `method`, and what the person says of it."""
+
+    method: str
+    url: str
+    about: str
+
+    @property
+    def node(self) -> str:
+        return f"requests{self.method.capitalize()}"
+
+    def values(self, number: int) -> dict[str, str]:
+        """The fields of its node, the `number`th of its type; what varies in the address is filled in by the model."""
+        address, _, query = self.url.partition("?")
+        inputs = {name: {"type": "string", "in": "path", "required": True} for name in _GAP.findall(address)}
+        inputs |= {name: {"type": "string", "in": "query", "description": value} for name, value in parse_qsl(query)}
+        last = _identifier(unquote(_GAP.sub("", address)).rstrip("/").rpartition("/")[2]) or "address"
+        found = {"Url": _GAP.sub(r":\1", address), "Name": f"{self.method}_{last}_{number}".lower()[:60]}
+        found |= {"Description": self.about} if self.about else {}
+        found |= {"QueryParamsSchema": json.dumps(inputs)} if inputs and self.method == "GET" else {}
+        return {f"{self.node}{name}": value for name, value in found.items()}
+
+
+def requests_of(scan: Scan) -> tuple[Request, ...]:
+    """The addresses that the text says to ask: "GET https://...", "our endpoint https://..."."""
+    found = dict[str, Request]()
+    for match in _REQUEST.finditer(scan.text):
+        url, method = match["url"].rstrip(".,;"), match["method"] or match["behind"] or "GET"
+        begins = max((one.end() for one in _SENTENCE_END.finditer(scan.text, 0, match.start())), default=0)
+        ends = _SENTENCE_END.search(scan.text, match.end("url"))
+        about = " ".join(
+            scan.text[begins : ends.start() if ends else None]
+            .replace(match["url"], " ")
+            .replace(f"{method} ", " ")
+            .split()
+        )
+        request = Request(method, url, re.sub(r"^\((.*)\)$", r"\1", about.strip(" -–•*:,;"))[:300])
+        found.setdefault(url, request)
+        scan.spans.append(Span(match.start(), match.end("url"), frozenset({request.node}), frozenset({"@address"})))
+    return tuple(found.values())
 
 
 # --- Node types by their titles -----------------------------------------------------------------------------------

@@ -101,7 +101,9 @@ def prompt_of(text: str, spans: Sequence[Span], *, lead: bool = True) -> str:
             line = bare if not lines or _ASKED.match(bare) else line
         if line:
             end = "\n" if text[sentence[-1].start : sentence[-1].end].endswith("\n") else " "
-            lines.append(capital(line) + end)
+            # Only what begins anew is written large: a name in a list stays as it is.
+            anew = not lines or line[:1] != text[sentence[0].start :].lstrip(" \t,;:")[:1]
+            lines.append((capital(line) if anew else line) + end)
     return "".join(lines).rstrip() if any(map(_says_something, lines)) else ""
 
 

@@ -18,6 +18,7 @@ _URL = re.compile(r"https?://[^\s\"'<>)\]]+(?<![.,;])")
 _SERVER = re.compile(r"https?://(?:localhost|\d+\.\d+\.\d+\.\d+|[^/:\s]+:\d+)(?![\w.-])")
 #: A database has an address, too.
 _ADDRESS = re.compile(r"[a-z][a-z0-9+]{1,20}://[^\s\"'<>)\]]+(?<![.,;])")
+_AGENTFLOW = re.compile(r"(?i)agenten?[ -]?flow")
 _PATH = re.compile(r"(?<![\w/:.])(?:~|\.{1,2})?(?:/[\w.-]+){2,}(?<![.,;])")
 _CAMEL_CASE = re.compile(r"\b[a-z][a-z0-9]*(?:[A-Z][A-Za-z0-9]*)+\b")
 _ABOUT, _MORE, _EACH = (pattern("words", name) for name in ("about_documents", "more_documents", "one_each"))
@@ -49,6 +50,8 @@ class Reading:
     no_memory: bool = False
     #: Names of tool nodes per wish, in order of preference.
     tools: tuple[tuple[str, ...], ...] = ()
+    #: Addresses that the agent asks.
+    requests: tuple[details.Request, ...] = ()
     agent: bool = False
     chat: bool = False
     knowledge: bool = False
@@ -128,6 +131,9 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Rea
     requested, unknown, named_tools = _named_nodes(scan, store)
     tools = tuple(dict.fromkeys([*_tools(scan), *named_tools]))
     loaders = tuple(names[0] for looked_for, names in table("loaders") if scan.find(looked_for, names))
+    agent = mentioned(plain, words("agent"))
+    requests = details.requests_of(scan) if agent and not _AGENTFLOW.search(plain) else ()
+    tools = tuple(names for names in tools if not (requests and "requests" in names[0]))
     # An address that a tool calls is no source of documents.
     called = any("requests" in name for names in tools for name in names)
     urls = () if called else tuple(match.group() for match in _URL.finditer(plain))
@@ -137,7 +143,8 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Rea
     # An address is used once: for the model, for the store that was named before it, or as a page.
     stores = {url for url in urls if any(one.search(plain[: plain.index(url)]) for one, _ in table("vector_stores"))
               and (_SERVER.match(url) or not (loaders or len(urls) > 1))}  # fmt: skip
-    urls = tuple(url for url in urls if url != model_url and url not in stores | sent)
+    asked = {match.group() for one in requests if (match := _URL.match(one.url))}
+    urls = tuple(url for url in urls if url != model_url and url not in stores | sent | asked)
     if model_url:
         scan.find(re.compile(re.escape(model_url)), params="baseUrl basepath")
     addresses, paths = ([match.group() for match in scan.find(one, params="@address")] for one in (_ADDRESS, _PATH))
@@ -155,12 +162,12 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Rea
     return Reading(
         text=plain, language=detect_language(plain), provider=providers.chat_provider(plain),
         model=providers.model_id(plain), embeddings=providers.embeddings_provider(plain),
-        memory=memory, no_memory=no_memory, tools=tools,
-        agent=mentioned(plain, words("agent")), chat=mentioned(plain, words("chat")),
+        memory=memory, no_memory=no_memory, tools=tools, requests=requests,
+        agent=agent, chat=mentioned(plain, words("chat")),
         knowledge=(knowledge or (bool(loaders or store_named in _VECTORS) and not task)), topics=topics,
         besides=bool(scan.find(words("besides"), keep=True)), inline_text=inline, urls=urls, model_url=model_url,
         promised=bool(scan.find(_PROMISE, _DOCUMENTS, "@placeholder")), path=next(iter(paths), None), loaders=loaders,
-        address=next((one for one in addresses if one not in {model_url, *urls, *sent}), None),
+        address=next((one for one in addresses if one not in {model_url, *urls, *sent, *asked}), None),
         stored=bool(scan.find(pattern("words", "stored"), task=True)), adds=adds,
         prompt_text=first_group(prompt[0]).strip() if prompt else None, transform=task, structured=structured,
         system_text=first_group(given[0]).strip() if given else None, denied_words=denied_words,

@@ -37,7 +37,7 @@ def select(reading: Reading, world: World) -> list[str]:
     tools = tools_of(reading, world)
     ending = world.schema(_ending(reading, tools, world, knowledge=knowledge))
     names = [reading.memory] if reading.memory and takes(ending, "BaseMemory", "BaseChatMemory") else []
-    names += tools if takes(ending, "Tool") else []
+    names += [*tools, *(one.node for one in reading.requests)] if takes(ending, "Tool") else []
     if reading.structured and takes(ending, "BasePromptTemplate"):
         if not reading.fields:
             raise world.decline("question_fields")
@@ -86,7 +86,7 @@ def _ending(reading: Reading, tools: Sequence[str], world: World, *, knowledge: 
     as_tool = "chainTool" in reading.requested
     if named and not as_tool and (named[0] != "llmChain" or not tools):
         return named[0]
-    if tools or world.ready or any("Tool" in schema.base_classes for schema in schemas):
+    if tools or reading.requests or world.ready or any("Tool" in schema.base_classes for schema in schemas):
         return "toolAgent"
     if knowledge:
         return "toolAgent" if reading.agent or reading.besides else "conversationalRetrievalQAChain"

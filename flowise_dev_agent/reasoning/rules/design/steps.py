@@ -59,7 +59,7 @@ def is_stepwise(reading: Reading) -> bool:
     # A node type asked for by name is a part of a chatflow.
     named = reading.requested or reading.prompt_text or reading.system_text
     # A request to an address is a step, where no tool and no chain makes it.
-    used = reading.tools or reading.loaders or (reading.chat and reading.knowledge)
+    used = reading.tools or reading.requests or reading.loaders or (reading.chat and reading.knowledge)
     kinds = {"team"} if named else _STEPWISE if used else _STEPWISE | {"call"}
     # "At most 5 iterations" is a setting.
     for span in (one for one in reading.spans if one.params and not one.names and "@address" not in one.params):
