@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     # A worker without metrics needs no web framework: the functions that do import it.
     from flowise_dev_agent.api.server import Server
 
-#: So many new objects are looked at together; they are about 1 MB.
-_COLLECT_AFTER: Final = 5_000
+#: So many new objects are looked at together; they are about 4 MB.
+_COLLECT_AFTER: Final = 20_000
 #: Called once the service accepts requests, with its address and the server (to stop it).
 OnReady = Callable[[str, "Server"], None]
 

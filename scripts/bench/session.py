@@ -1,7 +1,8 @@
 """What whole sessions cost: `python scripts/bench/session.py [ROW ...] [--sessions N]`.
 
-Rows: start, idle, rules, openai, claude, update, question, flows, inflight; by default all. Sessions go over HTTP
-to the real command line (`serve`, with its worker), which has a real Postgres, and Flowise and model of `outside.py`.
+Rows: start, idle, rules, openai, claude, update, question, flows, inflight, workers; by default all. Sessions go over
+HTTP to the real command line (`serve`, with its worker), which has a real Postgres, and Flowise and model of
+`outside.py`.
 
 The unit is Y: the processor time of plain LangGraph with 18 steps and its own Postgres saver on this machine. It is
 measured again before each row, so that what else the machine does weighs on both. Processor time is that of all
@@ -22,7 +23,7 @@ import tempfile
 import time
 from asyncio.subprocess import PIPE, Process
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,7 @@ from runtime import plain_cpu, resident_mb
 from flowise_dev_agent.caller import DEFAULT_OWNER, serving
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
 from flowise_dev_agent.persistence.database import Connection
+from flowise_dev_agent.runtime.runs.worker import CONSUMERS
 
 _ROOT = Path(__file__).resolve().parents[2]
 _HERE = Path(__file__).resolve().parent
@@ -72,6 +74,7 @@ class Service:
 
     process: Process
     http: httpx2.AsyncClient
+    workers: Sequence[Process] = ()
 
 
 class Bench:
@@ -109,8 +112,10 @@ class Bench:
             await _end(process)
 
     @asynccontextmanager
-    async def service(self, outside: Mapping[str, str], **settings: str) -> AsyncGenerator[Service]:
-        """A service that answers; on an empty database if the settings name none."""
+    async def service(
+        self, outside: Mapping[str, str], *options: str, workers: int = 0, **settings: str
+    ) -> AsyncGenerator[Service]:
+        """A service that answers, and processes of workers; on an empty database if the settings name none."""
         port = settings.setdefault("AGENT_API_PORT", str(20_000 + os.getpid() % 10_000 + self._databases))
         variables = {
             "POSTGRES_DSN": self.database(),
@@ -125,24 +130,37 @@ class Bench:
             "LOG_LEVEL": "WARNING",
             **settings,
         }
+        process = await self._command("serve", *options, variables=variables)
+        others: list[Process] = []
+        try:
+            limits = httpx2.Limits(max_connections=None)
+            async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=600, limits=limits) as http:
+                await self._answering(process, http)
+                others = [await self._command("worker", variables=variables) for _ in range(workers)]
+                await self._working(variables["POSTGRES_DSN"], workers)
+                yield Service(process, http, others)
+        finally:
+            for one in (*others, process):
+                await _end(one)
+
+    async def _command(self, *command: str, variables: Mapping[str, str]) -> Process:
         with (self.folder / "service.log").open("ab") as log:
-            process = await asyncio.create_subprocess_exec(
+            return await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
                 "flowise_dev_agent",
-                "serve",
+                *command,
                 cwd=self.folder,
                 env=_environment(variables),
                 stdout=log,
                 stderr=log,
             )
-        try:
-            limits = httpx2.Limits(max_connections=None)
-            async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=600, limits=limits) as http:
-                await self._answering(process, http)
-                yield Service(process, http)
-        finally:
-            await _end(process)
+
+    async def _working(self, dsn: str, workers: int) -> None:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            query = "SELECT count(*) FROM procrastinate_workers"
+            while (row := connection.execute(query).fetchone()) and row[0] < workers * CONSUMERS:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
 
     async def _answering(self, process: Process, http: httpx2.AsyncClient) -> None:
         while True:
@@ -362,24 +380,54 @@ async def flows(bench: Bench) -> None:
 
 async def inflight(bench: Bench) -> None:
     """Sessions to their first question, all started at once, with a model that takes a second."""
-    for count in (100, 400):
+    for count in (100, 400, 1_000):
         async with (
             bench.outside(model_secs=1.0) as outside,
-            bench.service(outside, REASONING_ENGINE="openai", AGENT_WORKER_CONCURRENCY=str(count)) as service,
+            bench.service(
+                outside,
+                REASONING_ENGINE="openai",
+                AGENT_WORKER_CONCURRENCY=str(count),
+                AGENT_MAX_CONNECTIONS=str(2 * count),
+            ) as service,
         ):
-            await begin(service.http)
+            # What is loaded and connected once is not the sessions'.
+            await starts(service.http, 20)
             before, cpu = resident_mb(service.process.pid), tree_cpu(service.process.pid)
             began = time.perf_counter()
-            starts = asyncio.gather(*(begin(service.http) for _ in range(count)))
+            all_ = asyncio.ensure_future(starts(service.http, count))
             peak = before
-            while not starts.done():
+            while not all_.done():
                 peak = max(peak, resident_mb(service.process.pid))
-                await asyncio.wait([starts], timeout=0.1)
-            await starts
+                await asyncio.wait([all_], timeout=0.1)
+            await all_
             wall, cpu = time.perf_counter() - began, tree_cpu(service.process.pid) - cpu
         show(
             f"{count} starts at once, model calls of 1 s",
             f"{wall:.1f} s, CPU {bench.ratio(cpu / count)} each, {(peak - before) / count:.2f} MB each",
+        )
+
+
+async def starts(http: httpx2.AsyncClient, count: int) -> None:
+    """So many sessions at their first question, started at once."""
+    await asyncio.gather(*(begin(http) for _ in range(count)))
+
+
+async def workers(bench: Bench) -> None:
+    """Starts a second of one worker process and of two, beside a process that serves, all at once."""
+    count = 5 * bench.sessions
+    for number in (1, 2):
+        async with (
+            bench.outside() as outside,
+            bench.service(outside, "--no-worker", workers=number, REASONING_ENGINE="openai") as service,
+        ):
+            await starts(service.http, 20)
+            pids = [process.pid for process in (service.process, *service.workers)]
+            own, began = sum(map(tree_cpu, pids)), time.perf_counter()
+            await starts(service.http, count)
+            wall, own = time.perf_counter() - began, sum(map(tree_cpu, pids)) - own
+        show(
+            f"{count} starts at once, worker processes: {number}",
+            f"{count / wall:.1f} a second, CPU {bench.ratio(own / count)} each",
         )
 
 
@@ -468,6 +516,7 @@ ROWS: dict[str, Callable[[Bench], Awaitable[None]]] = {
     "question": question,
     "flows": flows,
     "inflight": inflight,
+    "workers": workers,
 }
 
 
