@@ -43,6 +43,9 @@ async def test_a_person_lets_the_flow_go_on_or_refuses_and_sees_which_nodes_ran(
     await ask(page, "Write a note")
     await expect(page.locator(".answered").last).to_contain_text("Send this?")
     await expect(page.get_by_label("Your question")).to_have_count(0)
+    # What is asked is read with what can be answered.
+    await expect(page.get_by_text("Send this?")).to_be_in_viewport(ratio=1)
+    await expect(page.get_by_role("button", name="Proceed")).to_be_in_viewport(ratio=1)
     assert await screen.violations() == []
     await page.get_by_label("Your remark").fill("warmer")
     await screen.press("Reject")
@@ -96,7 +99,9 @@ async def test_the_form_of_a_flow_is_filled_in(
     page = await tried(screen, flowise, flowise_flows, ops, schemas)
     for size in SIZES:
         await page.set_viewport_size(size)
-        await expect(page.get_by_text("Who are you?")).to_be_visible()
+        await expect(page.get_by_text("Who are you?")).to_be_in_viewport(ratio=1)
+        await expect(page.get_by_role("textbox", name="Name")).to_be_focused()
+        await expect(page.get_by_role("button", name="Send the form")).to_be_in_viewport(ratio=1)
         assert await screen.overflow() <= 0
         assert await screen.violations() == []
     await page.get_by_role("textbox", name="Name").fill("Eva")
@@ -104,6 +109,7 @@ async def test_the_form_of_a_flow_is_filled_in(
     await page.get_by_role("combobox", name="Size").select_option("large")
     await screen.press("Send the form")
     await expect(page.locator(".answered")).to_contain_text("Eva is 41 and large", timeout=WORK_MS)
+    await expect(page.get_by_text("Eva is 41 and large")).to_be_in_viewport(ratio=1)
 
 
 async def test_a_file_goes_with_a_question_and_the_flow_reads_it(screen: Screen, flowise_flows: FlowiseClient) -> None:

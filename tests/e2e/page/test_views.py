@@ -50,6 +50,8 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(si
     async with site.page(f"/s/{session_id}") as page:
         picture = page.get_by_role("region", name="Picture of the flow")
         await expect(picture.get_by_text("1 field changed").first).to_be_visible()
+        await expect(picture.locator(".fnode-param", has_text="Temperature")).to_have_text("Temperature 0.9 0.2")
+        await expect(picture.locator(".fnode del")).to_have_text("0.9")
         node = await changed_node(page)
         await choose(page, node)
         details = page.locator(".node-details")
@@ -143,13 +145,15 @@ async def test_of_400_nodes_only_those_in_sight_are_rendered(site: Site) -> None
     row = await site.flow(many_nodes(await site.template("Conversation Chain")))
     async with site.page(f"/f/{row.id}/default") as page:
         boxes = page.locator(".react-flow__node")
-        await expect(page.get_by_label("Minimap")).to_be_visible()
         await expect(boxes).to_have_count(LARGE)
+        # It would only cover what is all in sight.
+        await expect(page.get_by_label("Minimap")).to_be_hidden()
         # So far away that boxes are drawn without what is in them: their lines stay.
         await expect(page.locator(".line")).to_have_count(LARGE - 1)
         assert await changes_while_dragged(page) == []
         await page.get_by_label("Zoom").get_by_role("button", name="Zoom In").click(click_count=12)
         await fewer(boxes, 60)
+        await expect(page.get_by_label("Minimap")).to_be_visible()
         skip = page.get_by_role("button", name="Skip the canvas")
         await skip.focus()
         await page.keyboard.press("Enter")

@@ -247,14 +247,14 @@ function compacted({ nodes, edges }: Marked): MarkedNode[] {
 function drawnNodes(nodes: MarkedNode[], edges: MarkedEdge[], boxes: Map<string, Box>): NodeBoxType[] {
   const labels = new Map(nodes.map(({ node }) => [node.id, node.label]));
   const leading = Map.groupBy(edges, ({ edge }) => edge.source);
-  return nodes.map(({ node, mark, ghost = false }) => {
+  return nodes.map(({ node, mark, ghost = false, before }) => {
     const { x, y, width, height } = boxes.get(node.id) ?? { x: 0, y: 0, width: 0, height: 0 };
     const next = [...new Set(leading.get(node.id)?.map(({ edge }) => labels.get(edge.target) ?? edge.target))];
     return {
       id: node.id,
       type: "flow",
       position: { x, y },
-      data: { node, mark, ghost },
+      data: { node, mark, ghost, ...(before && mark === "changed" && { before }) },
       width,
       height,
       // Sizes are known, so nothing is measured and nodes out of sight are not rendered.

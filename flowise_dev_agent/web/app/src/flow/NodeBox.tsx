@@ -6,13 +6,17 @@ import { MarkBadge, SIGNS } from "./MarkBadge";
 import type { Mark } from "./merge";
 import { readable } from "./readable";
 
-export type NodeBoxType = Node<{ node: CanvasNode; mark: Mark; ghost: boolean; steps?: number[] }, "flow">;
+export type NodeBoxType = Node<
+  { node: CanvasNode; mark: Mark; ghost: boolean; before?: CanvasNode; steps?: number[] },
+  "flow"
+>;
 
 /** How far away the whole canvas is. */
 export const DistanceContext = createContext<"near" | "far" | "tiny">("near");
 
 /** A node as Flowise draws it: title, ports and settings. It is read-only. */
-export const NodeBox = memo(function NodeBox({ data: { node, mark, ghost, steps }, selected }: NodeProps<NodeBoxType>) {
+export const NodeBox = memo(function NodeBox({ data, selected }: NodeProps<NodeBoxType>) {
+  const { node, mark, ghost, before, steps } = data;
   const distance = useContext(DistanceContext);
   const classes = `fnode ${node.kind} tone-${tone(node)} mark-${mark}${ghost ? " ghost" : ""}${selected ? " chosen" : ""}`;
   if (node.kind === "note")
@@ -48,7 +52,7 @@ export const NodeBox = memo(function NodeBox({ data: { node, mark, ghost, steps 
           ))}
           {shownParams(node).map((param) => (
             <li key={param.name} className="fnode-param">
-              <span>{param.label}</span> {readable(param.value)}
+              <span>{param.label}</span> <Was before={before} param={param} /> {readable(param.value)}
             </li>
           ))}
           {hasMoreParams(node) && <li className="fnode-param">…</li>}
@@ -63,6 +67,12 @@ export const NodeBox = memo(function NodeBox({ data: { node, mark, ghost, steps 
     </div>
   );
 });
+
+/** The value of the earlier state, where it is another one. */
+function Was({ before, param }: { before: CanvasNode | undefined; param: CanvasNode["params"][number] }) {
+  const was = before?.params.find(({ name }) => name === param.name)?.value;
+  return was && was !== param.value ? <del>{readable(was)}</del> : null;
+}
 
 /** Where lines begin and end. Nothing can be connected here, so they are only seen. */
 function Ports({ node }: { node: CanvasNode }) {

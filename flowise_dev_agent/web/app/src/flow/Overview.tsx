@@ -1,4 +1,4 @@
-/** The whole flow in small, with the part that is in sight. A press or a drag goes there. */
+/** The whole flow in small, with the part that is in sight while there is more. A press or a drag goes there. */
 import { Panel, useReactFlow, useStoreApi } from "@xyflow/react";
 import { memo, type PointerEvent, useEffect, useMemo, useRef } from "react";
 import { t } from "../i18n";
@@ -12,6 +12,7 @@ const MARKS: Mark[] = ["same", "moved", "changed", "added", "removed"];
 export const Overview = memo(function Overview({ nodes }: { nodes: MarkedNode[] }) {
   const store = useStoreApi();
   const { setCenter, getZoom } = useReactFlow();
+  const panel = useRef<HTMLDivElement>(null);
   const sight = useRef<HTMLDivElement>(null);
   const { all, scale, paths } = useMemo(() => drawingOf(nodes), [nodes]);
   // Beside React: it moves with each step of a drag, and nothing else here does.
@@ -19,6 +20,11 @@ export const Overview = memo(function Overview({ nodes }: { nodes: MarkedNode[] 
     const place = () => {
       const { transform, width, height } = store.getState();
       const [x, y, zoom] = transform;
+      const sees = (at: number, from: number, long: number, most: number) =>
+        from * zoom + at >= 0 && (from + long) * zoom + at <= most;
+      // It would only cover what is all in sight.
+      const whole = sees(x, all.x, all.width, width) && sees(y, all.y, all.height, height);
+      if (panel.current && panel.current.hidden !== whole) panel.current.hidden = whole;
       if (sight.current)
         Object.assign(sight.current.style, {
           width: `${(width / zoom) * scale}px`,
@@ -36,7 +42,7 @@ export const Overview = memo(function Overview({ nodes }: { nodes: MarkedNode[] 
     void setCenter(x, y, { zoom: getZoom() });
   };
   return (
-    <Panel position="bottom-right" className="overview">
+    <Panel ref={panel} position="bottom-right" className="overview">
       <div role="img" aria-label={t("Minimap")} onPointerDown={go} onPointerMove={go}>
         <svg width={all.width * scale} height={all.height * scale} aria-hidden="true">
           {paths.map(([mark, path]) => (

@@ -53,7 +53,8 @@ export function TryOut({ chatflowId, instance }: { chatflowId: string; instance?
   const flow = useQuery(flowGraph(chatflowId, instance)).data;
   const chatId = turns.at(-1)?.answer.chat_id;
   const waits = turns.at(-1)?.answer.waits;
-  const end = useRef<HTMLDivElement>(null);
+  const form = waits ? null : flow?.form;
+  const scroll = useRef<HTMLDivElement>(null);
   const { showRun } = useContext(LitContext);
   const ask = useMutation({
     mutationFn: ({ body }: Asked) => send(chatflowId, instance, { ...body, ...(chatId && { chat_id: chatId }) }),
@@ -74,10 +75,11 @@ export function TryOut({ chatflowId, instance }: { chatflowId: string; instance?
   const say = (said: string, body: Body) => ask.mutate({ at: current, said, body });
   const busy = ask.isPending && ask.variables.at === current;
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: scroll to each new turn
+  // Each new turn is read from its beginning; a decision with what is asked right above it.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: these are what is scrolled to
   useEffect(() => {
-    // `void`, because newer browsers return a promise, which is not a clean-up function.
-    void end.current?.scrollIntoView?.({ block: "nearest" });
+    const newest = scroll.current?.querySelector<HTMLElement>(".turns > :last-child");
+    if (scroll.current && newest) scroll.current.scrollTop = waits ? scroll.current.scrollHeight : newest.offsetTop;
   }, [turns.length, busy]);
 
   return (
@@ -109,25 +111,25 @@ export function TryOut({ chatflowId, instance }: { chatflowId: string; instance?
           </button>
         )}
       </div>
-      <div className="turns stack tight" role="log" aria-live="polite">
-        {turns.map((turn, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: turns are only appended
-          <TurnView key={index} turn={turn} run={flow ? ranFor(turn.answer.trace, flow.graph) : []} />
-        ))}
-        {busy && (
-          <>
-            <p className="asked">{ask.variables.said}</p>
-            <p className="quiet">{t("Waiting for the answer…")}</p>
-          </>
-        )}
-        <div ref={end} />
+      {/* What the flow asks for is read with its last answer; a field for a question stays in sight below. */}
+      <div className="scroll stack tight" ref={scroll}>
+        <div className="turns stack tight" role="log" aria-live="polite">
+          {turns.map((turn, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: turns are only appended
+            <TurnView key={index} turn={turn} run={flow ? ranFor(turn.answer.trace, flow.graph) : []} />
+          ))}
+          {busy && (
+            <>
+              <p className="asked">{ask.variables.said}</p>
+              <p className="quiet">{t("Waiting for the answer…")}</p>
+            </>
+          )}
+        </div>
+        {waits && <Decision key={turns.length} asks={waits} busy={busy} say={say} />}
+        {form && <FormFields key={`${current} ${turns.length}`} form={form} busy={busy} say={say} />}
       </div>
       <ErrorNote error={ask.error ?? forget.error} />
-      {waits ? (
-        <Decision key={turns.length} asks={waits} busy={busy} say={say} />
-      ) : flow?.form ? (
-        <FormFields key={`${current} ${turns.length}`} form={flow.form} busy={busy} say={say} />
-      ) : (
+      {!waits && !form && (
         <QuestionField
           key={current}
           draft={`ask:${chatflowId}:${current}`}
@@ -270,7 +272,9 @@ function Decision({ asks, busy, say }: { asks: NonNullable<ChatAnswer["waits"]>;
 
 /** The form that the flow starts with. */
 function FormFields({ form, busy, say }: { form: StartForm; busy: boolean; say: Say }) {
-  const [fields] = useState(() => fieldsOf(schemaOf(form)));
+  const [fields] = useState(() =>
+    fieldsOf(schemaOf(form)).map((one) => (one.kind === "text" ? { ...one, kind: "line" as const } : one)),
+  );
   const [values, setValues] = useState<Values>(() =>
     Object.fromEntries(fields.map((one) => [one.name, one.kind === "switch" ? false : (one.choices[0]?.value ?? "")])),
   );

@@ -55,7 +55,8 @@ export function merged({ before, after, diff }: FlowChange): Marked {
 
   const nodes: MarkedNode[] = (after?.nodes ?? []).map((node) => {
     const old = earlier.get(node.id);
-    return { node, mark: markOf(node.id), fields: changed.get(node.id) ?? [], ...(old && { before: old }) };
+    const fields = changed.get(node.id) ?? [];
+    return { node: changedFirst(node, fields), mark: markOf(node.id), fields, ...(old && { before: old }) };
   });
   const occupied = [...boxesOf(after?.nodes ?? []).values()];
   for (const node of before?.nodes ?? []) {
@@ -74,6 +75,13 @@ export function merged({ before, after, diff }: FlowChange): Marked {
       edges.push({ edge: { ...edge, id: `before-${edge.id}` }, mark: "removed" });
   }
   return { nodes: withEarlierPorts(nodes, edges), edges };
+}
+
+/** A box shows few of the parameters: those that differ are among them. */
+function changedFirst(node: CanvasNode, fields: FieldChange[]): CanvasNode {
+  const names = new Set(fields.map(({ name }) => name));
+  const rank = ({ name }: CanvasNode["params"][number]) => (names.has(name) ? 0 : 1);
+  return names.size > 0 ? { ...node, params: node.params.toSorted((one, other) => rank(one) - rank(other)) } : node;
 }
 
 const MARKS: Record<Preview["nodes"][number]["state"], Mark> = {

@@ -14,7 +14,7 @@ interface Tries {
 }
 
 /** The field with which a person begins: not that for files. */
-export const TRY_FIELD = ".try-out :is(input, select):not([type=file])";
+export const TRY_FIELD = ".try-out :is(input, select, textarea):not([type=file])";
 
 const kept = new Map<string, Tries>();
 

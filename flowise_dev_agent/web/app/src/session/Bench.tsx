@@ -53,18 +53,16 @@ export function Bench({ header, talk, picture, tryOut, view, onView }: Props) {
             </section>
             {tryOut && view === "try" && (
               <section className="try-pane" aria-label={t("Try")}>
-                <header className="row apart">
-                  <h2 className="small-title">{t("Try it")}</h2>
-                  <button
-                    type="button"
-                    className="button plain close-try"
-                    aria-label={t("Close the chat with the flow")}
-                    onClick={() => onView("picture")}
-                  >
-                    ✕
-                  </button>
-                </header>
+                <h2 className="visually-hidden">{t("Try it")}</h2>
                 {tryOut}
+                <button
+                  type="button"
+                  className="button plain close-try"
+                  aria-label={t("Close the chat with the flow")}
+                  onClick={() => onView("picture")}
+                >
+                  ✕
+                </button>
               </section>
             )}
           </div>
