@@ -46,6 +46,12 @@ async def test_a_new_service_is_connected_at_the_page_and_starts(
         await page.set_viewport_size(size)
         await screen.reads("No Flowise is connected yet.")
         await expect(page.locator(".example")).to_have_count(8)
+        # There is nothing to search; what is still empty is as wide as the rest.
+        await expect(page.get_by_role("searchbox").filter(visible=True)).to_have_count(0)
+        form, sessions = [await page.locator(one).bounding_box() for one in (".composer", ".home .home")]
+        assert form
+        assert sessions
+        assert sessions["width"] == form["width"]
         assert await screen.overflow() <= 0
         assert await screen.violations() == []
     await page.set_viewport_size(SIZES[0])
@@ -150,6 +156,7 @@ async def walk_over_open_sessions(
     await screen.see(session)
     await screen.press("Ask for changes", await plan_with_remark(screen, "Call it Berta"))
     await screen.status("Failed")
+    await expect(page.get_by_text("Not built")).to_be_attached()
     # Forgotten, it is asked about the sessions that are open too.
     await page.goto(service.url)
     await screen.start("Build a chatbot with GPT-4o and memory")

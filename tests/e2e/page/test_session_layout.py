@@ -174,3 +174,21 @@ async def test_the_plan_is_drawn_before_approval_and_its_parts_point_at_their_no
     await built.get_by_role("button", name="Calculator").click()
     await expect(page.locator(".react-flow__node.lit")).to_be_in_viewport()
     assert await screen.violations() == []
+
+
+async def test_on_a_phone_a_session_is_cancelled_in_its_menu_and_nobody_else_is_named(screen: Screen) -> None:
+    page = screen.page
+    await page.set_viewport_size(SIZES[1])
+    await screen.start("a bot")
+    await screen.question("A few questions first")
+    # The bar has room for the name.
+    name = await page.locator(".bench-head h1").bounding_box()
+    assert name
+    assert name["width"] > 150
+    await screen.press("More")
+    await screen.press("Cancel session")
+    assert await screen.violations() == []
+    await screen.press("Yes, cancel")
+    await screen.reads("Session cancelled.")
+    await expect(page.get_by_role("button", name="Rename")).to_be_hidden()
+    await expect(page.get_by_text("answered elsewhere")).to_have_count(0)

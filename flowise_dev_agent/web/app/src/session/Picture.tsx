@@ -26,8 +26,7 @@ export function Picture({ session, written, coming }: Props) {
   const { data: preview } = useQuery({ ...sessionPreview(session.thread_id, revision), enabled: planned });
   if (written)
     return <SessionDiff sessionId={session.thread_id} revision={session.last_event_seq} instance={session.instance} />;
-  if (preview && preview.nodes.length > 0)
-    return <Planned preview={preview} instance={session.instance} approved={!asked} />;
+  if (preview && preview.nodes.length > 0) return <Planned preview={preview} session={session} approved={!asked} />;
   if (coming.length > 0) return <Coming nodes={coming} />;
   const failed = session.status === "error" && t("The session failed before there was a plan.");
   const ended = session.outcome && t("No flow was made.");
@@ -56,12 +55,12 @@ function Coming({ nodes }: { nodes: CanvasNode[] }) {
 
 interface PlannedProps {
   preview: Preview;
-  instance: string;
-  /** The session works on it. */
+  session: SessionView;
+  /** The person has said yes to it. */
   approved: boolean;
 }
 
-function Planned({ preview, instance, approved }: PlannedProps) {
+function Planned({ preview, session: { instance, status }, approved }: PlannedProps) {
   const edits = useContext(EditingContext)?.edits;
   const [chosen, setChosen] = useState<string | null>(null);
   const drawn = useMemo(() => previewed(preview), [preview]);
@@ -76,9 +75,13 @@ function Planned({ preview, instance, approved }: PlannedProps) {
         onChoose={setChosen}
         arranged="compact"
       >
-        <span className={approved ? "badge live" : "badge wait"}>
-          {approved ? t("Being built") : t("Planned; nothing is written yet")}
-        </span>
+        {!approved ? (
+          <span className="badge wait">{t("Planned; nothing is written yet")}</span>
+        ) : status === "error" || status === "cancelled" ? (
+          <span className="badge">{t("Not built")}</span>
+        ) : (
+          <span className="badge live">{t("Being built")}</span>
+        )}
         <Legend marked={flow} />
         {flow.edges.some((one) => one.expected) && (
           <span className="legend">

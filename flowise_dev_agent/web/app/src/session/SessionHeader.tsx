@@ -67,6 +67,18 @@ export function SessionHeader({ session, onTry }: Props) {
               </Link>
             )}
             <ShareButton subject="session" id={id} />
+            {active && (
+              <ConfirmButton
+                label={t("Cancel session")}
+                look="plain"
+                question={t("Cancel this session?")}
+                yes={t("Yes, cancel")}
+                busy={cancel.isPending}
+                onYes={() => cancel.mutate()}
+              >
+                <p>{t("Changes already written to Flowise stay.")}</p>
+              </ConfirmButton>
+            )}
           </div>
         </>
       )}
@@ -80,18 +92,6 @@ export function SessionHeader({ session, onTry }: Props) {
           <button type="button" className="button primary" disabled={retry.isPending} onClick={() => retry.mutate()}>
             {t("Retry")}
           </button>
-        )}
-        {active && (
-          <ConfirmButton
-            label={t("Cancel session")}
-            look="plain"
-            question={t("Cancel this session?")}
-            yes={t("Yes, cancel")}
-            busy={cancel.isPending}
-            onYes={() => cancel.mutate()}
-          >
-            <p>{t("Changes already written to Flowise stay.")}</p>
-          </ConfirmButton>
         )}
       </div>
       <ErrorNote error={cancel.error ?? retry.error} />

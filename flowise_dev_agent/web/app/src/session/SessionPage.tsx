@@ -94,7 +94,7 @@ function SessionById({ id }: { id: string }) {
               <SessionCards session={session} tests={timeline.tests.filter((one) => !one.before)} />
               <NowBar session={session} timeline={timeline} writing={writing.sentence} connection={feed.connection} />
               <ErrorNote error={feed.error} />
-              <Elsewhere notice={elsewhere.notice} onClose={elsewhere.close} />
+              <Elsewhere notice={session.status === "cancelled" ? null : elsewhere.notice} onClose={elsewhere.close} />
               <FallbackNotice session={session} />
               <Conflicts session={session} />
               {question && (

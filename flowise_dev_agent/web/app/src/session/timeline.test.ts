@@ -26,6 +26,7 @@ function event<Type extends SessionEvent["type"]>(
     ...more,
   } as SessionEvent;
 }
+const textOf = ({ text }: { text: string }) => text;
 const start = (node: string) => event("node_start", node);
 const end = (node: string, ms: number) => event("node_end", node, { duration_ms: ms });
 
@@ -53,6 +54,21 @@ describe("the story of a session", () => {
     const { groups } = timelineOf([start("hitl_plan_v2"), asked, start("hitl_plan_v2"), end("hitl_plan_v2", 7)]);
     expect(groups[0]?.steps).toHaveLength(1);
     expect(groups[0]?.durationMs).toBe(7);
+  });
+
+  it("makes one step of the attempts after an outage, and says once why they failed", () => {
+    const away = "Flowise cannot be reached.";
+    const fails = (code: string) => [
+      start("apply_patch"),
+      event("node_error", "apply_patch", { summary: away, data: { code } }),
+    ];
+    const again = (number: number) =>
+      event("retry", "apply_patch", { summary: `Attempt ${number} of 3 in 1 s: ${away}` });
+    const tried = [...fails("away"), again(2), ...fails("away"), again(3)];
+    const told = (events: SessionEvent[]) => timelineOf(events).groups[0]?.steps.map((one) => one.notes.map(textOf));
+    expect(told(tried)).toEqual([[`Attempt 3 of 3 in 1 s: ${away}`]]);
+    const ended = event("error", "apply_patch", { summary: away, data: { code: "away" } });
+    expect(told([...tried, ...fails("away"), ended])).toEqual([["Attempt 3 of 3 in 1 s", away]]);
   });
 
   it("tells how far a step is with what it writes", () => {

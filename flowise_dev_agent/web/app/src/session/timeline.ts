@@ -61,6 +61,12 @@ export function timelineOf(events: readonly SessionEvent[]): Timeline {
           break;
         }
         if (open?.state === "running") open.state = "restarted";
+        // Another attempt after an outage.
+        if (open?.state === "failed" && open.node === event.node) {
+          open.state = "running";
+          open.since = event.ts;
+          break;
+        }
         steps.push(newStep(event));
         if (event.node === "test_v2") tests = [];
         break;
@@ -71,7 +77,7 @@ export function timelineOf(events: readonly SessionEvent[]): Timeline {
         if (!step) break;
         step.state = event.type === "node_end" ? "done" : "failed";
         step.durationMs = (step.durationMs ?? 0) + (event.duration_ms ?? 0);
-        if (event.type === "node_error") step.notes.push(note(event));
+        if (event.type === "node_error") tell(step, note(event));
         break;
       }
       case "interrupt": {
@@ -80,7 +86,7 @@ export function timelineOf(events: readonly SessionEvent[]): Timeline {
       }
       case "error": {
         if (open?.state === "running") open.state = "failed";
-        if (open && open.notes.at(-1)?.code !== event.data.code) open.notes.push(note(event));
+        if (open && !open.notes.some((one) => one.code === event.data.code)) open.notes.push(note(event));
         break;
       }
       case "done": {
@@ -99,6 +105,9 @@ export function timelineOf(events: readonly SessionEvent[]): Timeline {
         open.tokens.usd += event.data.usd;
         break;
       }
+      case "retry":
+        if (open) tell(open, note(event));
+        break;
       case "node_artifact:persisted":
         // The milestones show what matters of them.
         break;
@@ -143,6 +152,15 @@ function note(event: SessionEvent): Note {
     code: event.type === "error" || event.type === "node_error" ? event.data.code : null,
     candidates: decision?.candidates ?? [],
   };
+}
+
+/** Attempts of a step fail alike: the newest is told in place of the one before, and why only once. */
+function tell(step: Step, told: Note): void {
+  const others = step.notes.filter((one) => one.type !== told.type);
+  step.notes =
+    told.type === "retry"
+      ? [...others.filter(({ type, text }) => type !== "node_error" || !told.text.endsWith(text)), told]
+      : [...others.map((one) => ({ ...one, text: one.text.replace(`: ${told.text}`, "") })), told];
 }
 
 /** Consecutive steps of one phase form a group. */

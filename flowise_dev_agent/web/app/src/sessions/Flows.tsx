@@ -39,9 +39,9 @@ export function Flows({ instance, onCopy }: Props) {
     <section className="stack" aria-labelledby="flows-title">
       <div className="row apart">
         <h2 id="flows-title">
-          {t("Your flows")} {pages[0] && <small>{pages[0].total}</small>}
+          {t("Your flows")} {flows.length > 0 && <small>{pages[0]?.total}</small>}
         </h2>
-        <div className="row grow finder">
+        <div className="row grow finder" hidden={!text && !live && flows.length === 0}>
           <TextInput
             type="search"
             className="grow"

@@ -110,9 +110,7 @@ export function NewSession({ draft, keep, first, arrived }: Props) {
             {t("Build step by step")}
           </Link>
           <ExpectedCost kind={draft.operation === "auto" ? undefined : draft.operation} />
-          <span className="push">
-            <HealthLine health={service.data} error={service.error} />
-          </span>
+          <span className="push">{!begun && <HealthLine health={service.data} error={service.error} />}</span>
         </div>
         {begun && (
           <Suspense>
@@ -273,9 +271,13 @@ function HealthLine({ health, error }: { health: HealthView | undefined; error: 
   if (!health) return null;
   return (
     <small>
-      {health.reasoning.engine === "deterministic"
-        ? t("Plans with rules, without a model")
-        : t("Plans with {{model}}", { model: health.reasoning.model ?? "" })}
+      {health.reasoning.engine === "deterministic" ? (
+        <>
+          {t("Plans with rules, without a model")} · <Link href="/instances">{t("Connect a model")}</Link>
+        </>
+      ) : (
+        t("Plans with {{model}}", { model: health.reasoning.model ?? "" })
+      )}
       {health.model_stand_in && `. ${t("Flowise uses a local stand-in model")}`}
     </small>
   );

@@ -71,12 +71,14 @@ function SessionList() {
   });
   const sessions = list.data?.pages.flatMap((page) => page.sessions) ?? [];
   const totals = list.data?.pages[0]?.totals;
+  // There is nothing to look for.
+  const unused = !text && !status && sessions.length === 0;
 
   return (
     <section className="stack" aria-labelledby="sessions-title">
       <div className="row apart">
         <h2 id="sessions-title">{t("Sessions")}</h2>
-        {totals && (
+        {totals && !unused && (
           <small aria-live="polite">
             {plural(totals.sessions, "session")}
             {totals.input_tokens + totals.output_tokens > 0 &&
@@ -84,7 +86,7 @@ function SessionList() {
           </small>
         )}
       </div>
-      <div className="row">
+      <div className="row" hidden={unused}>
         <TextInput
           type="search"
           className="grow"

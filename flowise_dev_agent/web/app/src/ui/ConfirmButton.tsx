@@ -19,6 +19,11 @@ interface Props {
 export function ConfirmButton({ label, name = label, question, children, yes, busy = false, look, onYes }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const safe = useRef<HTMLButtonElement>(null);
+  const close = () => {
+    dialog.current?.close();
+    // The menu that the button is in has done its work, too.
+    dialog.current?.closest<HTMLElement>(":popover-open")?.hidePopover();
+  };
   return (
     <>
       <button
@@ -42,13 +47,13 @@ export function ConfirmButton({ label, name = label, question, children, yes, bu
               type="button"
               className="button danger"
               onClick={() => {
-                dialog.current?.close();
+                close();
                 onYes();
               }}
             >
               {yes}
             </button>
-            <button ref={safe} type="button" className="button" onClick={() => dialog.current?.close()}>
+            <button ref={safe} type="button" className="button" onClick={close}>
               {t("No, go back")}
             </button>
           </div>

@@ -1,5 +1,5 @@
 /** What the question forms share: the actions, the feedback field, the findings. */
-import { createContext, Fragment, type ReactNode, type RefObject, useContext, useId, useRef, useState } from "react";
+import { createContext, type ReactNode, type RefObject, useContext, useId, useRef, useState } from "react";
 import type { Action, Answer, Finding, Interrupt, Option, SessionView } from "../../api/types";
 import { t } from "../../i18n";
 import { found } from "../../i18n/findings";
@@ -82,23 +82,29 @@ export function Choices({ options, busy, onChoose, without = [], composer, child
       <ErrorNote error={refusal} />
       <div className="dock-row">
         {offered.map((one) => (
-          <Fragment key={one.value}>
-            <button
-              type="button"
-              className={one === leading ? "button primary" : "button"}
-              disabled={busy}
-              aria-describedby={one.description ? `${id}-${one.value}` : undefined}
-              onClick={() => press(one)}
-            >
-              {t(one.label)}
-            </button>
-            {one.description && (
-              <small id={`${id}-${one.value}`} className={one === leading ? "effect" : "visually-hidden"}>
+          <button
+            key={one.value}
+            type="button"
+            className={one === leading ? "button primary" : "button"}
+            disabled={busy}
+            aria-describedby={one.description ? `${id}-${one.value}` : undefined}
+            onClick={() => press(one)}
+          >
+            {t(one.label)}
+          </button>
+        ))}
+        {offered.map(
+          (one) =>
+            one.description && (
+              <small
+                key={one.value}
+                id={`${id}-${one.value}`}
+                className={one === leading ? "effect" : "visually-hidden"}
+              >
                 {t(one.description)}
               </small>
-            )}
-          </Fragment>
-        ))}
+            ),
+        )}
         {busy && <span className="quiet">{t("Sending your answer…")}</span>}
       </div>
       {composer && sender && (
