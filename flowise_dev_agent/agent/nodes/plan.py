@@ -48,8 +48,10 @@ from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.contracts.event_data import ArtifactData
 from flowise_dev_agent.contracts.interrupts import PatternUse, PlanApprovalData, PlanApprovalInterrupt
 from flowise_dev_agent.contracts.plan_text import plan_markdown
+from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import Finding, GraphIR
 from flowise_dev_agent.reasoning.contracts import PlanContract, PlanRequest
+from flowise_dev_agent.reasoning.phrases import say
 
 
 @asks_for_budget
@@ -178,7 +180,14 @@ async def plan_v2(
     is_compared = state.intent.operation == "update" and state.tests.baseline is None
     event = StageEvent.PLANNED_WITHOUT_BASELINE if is_compared else StageEvent.PLANNED
     update: Update = {
-        "plan": PlanState(contract=plan, approved=_is_approved(state, previous, plan), amended=None),
+        "plan": PlanState(
+            contract=plan,
+            approved=_is_approved(state, previous, plan),
+            amended=None,
+            read=_read(plan, nodes, intent.language)
+            if result.mode == "deterministic" and not state.request.design
+            else "",
+        ),
         "credentials": credentials,
         "patch": PatchState(ops=[], nothing_to_change=None, own=False),
         "check": CheckState(findings=[], retries=0, repairs=0, validated_sha=None),
@@ -266,6 +275,15 @@ def _is_approved(state: AgentState, previous: PlanContract | None, plan: PlanCon
     return previous.operation == plan.operation and beyond_approval(plan.capability, agreed) is None
 
 
+def _read(plan: PlanContract, nodes: NodeStore, language: str) -> str:
+    """What rules made of a person's words: of a new chatflow everything else is only said to its model."""
+    if plan.operation != "create" or plan.flow_kind != "CHATFLOW" or plan.declined:
+        return ""
+    known = (nodes.schemas.get(node.node_name) for node in plan.nodes)
+    labels = dict.fromkeys(schema.label for schema in known if schema)
+    return say("plan_read", language, parts=", ".join(labels))
+
+
 def _about_parts(plan: PlanContract) -> list[str]:
     count = len(plan.not_done)
     return [f"{count} of {len(plan.parts)} things that you asked for will not be done: see the plan."] if count else []
@@ -307,7 +325,7 @@ def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
             message += f" The change is tried on a draft; '{target.name}' stays as it is until you accept."
     return PlanApprovalInterrupt(
         reason=reason,
-        message=" ".join([message.strip(), *_about_parts(plan), *state.plan.notes]),
+        message=" ".join(filter(None, [message.strip(), state.plan.read, *_about_parts(plan), *state.plan.notes])),
         options=[
             option("approve", "Approve", "Build it and test it."),
             option("request_changes", "Ask for changes", "Say what should be different."),

@@ -40,7 +40,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Verdict,
 )
 from flowise_dev_agent.reasoning.reasoner import Reasoner
-from flowise_dev_agent.settings import DriftPolicy, LimitSettings
+from flowise_dev_agent.settings import DriftPolicy, LimitSettings, Mode
 from tests.unit.publish.fakes import FakeFlowise, FakeIntents, FakeVersions
 
 OPENAI = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c001"
@@ -129,6 +129,7 @@ class Script(Reasoner):
         self.patches: list[list[PatchOp] | PatchAnswer | Exception] = []
         self.verdicts = [Verdict(done=True)]
         self.usage = Usage(model_calls=1, input_tokens=10, output_tokens=5)
+        self.mode: Mode = "llm_guided"
         self.seen: dict[str, list[Any]] = {"classify": [], "plan": [], "patch": [], "judge": []}
 
     def _next(self, phase: str, request: Any, items: list[Any]) -> Reasoned[Any]:
@@ -136,7 +137,7 @@ class Script(Reasoner):
         value = items.pop(0) if len(items) > 1 else items[0]
         if isinstance(value, Exception):
             raise value
-        return Reasoned(value=value, mode="llm_guided", usage=self.usage)
+        return Reasoned(value=value, mode=self.mode, usage=self.usage)
 
     async def classify(self, request: Any) -> Reasoned[Intent]:
         return self._next("classify", request, self.intents)
