@@ -42,7 +42,7 @@ _MARKS: Final = {
 _LONGEST_SECS: Final = 86_400.0
 _HEADLINES: Final = {
     "works": "works: every criterion was shown",
-    "runs": "runs; not everything was shown:",
+    "runs": "it answers.",
     "fails": "fails:",
     "not_tested": "not tested:",
 }
@@ -171,7 +171,9 @@ def conclude(view: SessionView, verdict: Verdict | None = None) -> bool:
         say(f"Chatflow  {view.chatflow_id}")
         say(f"Link      {view.chatflow_url}")
     if verdict:
-        say(f"Verdict   {_HEADLINES[verdict.headline or ('runs' if verdict.done else 'fails')]}")
+        headline = verdict.headline or ("runs" if verdict.done else "fails")
+        known = f" {verdict.what_was_shown()}" if headline == "runs" else ""
+        say(f"Verdict   {_HEADLINES[headline]}{known}")
         for text in (*verdict.not_shown(), *([] if verdict.done else [verdict.reason])):
             say(f"          {text}", "yellow")
     totals = view.totals

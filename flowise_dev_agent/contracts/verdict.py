@@ -205,6 +205,17 @@ class Verdict(Versioned):
             }
         )
 
+    def what_was_shown(self) -> str:
+        """What is known of the answers of a flow that runs: that it answers shows nothing of what is wished."""
+        shown = sum(item.state == "shown" for item in self.criteria)
+        if shown and shown == len(self.criteria):
+            return "All criteria were shown, but not every part of your wish."
+        if shown:
+            return f"Shown: {shown} of {len(self.criteria)} criteria."
+        if any(item.judged_by == "model" for item in self.criteria):
+            return "That the answers are what you asked for was not shown."
+        return "Whether the answers are what you asked for was not checked."
+
     def not_shown(self) -> list[str]:
         """What keeps a flow that runs from being called working, a line each."""
         lines = [_with_reason(item.text, item.reason) for item in self.criteria if item.state != "shown"]

@@ -59,7 +59,7 @@ def test_the_demo_builds_a_chatbot_visibly_and_leaves_nothing_running(
         "result review",
         "Chatflow ",
         "/canvas/",
-        "test questions passed",
+        "test questions.",
     ):
         assert expected in out, expected
     assert out.index("about 3 GB") < out.index("Starting the embedded Postgres")

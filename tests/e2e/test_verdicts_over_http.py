@@ -211,6 +211,6 @@ async def test_what_lies_behind_a_placeholder_is_not_shown(
     assert set(states(view)) == {"not_shown"}
     assert headline(view) == "runs"
     message = view["interrupt"]["message"]
-    assert message.startswith("The chatflow runs")
+    assert message.startswith("It answers ")
     assert "Prices are answered from the price list" in message
     assert "Still to be filled in: price list" in message

@@ -19,7 +19,7 @@ from flowise_dev_agent.agent.domain import Domains, EvaluateRequest
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.images import uploads
 from flowise_dev_agent.agent.interrupts import option
-from flowise_dev_agent.agent.judging import NOT_JUDGED, best_of, lost
+from flowise_dev_agent.agent.judging import best_of, lost
 from flowise_dev_agent.agent.own_hand import by_hand, ops_of
 from flowise_dev_agent.agent.personal_data import without_personal_data
 from flowise_dev_agent.agent.stages import Stage, StageEvent, next_stage
@@ -344,14 +344,14 @@ def _outcome(
     if not verdict.done:
         return "tests_failed", f"The chatflow needs a look. {verdict.reason} {verdict.fix}".strip()
     passed = sum(result.passed for result in results)
-    tested = f"{passed} of {len(results)} test questions passed."
     if verdict.headline == "works":
-        return "tests_passed", f"The chatflow works: {tested}"
+        return "tests_passed", f"The chatflow works: {passed} of {len(results)} test questions passed."
     listed = verdict.not_shown()
     shown, more = listed[:_MOST_NOT_SHOWN], len(listed) - _MOST_NOT_SHOWN
     rest = f"; and {more} more" if more > 0 else ""
-    missing = f" Not shown: {'; '.join(shown)}{rest}." if shown else f" {NOT_JUDGED}"
-    return "tests_passed", f"The chatflow runs: {tested}{missing}"
+    missing = f" Not shown: {'; '.join(shown)}{rest}." if shown else ""
+    answered = f"It answers {passed} of {len(results)} test questions."
+    return "tests_passed", f"{answered} {verdict.what_was_shown()}{missing}"
 
 
 def _options(state: AgentState) -> list[Option]:

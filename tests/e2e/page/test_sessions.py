@@ -41,6 +41,9 @@ async def test_p71_a_sentence_becomes_an_accepted_chatflow_and_every_state_survi
     await expect(tests.get_by_role("listitem")).to_have_count(2)
     await expect(tests.get_by_text("Where is my parcel?").first).to_be_visible()
     await expect(tests.get_by_text("Passed")).to_have_count(2)
+    # That it answers is no proof that it does what is wished.
+    known = "It answers. Whether the answers are what you asked for was not checked."
+    await expect(result.get_by_role("region", name="Verdict")).to_contain_text(known)
     assert await screen.violations() == []
     await page.reload()
     result = await screen.question("The result")

@@ -523,3 +523,19 @@ def test_a_part_whose_node_was_to_go_is_done_without_it() -> None:
     gone = Part(id="p1", quote="without the calculator", state="covered", nodes=["calculator_0"])
     assert verdict(vote(), contract(parts=[gone], removals=["calculator_0"])).parts[0].state == "done"
     assert verdict(vote(), contract(parts=[gone])).parts[0].state == "missing"
+
+
+@pytest.mark.parametrize(
+    ("states", "judge", "words"),
+    [
+        ([], "code", "Whether the answers are what you asked for was not checked."),
+        (["not_shown"], "code", "Whether the answers are what you asked for was not checked."),
+        (["not_shown"], "model", "That the answers are what you asked for was not shown."),
+        (["shown", "not_shown"], "code", "Shown: 1 of 2 criteria."),
+        (["shown"], "code", "All criteria were shown, but not every part of your wish."),
+    ],
+)
+def test_of_a_flow_that_only_runs_it_is_said_what_is_known(states: list[str], judge: str, words: str) -> None:
+    criteria = [{"id": f"c{number}", "state": state, "judged_by": judge} for number, state in enumerate(states)]
+    verdict = Verdict.model_validate({"done": True, "headline": "runs", "criteria": criteria})
+    assert verdict.what_was_shown() == words

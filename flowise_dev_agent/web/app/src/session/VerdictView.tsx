@@ -5,7 +5,7 @@ import { said } from "../i18n/sentences";
 
 export const HEADLINES: Record<NonNullable<Verdict["headline"]>, string> = {
   works: "Works: every part and every criterion was shown.",
-  runs: "Runs, but not everything was shown.",
+  runs: "It answers; not everything was shown.",
   fails: "Fails.",
   not_tested: "Not tested.",
 };
@@ -34,6 +34,22 @@ export function StateLine({ state, children }: { state: State; children: ReactNo
   );
 }
 
+/** The headline, and of a flow that runs what is known of its answers. */
+function headlineOf({ headline, criteria }: Verdict): string {
+  if (!headline) return "";
+  if (headline !== "runs") return t(HEADLINES[headline]);
+  const shown = criteria.filter(({ state }) => state === "shown").length;
+  const known =
+    shown > 0 && shown === criteria.length
+      ? t("All criteria were shown, but not every part of your wish.")
+      : shown > 0
+        ? t("Shown: {{a}} of {{b}} criteria.", { a: shown, b: criteria.length })
+        : criteria.some((one) => one.judged_by === "model")
+          ? t("That the answers are what you asked for was not shown.")
+          : t("Whether the answers are what you asked for was not checked.");
+  return `${t("It answers.")} ${known}`;
+}
+
 /** What the tests show: the headline, the parts of the request, the criteria with their evidence. */
 export function VerdictView({ verdict }: { verdict: Verdict }) {
   const { headline, parts = [], criteria = [] } = verdict;
@@ -42,7 +58,7 @@ export function VerdictView({ verdict }: { verdict: Verdict }) {
   const shared = criteria.length > 1 && others.length === 0 ? reason : "";
   return (
     <section className="stack tight" aria-label={t("Verdict")}>
-      <strong>{t(HEADLINES[headline])}</strong>
+      <strong>{headlineOf(verdict)}</strong>
       {parts.length > 0 && (
         <ul className="plain states" aria-label={t("Parts of the request")}>
           {parts.map((part) => (

@@ -380,7 +380,7 @@ it("shows what the tests show of the parts and the criteria, and what happened i
   };
   const tests = [{ ...RESULT.tests[0], passed: true, category: null, answer: "Eva", trace_sha256: "a".repeat(64) }];
   show(ResultReviewForm, { ...RESULT, verdict, tests } as unknown as typeof RESULT, RESULT_OPTIONS);
-  expect(screen.getByText("Runs, but not everything was shown.")).toBeTruthy();
+  expect(screen.getByText("It answers. All criteria were shown, but not every part of your wish.")).toBeTruthy();
   expect(screen.getByText("Missing")).toBeTruthy();
   expect(screen.getByText(/You are Eva/)).toBeTruthy();
   expect(screen.getByText("What happened inside")).toBeTruthy();
@@ -393,7 +393,7 @@ it("accepts an earlier iteration that showed more", async () => {
   ];
   const { sent, press } = show(ResultReviewForm, { ...RESULT, iterations } as typeof RESULT, RESULT_OPTIONS);
   const choice = screen.getByLabelText<HTMLSelectElement>("Iteration to accept");
-  expect(choice.selectedOptions[0]?.textContent).toContain("1 (newest): Runs");
+  expect(choice.selectedOptions[0]?.textContent).toContain("1 (newest): It answers");
   await press("Accept");
   await userEvent.selectOptions(choice, "0");
   await press("Accept");
