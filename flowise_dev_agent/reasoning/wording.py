@@ -19,9 +19,9 @@ _WIDE_SENTENCE_END: Final = frozenset("。！？")
 _BULLETS: Final = "-*•–·‣▪◦"
 _WORD: Final = re.compile(r"[\w@]+")
 #: Between two wishes in one sentence, in the languages that the rules read and a few more; or a quotation to skip.
+_QUOTED: Final = r"\"[^\"]{0,400}\"|“[^”]{0,400}”|„[^“”]{0,400}[“”]|«[^»]{0,400}»"
 _JOINT_OR_QUOTED: Final = re.compile(
-    r"\"[^\"]{0,400}\"|“[^”]{0,400}”|„[^“”]{0,400}[“”]|«[^»]{0,400}»"
-    r"|(?P<joint>; |, (?:and|but|und|aber|et|mais|y|e|pero|ma|mas|en|maar|ve|ama|og|och|men|i|ale|и|а|но) )",
+    _QUOTED + r"|(?P<joint>; |, (?:and|but|und|aber|et|mais|y|e|pero|ma|mas|en|maar|ve|ama|og|och|men|i|ale|и|а|но) )",
     re.IGNORECASE,
 )
 #: Fewer on one side are an enumeration.
@@ -140,12 +140,17 @@ def _spans(text: str) -> list[tuple[int, int]]:
         if not line:
             continue
         start = len(line) - len(line.lstrip(_BULLETS + " "))
-        says = False
+        says, quotes = False, [match.span() for match in re.finditer(_QUOTED, line)]
+        inside = {index for begin, end in quotes for index in range(begin + 1, end)}
+        # A quotation is whole; with one a sentence may end.
+        closing = {end - 1 for begin, end in quotes if end - begin > 2 and line[end - 2] in _SENTENCE_END}
         for index in range(start, len(line)):
             char, after = line[index], line[index + 1 : index + 3]
             says = says or char.isalnum()
-            ends = char in _WIDE_SENTENCE_END or (
-                char in _SENTENCE_END and after[:1] == " " and not after[1:].islower()
+            ends = (char in _WIDE_SENTENCE_END and index not in inside) or (
+                ((char in _SENTENCE_END and index not in inside) or index in closing)
+                and after[:1] == " "
+                and not after[1:].islower()
             )
             if says and (ends or index == len(line) - 1):
                 spans.append((offset + start, offset + index + 1))

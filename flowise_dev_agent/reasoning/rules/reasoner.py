@@ -124,7 +124,7 @@ def _title(text: str, language: str, *, new: bool) -> str:
 
 def _operation(text: str, target: str | None) -> contracts.Operation:
     this = texts.mentioned(text, words("this_flow"))
-    if texts.mentioned(text, words("copy")):
+    if texts.mentioned(text, words("copy")) or pattern("copying", "of_original").match(text):
         return "copy"
     asks = pattern("words", "question").match(text) and text.rstrip().endswith("?")
     if asks and (target or this or texts.mentioned(text, words("flow"))):

@@ -87,17 +87,22 @@ async def test_a_later_wish_keeps_the_first(catalogue: NodeStore) -> None:
         "Remove the agent at the end",
         "Remove the calculator and add memory",
         "Add a buffer memory",
-        "Use Claude and replace the calculator by a web search",
     ],
 )
-async def test_half_of_a_wish_is_not_carried_out(wish: str, catalogue: NodeStore) -> None:
+async def test_a_wish_for_what_no_step_takes_is_declined(wish: str, catalogue: NodeStore) -> None:
     contract, _ = await done(wish, catalogue, TWO)
     assert "«" in (contract.declined or "")
 
 
+async def test_what_no_step_takes_is_told_beside_what_is_done(catalogue: NodeStore) -> None:
+    contract, ops = await done("Use Claude and replace the calculator by a web search", catalogue, ONE)
+    assert {op.value for op in ops if isinstance(op, SetParam)} >= {"chatAnthropic"}
+    assert ["calculator" in part.quote for part in contract.not_done] == [True]
+
+
 async def test_a_tool_that_no_step_of_the_flow_takes_is_declined_by_name(catalogue: NodeStore) -> None:
     contract, ops = await done("Add a calculator", catalogue, ONE)
-    assert "«calculator»" in (contract.declined or "")
+    assert "«Add a calculator»" in (contract.declined or "")
     assert ops == []
 
 

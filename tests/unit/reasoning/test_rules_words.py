@@ -226,14 +226,20 @@ async def test_settings_and_behaviour_of_one_wish_are_both_kept(catalogue: NodeS
 @pytest.mark.parametrize(
     "wish",
     [
-        "Remove the frobnicator node",
         "Set the temperature to 0.2 and connect the frobnicator",
         "Add a calculator and send me an e-mail when it is used",
     ],
 )
 async def test_p83_no_part_of_a_change_is_dropped_in_silence(wish: str, catalogue: NodeStore) -> None:
     plan = await planned(wish, catalogue, CHAIN)
-    assert plan.declined, plan
+    assert plan.declined is None
+    assert "from now on" not in str(plan.values).casefold()
+    assert [part.quote in wish and part.state for part in plan.not_done] == ["not_understood"]
+
+
+async def test_a_change_of_which_nothing_is_understood_is_declined(catalogue: NodeStore) -> None:
+    plan = await planned("Remove the frobnicator node", catalogue, CHAIN)
+    assert "«Remove the frobnicator node»" in (plan.declined or "")
     assert plan.values == []
 
 
@@ -305,7 +311,6 @@ async def test_the_number_of_documents_is_no_number_of_messages(catalogue: NodeS
 @pytest.mark.parametrize(
     "wish",
     [
-        "Bitte das Gedächtnis ganz rausnehmen wegen Datenschutz",
         "hmm, not quite",
         "can you put a filter in front so abusive stuff gets blocked",
         "togli il browser web, tira fuori roba vecchia",
@@ -313,6 +318,11 @@ async def test_the_number_of_documents_is_no_number_of_messages(catalogue: NodeS
 )
 async def test_a_wish_about_a_part_is_never_told_to_the_model(wish: str, catalogue: NodeStore) -> None:
     assert (await planned(wish, catalogue, CHAIN)).declined
+
+
+async def test_what_can_go_is_said_behind_it_too(catalogue: NodeStore) -> None:
+    plan = await planned("Bitte das Gedächtnis ganz rausnehmen wegen Datenschutz", catalogue, CHAIN)
+    assert "bufferMemory_0" in plan.removals
 
 
 async def test_what_is_named_takes_the_place_of_its_kind(catalogue: NodeStore) -> None:

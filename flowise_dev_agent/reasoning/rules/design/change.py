@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from flowise_dev_agent.contracts.plan import Design, DesignConnection, Part, PlanContract, PlannedValue
+from flowise_dev_agent.contracts.plan import Design, Part, PlanContract, PlannedValue
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
 from flowise_dev_agent.patch.validate.limits import BOUNDS
@@ -15,19 +15,20 @@ from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.playbook import is_advice
 from flowise_dev_agent.reasoning.rules.design import build, naming, parts, prompt, providers, wording
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
+from flowise_dev_agent.reasoning.rules.design.rewiring import find_steps, titled
 from flowise_dev_agent.reasoning.rules.design.selection import TOOL, Edits, find_edits, tool_row, unwanted
+from flowise_dev_agent.reasoning.rules.design.sources import find_sources
 from flowise_dev_agent.reasoning.rules.design.values import Said, exchanged, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, table, words
-from flowise_dev_agent.reasoning.rules.language.text import Span, mentions, normalised, signals, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.language.text import Span, mentions, normalised, squeeze, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 
 _MODELS = "Chat Models"
 _ORDINALS = ("first", "second", "third")
 _TITLE_WORD = re.compile(r"[^\W\d_]{3,}")
-_SENTENCE, _BEFORE, _ANSWERS = pattern("values", "sentence"), pattern("change", "before"), words("about_language")
-_REPLY, _HUMAN, _AGENT = "directReplyAgentflow", "humanInputAgentflow", "agentAgentflow"
+_SENTENCE, _STAYS, _AGENT = pattern("values", "sentence"), pattern("change", "stays"), "agentAgentflow"
 #: What people call a node of a kind; the title alone names none of several.
 _ANY = frozenset({"", "agent", "llm", "model", "start"})
 
@@ -62,20 +63,26 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         question = world.say("question_different")
         if not (wish := normalised(dict(request.clarifications).get(question, ""))):
             raise DeclinedError(question)
-    change = _read(request, wish, world)
+    made, shown = find_steps(request, find_sources(request, wish, existing)), wish
+    change = _read(request, wish := made.text, world)
+    change = replace(change, spans=(*change.spans, *made.spans))
+    if made.spans:
+        # Its words ask for no other source.
+        change = replace(change, loaders=(), urls=(), knowledge=False, sources=change.sources and not made.added)
     wired = {f"{op.target_node_id}.{op.target_anchor}" for op in wire(existing).connections} if pending else set[str]()
     occupied = request.occupied | wired
     inside = any(schema.category == AGENTFLOW_CATEGORY for schema in existing.values())
     edits = Edits() if inside else find_edits(change, existing, occupied, world)
-    asked_first, links, cuts = _approval(request, change.text)
-    if asked_first:
-        change, edits = replace(change, spans=(*change.spans, *asked_first)), replace(edits, added=(_HUMAN,))
+    edits = replace(edits, removed=(*edits.removed, *made.removed))
     going = [*edits.removed, *edits.replaced]
     stays = {id_: schema for id_, schema in existing.items() if id_ not in going}
     ids = build.fresh_ids(edits.added, existing)
     ids |= build.fresh_ids(tuple(edits.replaced.values()), {**existing, **ids})
+    ids |= made.added
     added = world.schemas(ids)
-    values = [*build.values_of(added, change, "", world), *_values(request, change, stays, wish, world)]
+    values = _one_each(
+        build.values_of(added, change, "", world), _values(request, change, stays, wish, world), made.values
+    )
     own, come, out = _own_tools(request, change, wish, world)
     values += own
     ranged = [_in_range(request, one, world) for one in values]
@@ -89,23 +96,36 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     other = {(one.node_id, f"{one.param}Config") for one in ranged}
     so = [one for one, old in olds if str(old).casefold() == str(one.value).casefold()
           and (one.node_id, one.param.partition(".")[0]) not in other]  # fmt: skip
+    there = {**stays, **world.schemas(request.inside)}
+    told = parts.Account(change.text, spans, {**stays, **added}, [*values, *ranged], gone, there=there, shown=shown)
+    given = [one for one in spans if "template" in one.params]
+    lost = [one for one in told.lost(world) if one not in given]
+    kept = [one for one in told.missed if one not in lost]
     # What is quoted may be the value of a field.
-    said = wording.pieces(change.text, spans, copied=request.intent.operation == "copy")
+    said = wording.pieces(change.text, [*told.done, *given], lost, kept, sources=any(map(_is_source, stays.values())),
+                          copied=request.intent.operation == "copy")  # fmt: skip
+    if inside and made.spans and not chosen and len(places) > 1:
+        # In which step it is to be is not said.
+        said = [one._replace(kind="undone") if one.kind == "wish" else one for one in said]
     wishes = wording.lines(change.text, said, {str(one.value) for one in values})
-    texts, steps, written, already = wording.worded(request, wishes, change, places, chosen, world)
+    texts, steps, written, already = wording.worded(request, wishes, change, places, chosen, made.swaps, world)
     spoken, texts = "\n".join(written), _one_each(moved, texts)
     ranged = _one_each(ranged, texts)
     written += [str(one.value) for one in (*values, *ranged) if one not in texts]
     # What a field held before is often named, too.
     written += [str(request.stored(one.node_id, one.param)) for one in ranged]
     own = [prompt.Unit(one.start, one.end, one.kind == "part", True) for one in said if one.kind != "remark"]
-    told = parts.Account(change.text, spans, {**stays, **added}, [*values, *ranged], gone, written=written, pieces=own)
-    told.check(world)
-    told.missed += [Span(one.start, one.end) for one in said if one.kind == "undone"]
+    told.tell(own, [*values, *ranged], written)
+    undone = [Span(*one[:2]) for one in said if one.kind == "undone"]
+    told.missed = [*undone, *(one for one in lost if one in told.missed)]
     already = [*(f"`{one.node_id}.{one.param}` = {one.value}" for one in so), *already]
     ranged = [one for one in ranged if one not in so]
     changes = ranged or ids or going or new_name or request.intent.operation == "copy"
     steps += [world.say("step_already", parts="; ".join(dict.fromkeys(already)))] if already else []
+    copied = request.intent.operation == "copy"
+    if undone and (copied or (inside and texts and not chosen) or not (changes or already)):
+        told.check(world, frozenset({"call", "service"}))
+        raise world.decline("declined_wish", parts=", ".join(f"«{told.quote(one)}»" for one in undone))
     if not changes:
         raise DeclinedError(steps[-1]) if already else world.decline("declined_no_change")
     steps += [world.say("step_still", where=place, label=one.label, quote=sentence) for one in gone
@@ -117,9 +137,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     named = (world.store.get(name) for name in (*come, *(str(one.value) for one in ranged)))
     needed = dict.fromkeys(planned.credential_requirements if planned else ())
     needed |= dict.fromkeys(required_types([*added.values(), *filter(None, named)], world.available))
-    asides = [
-        told.quote(prompt.Unit(one.start, one.end, False, True)).strip(" ,;:") for one in said if one.kind == "remark"
-    ]
+    asides = [told.quote(Span(*one[:2])).strip(" ,;:") for one in said if one.kind == "remark"]
     by = f"feedback:{1 if planned else 0}" if request.feedback else "requirement"
     steps += [world.say("step_remove", node=id_, label=existing[id_].label) for id_ in edits.removed]
     steps += [world.say("step_replace", node=id_, old=existing[id_].label, new=world.schema(name).label)
@@ -129,7 +147,8 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     design = Design(
         goal=world.say("goal_change", requirement=telling.short(wish)), operation=request.intent.operation,
         flow_name=planned.flow_name if planned else request.intent.title, new_name=new_name or None,
-        flow_kind="AGENTFLOW" if inside else "CHATFLOW", values=ranged, connections=links, disconnections=cuts,
+        flow_kind="AGENTFLOW" if inside else "CHATFLOW", values=ranged,
+        connections=[*made.links], disconnections=[*made.cuts],
         nodes=telling.planned(shown, world, existing=set(request.existing)), credential_requirements=list(needed),
         removals=[node_id for node_id in going if node_id in request.existing], steps=steps,
         parts=told.parts(world, source=by, remarks=asides, prompts=[f"{t.node_id}.{t.param}" for t in texts]),
@@ -148,6 +167,10 @@ def _in_range(request: PlanRequest, value: PlannedValue, world: World) -> Planne
     if (answer := re.search(NUMBER, dict(request.clarifications).get(question, ""))) is None:
         raise DeclinedError(question)
     return value.model_copy(update={"value": to_number(answer[0])})
+
+
+def _is_source(schema: NodeSchema) -> bool:
+    return schema.category == "Document Loaders"
 
 
 def _one_each(*some: Sequence[PlannedValue]) -> list[PlannedValue]:
@@ -178,13 +201,13 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
     owners = {place: place.partition(".")[0] for place in places}
     names = {id_: [wording.whole(name) for name in _own_names(request, id_)] for id_ in owners.values()}
     here = [id_ for id_ in names if any(name.search(said) for name in names[id_])]
-    named = [id_ for id_ in here if any(True for name in names[id_] for _ in mentions(said, name))]
+    named = [id_ for id_ in here if any(not _STAYS.search(said[: one.start()]) for name in names[id_]
+             for one in mentions(said, name))]  # fmt: skip
     # A title may be an everyday word, too: as it is written it is the title.
     exact = [id_ for id_ in named if request.labels.get(id_, "") in wish]
     # "The node that writes the mail" is "Write mail", "the one that drafts" the Drafter.
-    spoken = {one[:5] for one in {*_TITLE_WORD.findall(wish.casefold())} if any(mentions(wish, wording.whole(one)))}
-    titles = {id_: _TITLE_WORD.findall(name.casefold()) for id_ in names for name in _own_names(request, id_)[1:]}
-    alike = [id_ for id_, own in titles.items() if own and not here and {word[:5] for word in own} <= spoken]
+    alike = [] if here else list(dict.fromkeys(id_ for one in _SENTENCE.findall(wish) for id_ in titled(request, one)
+                                               if id_ in names and "Agentflow" in request.existing[id_]))  # fmt: skip
     if here or len(alike) == 1:
         meant = exact or named or alike or [id_ for id_ in names if id_ not in here]
         return {place: schema for place, schema in places.items() if owners[place] in meant}
@@ -217,7 +240,12 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
     base = request.base.nodes if request.base else ()
     nodes = [(schema, node.inputs) for node in base if (schema := world.store.get(node.name))]
     change = exchanged(read(text, world.store), nodes)
-    if len(chats := {one.chat for _, one in providers.chat_providers(change.text)} - {*request.existing.values()}) > 1:
+    named = [one for _, one in providers.chat_providers(change.text)]
+    here = {*request.existing.values(), *request.inside.values()}
+    # One that is there already is only spoken of beside another one.
+    if new := [one for one in named if one.chat not in here]:
+        change = replace(change, provider=new[-1])
+    if len(chats := {one.chat for one in new}) > 1:
         raise world.decline("question_model", names=", ".join(sorted(chats)))
     where = [wording.whole(name) for id_ in request.existing for name in _own_names(request, id_)]
     where += [words("all_of_them"), pattern("inside", "ordinal")]
@@ -228,7 +256,12 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
         # It answers from its documents already: a wish that speaks of them says how.
         change = replace(change, spans=tuple(span for span in change.spans if span.names != DOCUMENTS))
     no_memory, kept = "bufferMemory" in unwanted(change.text, world), (Span(*place, keep=True) for place in places)
-    return replace(change, spans=(*change.spans, *kept), no_memory=change.no_memory or no_memory)
+    # Of a chain that can return its sources a wish that speaks of them asks for that.
+    shown = any(param.name == "returnSourceDocuments" for schema in nodes for param in schema.params)
+    spans = (
+        replace(one, task=one.task and not (shown and one.params & {"returnSourceDocuments"})) for one in change.spans
+    )
+    return replace(change, spans=(*spans, *kept), no_memory=change.no_memory or no_memory)
 
 
 def _prompts(
@@ -299,27 +332,6 @@ def _numbered(prefix: str, items: Sequence[Any]) -> list[Any]:
 
 
 # --- Agentflows: models with their values and instructions inside the nodes ---------------------------------------
-
-
-def _approval(request: PlanRequest, text: str) -> tuple[list[Span], list[DesignConnection], list[DesignConnection]]:
-    """A person's step in front of the one that is named, else of the one reply: the words that ask for it, connections
-    that come, and that go. An approval of something else belongs elsewhere."""
-    asks = [match.start() for match, kind in signals(text) if kind == "approval"]
-    near = [one.span() for one in _SENTENCE.finditer(text) if asks and one.start() <= asks[0] < one.end()]
-    if not (near and request.base) or _HUMAN in request.existing.values():
-        return [], [], []
-    before = _BEFORE.search(text, *near[0])
-    said = text[min(asks[0], before.start() if before else asks[0]) : near[0][1]]
-    own = ((id_, wording.whole(name)) for id_ in request.existing if before for name in _own_names(request, id_))
-    named = list(dict.fromkeys(id_ for id_, name in own if name.search(said)))
-    targets = named or [id_ for id_, name in request.existing.items() if name == _REPLY and _ANSWERS.search(said)]
-    edges = [one for one in request.base.edges if one.target in targets]
-    (human,) = build.fresh_ids((_HUMAN,), request.existing)
-    links = [DesignConnection(source=one.source, output=one.output_name, target=human) for one in edges]
-    links += [DesignConnection(source=human, output="proceed", target=id_) for id_ in targets]
-    cuts = [DesignConnection(source=one.source, target=one.target, input=one.input_name) for one in edges]
-    spans = [Span(near[0][1] - len(said), near[0][1], frozenset({_HUMAN}))]
-    return (spans, links, cuts) if len(targets) == 1 else ([], [], [])
 
 
 def _messages(request: PlanRequest) -> list[str]:

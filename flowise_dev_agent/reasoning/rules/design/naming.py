@@ -6,7 +6,8 @@ from flowise_dev_agent.reasoning.rules.design.wording import asks
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
 from flowise_dev_agent.reasoning.rules.language.text import NUL, quoted_spans, squeeze
 
-_FLOW, _CALLED, _IN_COPY = pattern("naming", "flow"), pattern("copying", "called"), pattern("copying", "in_copy")
+_FLOW, _COPYING = pattern("naming", "flow"), ("called", "in_copy", "otherwise", "untouched")
+_CALLED, _IN_COPY, _OTHERWISE, _UNTOUCHED = (pattern("copying", name) for name in _COPYING)
 #: "Copy the flow ... as Y": "as" alone says nothing.
 _COPIED_AS = re.compile(rf"(?i)(?:{words('copy').pattern})[^.;:\n]{{0,90}}?\s{pattern('copying', 'as').pattern}")
 #: How Flowise names a flow.
@@ -45,7 +46,7 @@ def take_flow_name(text: str) -> tuple[str, str]:
 
 def copy_name(text: str) -> str | None:
     """What the copy is to be called, None when the text does not say."""
-    match = _CALLED.search(text) or _COPIED_AS.search(text)
+    match = _CALLED.search(text) or _COPIED_AS.search(text) or _OTHERWISE.search(text)
     return squeeze(match.group("name").strip(_QUOTES) if match else "")[:_LONGEST_NAME] or None
 
 
@@ -53,6 +54,7 @@ def wish_for_copy(text: str, original: str | None) -> str:
     """What `text` wants to be different in the copy, with NULs for what asks for it and names it. `original` is the
     name of the flow to copy, which says nothing about the copy: a copy of the "Sales bot" is not told to be one."""
     rest = re.sub(re.escape(original), NUL, text, flags=re.IGNORECASE) if original else text
-    for taken in (_CALLED if _CALLED.search(text) else _COPIED_AS, _ID, words("copy")):
+    named = next((one for one in (_CALLED, _COPIED_AS) if one.search(text)), _OTHERWISE)
+    for taken in (named, _UNTOUCHED, _ID, words("copy")):
         rest = taken.sub(NUL, rest)
     return without_scope(_IN_COPY.sub(" ", rest))

@@ -9,21 +9,26 @@ from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.prompt import Unit, is_empty, units
+from flowise_dev_agent.reasoning.rules.design.naming import wish_for_copy, without_scope
+from flowise_dev_agent.reasoning.rules.design.prompt import Unit, is_empty, units, without_opening
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, constants, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import Span, quoted, signals, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, quoted, signals, squeeze, to_number
 from flowise_dev_agent.sanitize import shortened
 
 #: "8 instead of 4": a number that was there.
 _FORMER = pattern("facts", "former")
 _SETTING, _PRODUCT = pattern("facts", "setting"), pattern("facts", "product")
-_NUMBERS = re.compile(r"(?:(?<!\w)\.)?\d+(?:[.,:-]\d+)*(?!\d|st\b|nd\b|rd\b|th\b|[ºª])")
+_NUMBERS = re.compile(r"(?:(?<!\w)\.)?(?<![A-Za-z])\d+(?:[.,:-]\d+)*(?!\d|st\b|nd\b|rd\b|th\b|[ºª])")
 #: What a model in the settings would not make possible either, and what is not done whatever else is.
 _IMPOSSIBLE = {"train", "offline", "guarantee", "pay", "phone", "device"}
 _NEVER = {"team", "bots", *_IMPOSSIBLE}
 #: Kinds of which it is certain why they are not done.
 _CERTAIN = {"bots", "more_branches", *_IMPOSSIBLE}
+#: Kinds of which a sentence in a flow that is there says how to behave: "until they have paid".
+_TOLD = {"sequence", "branch", "output", "form"}
+#: Kinds that an AgentFlow is made of: without them the rest of a change makes no sense.
+_WAYS = {"more_branches", "branch", "loop", "approval", "team"}
 _MOST, _LONGEST_REASON = 40, 120
 
 
@@ -32,11 +37,11 @@ class Account:
 
     def __init__(
         self, text: str, spans: Sequence[Span], nodes: Mapping[str, NodeSchema], values: Sequence[PlannedValue],
-        gone: Sequence[NodeSchema] = (), *, ready: bool = False, written: Sequence[str] | None = None,
-        pieces: Sequence[Unit] | None = None, shown: str = "",
+        gone: Sequence[NodeSchema] = (), *, ready: bool = False, there: Mapping[str, NodeSchema] | None = None,
+        shown: str = "",
     ) -> None:  # fmt: skip
         own = [span for span in spans if not span.task]
-        self._text, self._nodes, self._values = text, nodes, values
+        self._text, self._nodes, self._values, self._there = text, nodes, values, there or {}
         #: With what was hidden from reading.
         self._shown = shown if len(shown) == len(text) else text
         self._kept = [span for span in own if span.keep]
@@ -45,16 +50,35 @@ class Account:
         present = {schema.name for schema in nodes.values()}
         self._kinds = {kind for kind, doers in constants("doers").items() if present.intersection(doers)}
         self._kinds |= {"call", "service"} if ready else set()
-        self._units = units(text, own) if pieces is None else pieces
-        #: Everything that is written: of a text that changes what is new in it.
-        self._written = " ".join([str(value.value) for value in values] if written is None else written).casefold()
-        self._there = {number for found in _NUMBERS.findall(self._written) for number in _numbers(found)}
+        self.tell(units(text, own), values, [str(value.value) for value in values])
         effects = [(span, self._effect(span)) for span in own]
         self._done = [(span, effect) for span, effect in effects if effect]
         #: Recognised stretches that the design does nothing about.
         done = [span for span, _ in self._done]
         self.missed = [one for one, effect in effects if not effect and (
             "://" in self.quote(one) or not any(span.meets(one.start, one.end) for span in done))]  # fmt: skip
+
+    def tell(self, pieces: Sequence[Unit], values: Sequence[PlannedValue], written: Sequence[str]) -> None:
+        """Take the text in these pieces, with everything that is written: of a text that changes what is new in it."""
+        self._units, self._values, self._written = pieces, values, " ".join(written).casefold()
+        self._numbers = {number for found in _NUMBERS.findall(self._written) for number in _numbers(found)}
+
+    @property
+    def done(self) -> list[Span]:
+        """The stretches by which something changes, or would, were it not so already."""
+        return [span for span, _ in self._done]
+
+    def lost(self, world: World) -> list[Span]:
+        """What asks for a part or a value and is not done in a flow that is there. Raises DeclinedError for what no
+        flow can do."""
+        found = self._signals()
+        inside = any(one.is_agentflow for one in self._there.values())
+        if any(kind in _NEVER or (inside and kind in _WAYS) for _, kind in found):
+            self.check(world)
+        present = {name for one in self._there.values() for name in (one.name, f"@{one.category}")}
+        said = [Span(*one.span(), frozenset({"signal"})) for one, kind in found
+                if kind not in _TOLD and not one[0].startswith("until ")]  # fmt: skip
+        return [*said, *(one for one in self.missed if not one.names & present)]
 
     def parts(
         self, world: World, *, source: str = "requirement", prompts: Sequence[str] = (), remarks: Sequence[str] = (),
@@ -76,7 +100,7 @@ class Account:
             covered = not lost and bool(unit.structure or nodes or values or neutral or not found)
             # Of a language that the rules do not read a wish for a part may be told to the model, too.
             foreign = covered and not nodes and set(values) <= set(prompts) and world.language not in READ
-            told = covered and self._is_open(unit)
+            told = covered and not self._there and self._is_open(unit)
             state = "not_understood" if told or not covered else "assumed" if foreign else "covered"
             key = "part_told" if told else "part_foreign" if foreign else "part_missed"
             reason = "" if state == "covered" else world.say(key)
@@ -98,7 +122,7 @@ class Account:
         for span in self._kept:
             said = said.replace(self.quote(span), " ") if span.meets(unit.start, unit.end) else said
         named = [*(one for one in quoted(said) if one.strip("\x00 ")), *words("languages").findall(said)]
-        lost = any(not _numbers(one) & self._there for one in _NUMBERS.findall(said))
+        lost = any(not _numbers(one) & self._numbers for one in _NUMBERS.findall(said))
         return lost or any(one.casefold() not in self._written for one in named)
 
     def check(self, world: World, ignored: Set[str] = frozenset(), *, tells: bool = False) -> None:
@@ -107,7 +131,7 @@ class Account:
         found = [(squeeze(match[0]), kind) for match, kind in self._signals() if kind not in ignored]
         if tells and not any(kind in _NEVER for _, kind in found) and self._mostly_done():
             return
-        lost = [quote for span in self.missed if (quote := self.quote(span))]
+        lost = [quote for span in self.missed if not self._there and (quote := self.quote(span))]
         impossible = [one for one in found if one[1] in _IMPOSSIBLE]
         own = [(quote, "") for quote in lost if not any(quote in said or said in quote for said, _ in found)]
         reasons = impossible or [one for one in found if one[1] == "bots"] or [*own, *found]
@@ -140,12 +164,13 @@ class Account:
 
     def _effect(self, span: Span) -> tuple[list[str], list[str]] | None:
         """The nodes and values that a stretch leads to, None when it leads to nothing."""
-        nodes = [id_ for id_, schema in self._nodes.items()
-                 if {schema.name, f"@{schema.category}"} & span.names and self._has_address(id_, schema)]  # fmt: skip
+        changed = {*self._nodes} - {*self._there} | {value.node_id for value in self._values}
+        nodes = [id_ for id_, schema in self._nodes.items() if id_ in changed and
+                 {schema.name, f"@{schema.category}"} & span.names and self._has_address(id_, schema)]  # fmt: skip
         said = self._text[span.start : span.end]
         values = [f"{value.node_id}.{value.param}" for value in self._values
                   if _answers(value, span, said)]  # fmt: skip
-        done = nodes or values or span.keep or span.denied or span.names & self._gone
+        done = nodes or values or span.keep or span.denied or span.names & {DONE, *self._gone}
         return (nodes, values) if done else None
 
     def _has_address(self, node_id: str, schema: NodeSchema) -> bool:
@@ -213,7 +238,11 @@ def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part], langua
     mine = [own for own in plan.parts if _plain(own.quote) in quote or quote in _plain(own.quote)]
     if not mine and part.quote in former:
         return [former[part.quote].model_copy(update={"source": part.source})]
-    if 0 < len(plan.parts) < _MOST and not mine and not all(map(is_empty, quote.split())):
+    # That the rest stays, and a name of the flow, are read before all else.
+    name = plan.new_name or (plan.flow_name if plan.operation == "copy" else None)
+    bare = wish_for_copy(part.quote, None) if plan.operation == "copy" else without_scope(part.quote)
+    open_ = "" if name and name in part.quote else without_opening(bare.replace(NUL, " "))
+    if 0 < len(plan.parts) < _MOST and not mine and not all(map(is_empty, open_.split())):
         # Neither built nor a remark: what nobody read is not done.
         return [part.model_copy(update={"state": "not_understood", "reason": say("part_missed", language)})]
     # A remark beside something that is done leaves nothing open.

@@ -199,6 +199,9 @@ def unwanted(text: str, world: World) -> frozenset[str]:
     """Names of the node types that a wish takes back ("without the calculator", "replace SerpAPI by")."""
     ends = pattern("selection", "after_removed")
     going = [ends.split(text[match.end() : match.end() + 60])[0] for match in mentions(text, words("remove"))]
+    # "The calculator can go": said behind it.
+    said_out = pattern("change", "out").finditer(text)
+    going += [re.split(r"[.,;:!?]\s|\n", text[max(0, one.start() - 60) : one.start()])[-1] for one in said_out]
 
     def removed(looked_for: re.Pattern[str]) -> bool:
         return any(looked_for.search(stretch) for stretch in going)
@@ -245,7 +248,9 @@ def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: fr
     present = {schema.name for schema in existing.values()}
     wanted = [name for name in _wanted(change, existing, world, dropped) if name not in present]
     if wanted and not dropped & present and only_removes(change.text):
-        raise world.decline("declined_absent")
+        if len(pattern("values", "sentence").findall(change.text)) == 1:
+            raise world.decline("declined_absent")
+        wanted = []
     dropped -= set(wanted)
     replaced: dict[str, str] = {}
     added: list[str] = []

@@ -3,7 +3,7 @@
 import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import count, groupby, pairwise
+from itertools import count, groupby, pairwise, product
 from typing import Literal, NamedTuple
 
 from flowise_dev_agent.contracts.plan import PlannedValue
@@ -15,11 +15,12 @@ from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.design.values import without_braces
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import Span, capital, detect_language, quoted, quoted_spans
+from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, capital, detect_language, quoted, quoted_spans
 
 _OBLIGED, _REFERS, _REMARK = (pattern("about", name) for name in ("obliged", "refers", "remark"))
 _ADDRESS, _IF = pattern("prompt", "address"), pattern("prompt", "if")
 _CAN_IT, _FROM_NOW, _STEP = (pattern("change", name) for name in ("can_it", "from_now_on", "step"))
+_ALTERS, _SOURCES, _IT = (pattern("change", name) for name in ("alters", "sources", "it"))
 _TIME, _SENTENCE = pattern("values", "time"), pattern("values", "sentence")
 #: How a wish says that something is to be in the prompt: "add that ...", "put in: ...".
 _PUT = re.compile(rf"(?i)(?:{words('add').pattern})[^:.;\n]{{0,20}}?(?:[:：]|,?\s(?:that|que|che|że))\s*(?=\S)")
@@ -33,8 +34,7 @@ _ROW_BEGINS, _ROW_ENDS = re.compile(r"(?:(?<![^\n])(?:[-•*]\s*)?|<p>)$"), re.c
 _HARD, _BARE = re.compile(r"\d|@|://"), re.compile(r"\d{1,3}")
 _FEW_WORDS, _MOST_WORDS, _LONGEST_READ = 3, 8, 1_000
 _SWAPS, _BY, _FROM, _SMALL, _A_LINE = (pattern("exchange", n) for n in ("swaps", "by", "from", "small", "a_line"))
-_FACT, _CONTACT, _HEDGED = (pattern("exchange", name) for name in ("fact", "contact", "hedged"))
-_CLAUSE_END, _NEUTRAL = pattern("exchange", "clause_end"), pattern("exchange", "neutral")
+_CONTACT, _HEDGED, _NEUTRAL = (pattern("exchange", name) for name in ("contact", "hedged", "neutral"))
 
 
 class Exchange(NamedTuple):
@@ -55,23 +55,60 @@ class Piece(NamedTuple):
     item: int
 
 
-def pieces(text: str, spans: Sequence[Span], *, copied: bool = False) -> list[Piece]:
+def pieces(
+    text: str, done: Sequence[Span], lost: Sequence[Span], kept: Sequence[Span] = (), *, sources: bool = False,
+    copied: bool = False,
+) -> list[Piece]:  # fmt: skip
     """What a wish says: of each sentence or item that asks for a part of the flow only clauses of their own are for the
     model, any other is for it whole. Beside a part it has to tell something; in a copy all does. What was read
-    already is a NUL."""
+    already is a NUL. `lost` asks for a part and is not done, `kept` names what is there; with `sources` documents and
+    pages are parts."""
     hidden = [Span(*one.span(), frozenset({one[0]})) for one in re.finditer(r"\x00+", text)]
-    asked = [one for one in spans if (one.names or one.params) and not (one.task or one.keep)] + hidden
+    asked = [one for one in done if (one.names or one.params) and not one.keep] + hidden
     parts, found = [one for one in asked if not one.denied], list[Piece]()
     # Neither ends nor begins anew, whatever is in it.
     closed = [*quoted_spans(text), *(one.span() for one in BRACKETS.finditer(text))]
-    known = "|".join(re.escape(text[one.start : one.end]) for one in [*spans, *hidden] if not one.task)
-    for start, end, item in _sentences(text, closed):
-        meets = any(one.meets(start, end) for one in parts)
+    steps = [one.span() for one in words("structure").finditer(text) if _FIRST_QUOTE.match(text[one.end() :])]
+    aside = [*closed, *steps]
+    known = "|".join(re.escape(text[one.start : one.end]) for one in [*done, *hidden])
+
+    def fails(start: int, end: int, *, told: bool = True) -> bool:
+        """Whether a stretch asks for a part or a value, and nothing comes of it; where it is `told` also one that says
+        nothing else."""
+        said = _STEP.sub("", text[start:end].strip(" ,;:–—\n"))
+        named, quiet = [one for one in lost if one.meets(start, end)], not _instructs(said)
+        parts = [one for one in words("structure").finditer(text, start, end)
+                 if not any(a <= one.start() < b for a, b in aside)]  # fmt: skip
+        # What is there may be used, and may go.
+        asked_for = (one[0] for one in parts if not any(span.meets(*one.span()) for span in kept))
+        certain = any(not (_SOURCES.fullmatch(one) or "://" in one) for one in asked_for)
+        mentions = (
+            named
+            or certain
+            or any(one.meets(start, end) for one in kept)
+            or (sources and (parts or _SOURCES.search(text, start, end)))
+        )
+        firm = (mentions and _alters(unquoted(said))) or any(quiet or "signal" in one.names for one in named)
+        return not _PUT.match(said) and bool(firm or (told and certain and quiet and not _VALUE.search(said)))
+
+    def wishes(start: int, end: int) -> list[int]:
+        """Where clauses of a sentence begin that ask for something of their own."""
+        found = (j.end() for j in _JOINT.finditer(text, start, end) if not any(a < j.start() < b for a, b in closed))
+        return [at for at in found if asks(text[at:end].strip()) and _says(text[start:at])]
+
+    sentences = [(*one, any(fails(*two) for two in pairwise([one[0], *wishes(*one[:2]), one[1]])))
+                 for one in _sentences(text, closed)]  # fmt: skip
+    beside = bool(parts) or any(failing for *_, failing in sentences)
+    for start, end, item, failing in sentences:
+        here = [one for one in parts if one.meets(start, end)]
+        meets = bool(here) or failing
         opinion = _REMARK.search(text, start, end)
         joints = [j.end() for j in _JOINT.finditer(text, start, end) if not any(a < j.start() < b for a, b in closed)]
         # "My boss says it should ...": who wants it is one thing, what is another.
         framed = [opinion.end()] if opinion and asks(text[opinion.end() : end].strip()) else []
         joints = sorted([*joints, *framed]) if opinion else joints * meets
+        if not (opinion or here):
+            joints = wishes(start, end) if failing else []
         # "Add our price list, it is a PDF" is one wish.
         joints = [at for at in joints if not (_REFERS.match(text[at:end]) and any(p.meets(at, end) for p in parts))]
         for begin, finish in pairwise([start, *joints, end]):
@@ -79,22 +116,56 @@ def pieces(text: str, spans: Sequence[Span], *, copied: bool = False) -> list[Pi
             says = _says(re.sub(known or r"\Z\A", " ", said))
             own = [one for one in parts if one.meets(begin, finish)]
             # "Add a calculator and always calculate with VAT": asked for once.
-            again = all(any(one.names & other.names for other in parts if other not in own) for one in own)
+            again = all(any(one.names & other.names - {DONE} for other in parts if other not in own) for one in own)
             part = (own and not (again and says and _instructs(said))) or (asked and not says)
             because = meets and (words("because").match(said) or (_REFERS.match(said) and not _OBLIGED.search(said)))
-            clause = _instructs(said) or {*text[:begin].split()[-1:]} & wordset("thats")
+            # Beside what is done an "only" is none of an instruction.
+            rules = asks(said) or _IF.match(said) if any(DONE in one.names for one in here) else _instructs(said)
+            clause = rules or {*text[:begin].split()[-1:]} & wordset("thats")
             fact = _VALUE.search(said) or (copied and words("structure").search(said))
             tells = item or clause or (fact if copied or not meets else quoted(said) or words("structure").match(said))
-            last = found[-1].kind if begin > start and found else ""
-            told = (copied and not meets) or not parts or ((tells or last == "wish") and not because)
-            new = parts and not (meets or copied or _PUT.match(said)) and _builds(said)
-            kind = "remark" if not told or (opinion and _opines(said)) else "undone" if new else "wish"
+            last = next((one.kind for one in reversed(found) if one.kind != "remark"), "")
+            told = (copied and not meets) or not beside or ((tells or last == "wish") and not because)
+            # "It" is what is not done, and what follows in its sentence says more of it, unless it tells something.
+            more = begin > start and not (behaves(said) or _IF.match(said) or _VALUE.search(said))
+            undone = not own and (
+                fails(begin, finish, told=bool(told)) or (last == "undone" and (more or _REFERS.match(said)))
+            )
+            if (
+                found
+                and found[-1].kind == "wish"
+                and _alters(said)
+                and refers(said)
+                and len(said.split()) < _FEW_WORDS + 1
+            ):
+                # "Can it send an SMS? Add that."
+                undone, found[-1] = True, found[-1]._replace(kind="undone")
+            kind = "undone" if undone else "remark" if not told or (opinion and _opines(said)) else "wish"
             if part or (meets and words("keep").search(said)):
                 kind = "part"
-            elif last == kind and said:
+            elif found and found[-1].kind == kind and said and begin > start:
                 begin = found.pop().start
             found += [Piece(begin, finish, kind, item)] if said or kind == "part" else []
     return found
+
+
+def clauses(text: str) -> Iterator[tuple[int, int]]:
+    """Sentences, and clauses of them that ask for something of their own."""
+    closed = quoted_spans(text)
+    for start, end, _ in _sentences(text, closed):
+        joints = [
+            one.end() for one in _JOINT.finditer(text, start, end) if not any(a < one.start() < b for a, b in closed)
+        ]
+        yield from pairwise([start, *(at for at in joints if asks(text[at:end].strip())), end])
+
+
+def unquoted(said: str) -> str:
+    return _ANY_QUOTE.sub(" ", said)
+
+
+def refers(said: str) -> bool:
+    """Whether a clause asks for no more than that "it" comes."""
+    return _IT.search(said) is not None
 
 
 def _sentences(text: str, closed: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
@@ -115,33 +186,36 @@ def lines(text: str, said: Sequence[Piece], values: Set[str]) -> list[str]:
 
 def worded(
     request: PlanRequest, wishes: Sequence[str], change: Reading, places: Mapping[str, str], chosen: Sequence[str],
-    world: World,
+    swaps: Mapping[str, str], world: World,
 ) -> tuple[list[PlannedValue], list[str], list[str], list[str]]:  # fmt: skip
     """(values, steps that tell of stretches that change, what is written, what is so already) of what the model is told
     in one of `places`, the prompts (`node.field`) with what they hold while they are empty; `chosen` are those that the
-    wish names. Raises DeclinedError."""
-    given, values = change.system_text or change.prompt_text, list[PlannedValue]()
+    wish names, `swaps` what is another address in all of them. Raises DeclinedError."""
+    given = change.system_text or change.prompt_text
     steps, written, already, added = (list[str]() for _ in range(4))
+    texts = {place: held(request, place) or default for place, default in places.items()}
+    # An address that is another one is so in each of them.
+    other = {place: new for place, (old, new) in product(texts, swaps.items()) if old in texts[place]}
+    for place, (old, new) in product(other, swaps.items()):
+        steps += [world.say("step_reword", where=place, old=old, new=new)] if old in texts[place] else []
+        texts[place] = texts[place].replace(old, new)
+    values = [_value(place, texts[place], "set") for place in other]
     if not (wishes or given):
         return values, steps, written, already
     # In which step it is to be is said by the place.
     wishes = [capital(_STEP.sub("", line)) for line in wishes] if chosen else wishes
-    texts = {place: held(request, place) or default for place, default in places.items()}
     sentences = [sentence for line in wishes for sentence in _SENTENCE.findall(line)]
     spelled = [place for place, text in texts.items() if any(_change(one, text)[1] for one in sentences)]
-    if not spelled and (built := next(filter(_builds, wishes), None)):
-        raise world.decline("declined_wish", parts=f"«{built}»")
     # The one that is named, else the only one, else the only one in which a wish exchanges something.
     open_ = [place for place in chosen or list(texts) if place in spelled] or chosen or list(texts)
     if len(open_) != 1:
         names = ", ".join(request.labels.get(id_) or id_ for id_ in (place.partition(".")[0] for place in open_))
         raise world.decline("declined_which", nodes=names) if names else world.decline("declined_no_prompt")
     place = open_[0]
-    (node_id, _, param), text = place.partition("."), texts[place]
-    anew = not held(request, place) and bool(text)
+    text, anew = texts[place], (not held(request, place) and bool(texts[place])) or place in other
     if given and not change.adds:
         # Of a template the braces are its variables.
-        text, anew = given if param == "template" else without_braces(given), True
+        text, anew = given if place.endswith(".template") else without_braces(given), True
         text += f"\n\n{places[place]}" if "{context}" in places[place] and "{context}" not in text else ""
         written.append(text)
     for line in map(without_braces, [*wishes, *([given] if given and change.adds else [])]):
@@ -161,9 +235,14 @@ def worded(
         added += [capital(rest)] if rest and not there else []
     more = _headed(added, parted(text)[0], world)
     if anew or more:
-        value = with_added_text(text, [more]) if anew else more
-        values.append(PlannedValue(node_id=node_id, param=param, value=value, mode="set" if anew else "append"))
+        own = _value(place, with_added_text(text, [more]) if anew else more, "set" if anew else "append")
+        values = [*(one for one in values if one.node_id != own.node_id), own]
     return values, steps, written, already
+
+
+def _value(place: str, text: str, mode: Literal["set", "append"]) -> PlannedValue:
+    node_id, _, param = place.partition(".")
+    return PlannedValue(node_id=node_id, param=param, value=text, mode=mode)
 
 
 def _headed(said: Sequence[str], text: str, world: World) -> str:
@@ -188,12 +267,10 @@ def _change(sentence: str, text: str) -> tuple[str, Exchange | None]:
     return next(((sentence[:end], one) for stop, end in ends if (one := exchange(sentence[:stop], text))), ("", None))
 
 
-def _builds(line: str) -> bool:
-    """Whether a line asks for a part of the flow that is not understood, and says nothing to the model."""
-    said = re.split(r"[,;.!?]\s", line)
-    makes = any(words(verb).match(one) for one in said for verb in ("add", "remove", "create", "change"))
-    parts = words("structure").search(_ANY_QUOTE.sub(" ", line))
-    return bool(parts and (makes or not (_instructs(line) or _VALUE.search(line))))
+def _alters(said: str) -> bool:
+    """Whether a stretch asks for something to come, go or be another one, and not how to behave."""
+    tells = behaves(said) or _ADDRESS.match(said) or any(map(_IF.match, re.split(r"[,;.:]\s", said)))
+    return _ALTERS.search(said) is not None and not tells
 
 
 def says_nothing(text: str) -> bool:
@@ -218,7 +295,11 @@ def _opines(text: str) -> bool:
 def _instructs(line: str) -> bool:
     # A script without spaces is not read word by word.
     unread = " " not in line and not line.isascii()
-    return unread or asks(line) or bool(_IF.match(line) or words("insists").search(line))
+    return (
+        unread
+        or asks(line)
+        or bool(_IF.match(_ANDS.sub("", f"{line[:1].lower()}{line[1:]}")) or words("insists").search(line))
+    )
 
 
 def held(request: PlanRequest, place: str) -> str:
@@ -256,10 +337,15 @@ def _says(text: str) -> bool:
 
 def exchange(line: str, text: str) -> Exchange | None:
     """What a line exchanges in a text, or takes out; None unless that is there once, and the line says nothing else."""
-    found = [*_pairs(line), *_removals(line, text), *_facts(line, text)] if len(line) < _LONGEST_READ else ()
+    found = [*_pairs(line), *_removals(line, text), *_contacts(line, text)] if len(line) < _LONGEST_READ else ()
     for old, new, rest in found:
         there = [*whole(old).finditer(text)] if old else []
-        if len(there) != 1 or _BARE.fullmatch(old) or words("languages").search(old):
+        if (
+            not there
+            or (len(there) > 1 and not (new and _CONTACT.fullmatch(old)))
+            or _BARE.fullmatch(old)
+            or words("languages").search(old)
+        ):
             continue
         start, end = there[0].span()
         around = next((one for one in _SENTENCE.finditer(text) if one.start() <= start < one.end()), there[0])
@@ -270,7 +356,14 @@ def exchange(line: str, text: str) -> Exchange | None:
             if not new and _ROW_BEGINS.search(before):
                 # Of a row that goes its mark and its end go, too.
                 before, behind = _ROW_BEGINS.sub("", before), _ROW_ENDS.sub("", behind, count=1)
-            return Exchange(text[start:end], new, f"{before}{new}{behind}" if new or behind else before.rstrip())
+            after = (
+                whole(old).sub(new.replace("\\", r"\\"), text)
+                if new
+                else f"{before}{behind}"
+                if behind
+                else before.rstrip()
+            )
+            return Exchange(text[start:end], new, after)
     return None
 
 
@@ -317,30 +410,15 @@ def _alike(left: str, right: str) -> Iterator[tuple[str, str, str, str]]:
             return
 
 
-def _facts(line: str, text: str) -> Iterator[tuple[str, str, str]]:
-    """The value that a line gives, for the one number to call or address of a text, or for the one in the one clause
-    that says the same but for it."""
-    contacts, values = [*_CONTACT.finditer(line)], [*_FACT.finditer(line)]
-    there = [one[0] for one in _CONTACT.finditer(text) if contacts and ("@" in one[0]) == ("@" in contacts[0][0])]
-    if words("insists").search(line) or _HEDGED.search(line) or len(contacts or values) != 1:
+def _contacts(line: str, text: str) -> Iterator[tuple[str, str, str]]:
+    """The number to call or the address that a line gives, for the only one of a text."""
+    given = [*_CONTACT.finditer(line)]
+    if words("insists").search(line) or _HEDGED.search(line) or len(given) != 1:
         return
-    said = _labels(line, (contacts or values)[0])
-    if contacts and len(there) == 1 and all(map(_SMALL.fullmatch, said)):
-        yield there[0], contacts[0][0], ""
-    clauses = (one for sentence in _SENTENCE.findall(text) for one in _CLAUSE_END.split(sentence) if not contacts)
-    found = [one[0] for clause in clauses if said and len(one := [*_FACT.finditer(clause)]) == 1
-             and _among(said, own := _labels(clause, one[0])) and _among(own, said)]  # fmt: skip
-    units = {unit.casefold()[0].replace("e", "€") for one in [*values, *found] if (unit := one["unit"] or one["sign"])}
-    if len(found) == 1 and len(units) < 2:
-        part = 0 if values[0]["unit"] or values[0]["sign"] else "number"
-        # A bare number is looked for with the word behind it.
-        word = next(iter(re.findall(r"^ [^\W\d]+", found[0].string[found[0].end(part) :])), "")
-        yield found[0][part] + word, values[0][part] + word, ""
-
-
-def _labels(clause: str, value: re.Match[str]) -> list[str]:
-    """The words that say of what a value is."""
-    return _words(_NEUTRAL.sub(" ", f"{clause[: value.start()]} {clause[value.end() :]}"))
+    there = {one[0] for one in _CONTACT.finditer(text) if ("@" in one[0]) == ("@" in given[0][0])}
+    said = _words(_NEUTRAL.sub(" ", f"{line[: given[0].start()]} {line[given[0].end() :]}"))
+    if len(there) == 1 and all(map(_SMALL.fullmatch, said)):
+        yield there.pop(), given[0][0], ""
 
 
 def _among(some: Iterable[str], others: Sequence[str]) -> bool:

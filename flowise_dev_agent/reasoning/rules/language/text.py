@@ -16,6 +16,8 @@ _OURS, _TELLS, _NEVER, _OPENED, _ACTS, _THEIRS = (
     pattern("facts", name) for name in ("ours", "tells", "never", "opened", "acts", "theirs")
 )
 NUL = "\x00"
+#: As a name of a stretch: what it asks for is done.
+DONE = "@done"
 _SAID, _SAYS = pattern("about", "saying"), [pattern("about", name) for name in ("says", "greeting", "closing")]
 _SENTENCE = re.compile(r"[.!?。！？](?=\s|$)|[;\n]|(?<=[。！？])")
 #: "Send a GET to https://..." is a request.

@@ -1,0 +1,111 @@
+"""Addresses and documents of a flow that is there: what a wish exchanges, adds and takes out. Read before all else, and
+hidden from it: the words of an address ask for nothing."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from flowise_dev_agent.contracts.plan import DesignConnection, PlannedValue
+from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.patch.model.placeholders import MARK
+from flowise_dev_agent.reasoning.contracts import PlanRequest
+from flowise_dev_agent.reasoning.rules.design import build, wording
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, table, words
+from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, masked
+
+_URL = re.compile(r"https?://[^\s\"'<>)\]”“»]+(?<![.,;:!?])")
+_SENT_TO, _MORE, _OUT = pattern("words", "sent_to"), pattern("change", "more"), pattern("change", "out")
+_PAGE, _FILE, _NOW, _SAID = (pattern("change", name) for name in ("page", "file", "now", "said"))
+_CALLS = pattern("change", "calls")
+_BARE = re.compile(r"^https?://(?:www\.)?|/$")
+#: Fields that say where a model is served.
+_SERVERS = frozenset({"basepath", "basePath", "baseUrl"})
+
+
+@dataclass(frozen=True)
+class Made:
+    """`text` is the wish with NULs for addresses; `spans` are where what is done here is said. `swaps` is old -> new,
+    wherever the flow names it; `added` is id -> type, `links` and `cuts` connections that come and go."""
+
+    text: str
+    spans: tuple[Span, ...] = ()
+    values: tuple[PlannedValue, ...] = ()
+    swaps: Mapping[str, str] = field(default_factory=dict[str, str])
+    added: Mapping[str, str] = field(default_factory=dict[str, str])
+    removed: tuple[str, ...] = ()
+    links: tuple[DesignConnection, ...] = ()
+    cuts: tuple[DesignConnection, ...] = ()
+
+
+def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSchema]) -> Made:
+    """What a wish says of addresses and documents; something to answer from always stays."""
+    found, last = Made(text), list[str]()
+    loaders = {id_: schema for id_, schema in existing.items() if schema.category == "Document Loaders"}
+    pages = [id_ for id_, one in loaders.items() if any(param.name == "url" for param in one.params)]
+    for start, end in wording.clauses(text) if loaders else ():
+        said, plain = text[start:end], wording.unquoted(text[start:end])
+        kinds = [names[0] for looked_for, names in table("loaders") if looked_for.search(plain)]
+        web = next((loaders[id_].name for id_ in pages), "cheerioWebScraper")
+        kinds += [web] if _PAGE.search(plain) or _URL.search(said) else []
+        address, file = _URL.search(said), _FILE.search(said)
+        titles = {id_: wording.whole(request.labels.get(id_) or NUL) for id_ in loaders}
+        mine = [id_ for id_, one in loaders.items() if one.name in kinds or titles[id_].search(said)]
+        instead, done = words("instead_of").search(plain), (*found.spans, Span(start, end, frozenset({DONE})))
+        if _MORE.search(plain) and not (instead or _SAID.search(plain)) and (kinds or (last and wording.refers(plain))):
+            name = web if address else next((one for one in kinds or last if one != web), "")
+            found = replace(_with(found, name, address[0] if address else "", existing), spans=done) if name else found
+        elif file and not address and len(mine) == 1:
+            param = next((one["name"] for one in loaders[mine[0]].input_definitions if one["type"] == "file"), "")
+            value = PlannedValue(node_id=mine[0], param=param, value=f"{MARK}: {loaders[mine[0]].label}: {file[0]}]")
+            found = replace(found, spans=done, values=(*found.values, value)) if param else found
+        elif mine and len(loaders) > len({*mine, *found.removed}) and not (address or instead):
+            out = words("remove").search(plain) or _OUT.search(plain)
+            found = replace(found, spans=done, removed=(*found.removed, *mine)) if out else found
+        elif found.spans and not kinds and _OUT.search(plain) and wording.refers(plain):
+            found = replace(found, spans=done)
+        last = kinds or last
+    return _exchanged(request, found, existing)
+
+
+def _with(found: Made, name: str, address: str, existing: Mapping[str, NodeSchema]) -> Made:
+    """With one more loader, whose texts are cut like those of the others."""
+    (id_,) = build.fresh_ids((name,), {**existing, **found.added})
+    values = [PlannedValue(node_id=id_, param="url", value=address)] if address else []
+    splitters = [one for one, schema in existing.items() if schema.category == "Text Splitters"][:1]
+    links = [DesignConnection(source=one, target=id_, input="textSplitter") for one in splitters]
+    text = found.text.replace(address, NUL * len(address)) if address else found.text
+    return replace(
+        found,
+        text=text,
+        values=(*found.values, *values),
+        added={**found.added, id_: name},
+        links=(*found.links, *links),
+    )
+
+
+def _exchanged(request: PlanRequest, found: Made, existing: Mapping[str, NodeSchema]) -> Made:
+    """With the one address that takes the place of another: of the one that is named, else of the only one."""
+    held = {(node.id, name): value.strip() for node in (request.base.nodes if request.base else ())
+            if node.id in existing for name, value in node.inputs.items() if isinstance(value, str)
+            and _URL.fullmatch(value.strip()) and name not in _SERVERS}  # fmt: skip
+    named = {place: [*_spelled(value).finditer(found.text)] for place, value in held.items()}
+    olds = [one.start() for spelled in named.values() for one in spelled]
+    new = [one for one in _URL.finditer(found.text) if one.start() not in olds
+           and (_CALLS.search(found.text) or not _SENT_TO.search(found.text[: one.start()]))]  # fmt: skip
+    places = [place for place, spelled in named.items() if spelled] or [*held]
+    if len(new) != 1 or len(places) != 1 or not (olds or _NOW.search(found.text)):
+        return found
+    place, address, text = places[0], new[0][0], found.text
+    spans = [Span(a, b, frozenset({DONE})) for a, b in wording.clauses(text) if a <= new[0].start() < b]
+    for one in [*new, *named[place]]:
+        text = masked(text, *one.span())
+    bare, value = _BARE.sub("", held[place]), PlannedValue(node_id=place[0], param=place[1], value=address)
+    swaps = (
+        dict.fromkeys((held[place], f"www.{bare}", bare), address) if bare not in address else {held[place]: address}
+    )
+    return replace(found, text=text, spans=(*found.spans, *spans), values=(*found.values, value), swaps=swaps)
+
+
+def _spelled(address: str) -> re.Pattern[str]:
+    """An address as people write it: with or without what is in front of its name."""
+    return re.compile(rf"(?i)(?<![\w/.-])(?:https?://)?(?:www\.)?{re.escape(_BARE.sub('', address))}/?(?![\w/?=-])")

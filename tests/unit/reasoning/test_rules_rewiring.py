@@ -1,0 +1,309 @@
+"""Changes by rules of what a flow reads and of its steps: sources, addresses, approvals, replies, branches, copies."""
+
+import asyncio
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.agent.plan_values import with_planned_values
+from flowise_dev_agent.agent.prompt_context import components_of, connected_inputs
+from flowise_dev_agent.contracts.plan import OpsAnswer
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
+from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlanRequest
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+
+STORE = NodeStore.from_snapshot()
+DUMMY = "a7acd2ec-afaf-5f55-9aef-0532197ae938"
+PROMPT = "You answer for the Heron Boat Club. See https://old.heron.example/faq for more.\n\n{context}"
+
+
+def chain(*ids: str) -> list[Connect]:
+    return [Connect(source_node_id=one, target_node_id=two, target_anchor=two) for one, two in pairwise(ids)]
+
+
+DOCUMENTS = compile_ops(
+    GraphIR.empty(),
+    [
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o"}),
+        AddNode(node_name="conversationalRetrievalQAChain", node_id="chain_0", params={"responsePrompt": PROMPT}),
+        AddNode(node_name="openAIEmbeddings", node_id="openAIEmbeddings_0"),
+        AddNode(node_name="memoryVectorStore", node_id="store_0", params={"topK": 4}),
+        AddNode(node_name="recursiveCharacterTextSplitter", node_id="splitter_0"),
+        AddNode(node_name="pdfFile", node_id="pdfFile_0", label="Club Rules 2023"),
+        AddNode(
+            node_name="cheerioWebScraper",
+            node_id="cheerioWebScraper_0",
+            params={"url": "https://old.heron.example/faq"},
+        ),
+        *(
+            Connect(source_node_id=source, target_node_id=target, target_anchor=anchor)
+            for source, target, anchor in [
+                ("chatOpenAI_0", "chain_0", "model"),
+                ("openAIEmbeddings_0", "store_0", "embeddings"),
+                ("store_0", "chain_0", "vectorStoreRetriever"),
+                ("splitter_0", "pdfFile_0", "textSplitter"),
+                ("splitter_0", "cheerioWebScraper_0", "textSplitter"),
+                ("pdfFile_0", "store_0", "document"),
+                ("cheerioWebScraper_0", "store_0", "document"),
+            ]
+        ),
+    ],
+    STORE.schemas,
+).graph
+
+
+def step(id_: str, label: str, text: str) -> AddNode:
+    params = {"llmMessages": [{"role": "system", "content": text}]}
+    return AddNode(node_name="llmAgentflow", node_id=id_, label=label, params=params)
+
+
+STEPS = compile_ops(
+    GraphIR.empty(),
+    [
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+        step("llmAgentflow_0", "Summarise report", "Summarise it."),
+        step("llmAgentflow_1", "Letter writer", "Write the letter."),
+        AddNode(node_name="httpAgentflow", node_id="httpAgentflow_0", label="HTTP request",
+                params={"method": "POST", "url": "https://crm.heron.example/v1/letters"}),
+        AddNode(node_name="directReplyAgentflow", node_id="directReplyAgentflow_0", label="Reply",
+                params={"directReplyMessage": "Done."}),
+        *chain("startAgentflow_0", "llmAgentflow_0", "llmAgentflow_1", "httpAgentflow_0", "directReplyAgentflow_0"),
+    ],
+    STORE.schemas,
+).graph  # fmt: skip
+
+APPROVED = compile_ops(
+    GraphIR.empty(),
+    [
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+        step("llmAgentflow_0", "Letter", "Write the letter."),
+        AddNode(node_name="humanInputAgentflow", node_id="humanInputAgentflow_0", label="Secretary's check"),
+        AddNode(node_name="directReplyAgentflow", node_id="directReplyAgentflow_0", label="Reply",
+                params={"directReplyMessage": "Done."}),
+        *chain("startAgentflow_0", "llmAgentflow_0", "humanInputAgentflow_0"),
+        Connect(source_node_id="humanInputAgentflow_0", source_anchor="proceed",
+                target_node_id="directReplyAgentflow_0", target_anchor="directReplyAgentflow_0"),
+    ],
+    STORE.schemas,
+).graph  # fmt: skip
+
+SORTED = compile_ops(
+    GraphIR.empty(),
+    [
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+        AddNode(node_name="conditionAgentAgentflow", node_id="conditionAgentAgentflow_0", label="What is it about",
+                params={"conditionAgentScenarios": [{"scenario": "Boats"}, {"scenario": "Other"}]}),
+        step("llmAgentflow_0", "Boats desk", "Answer on boats."),
+        step("llmAgentflow_1", "Other desk", "Answer the rest."),
+        *chain("startAgentflow_0", "conditionAgentAgentflow_0"),
+        *(Connect(source_node_id="conditionAgentAgentflow_0", source_anchor=str(number),
+                  target_node_id=f"llmAgentflow_{number}", target_anchor=f"llmAgentflow_{number}")
+          for number in (0, 1)),
+    ],
+    STORE.schemas,
+).graph  # fmt: skip
+
+
+def planned(graph: GraphIR, wish: str) -> PlanContract:
+    async def asked() -> PlanContract:
+        rules = DeterministicReasoner()
+        intent = (await rules.classify(ClassifyRequest(requirement=wish, target="Heron"))).value
+        request = PlanRequest(
+            requirement=wish,
+            intent=intent,
+            nodes=STORE,
+            credential_types={"openAIApi": 1, "anthropicApi": 1},
+            target="Heron",
+            flow_summary="a flow",
+            base=graph,
+            existing={node.id: node.name for node in graph.nodes},
+            labels={node.id: node.label for node in graph.nodes},
+            occupied=connected_inputs(graph),
+            inside=components_of(graph),
+        )
+        return (await rules.plan(request)).value
+
+    return asyncio.run(asked())
+
+
+def changed(graph: GraphIR, wish: str) -> tuple[GraphIR, PlanContract]:
+    """The flow after a wish, and its plan."""
+    plan = planned(graph, wish)
+    assert plan.declined is None, plan.declined
+    request = PatchRequest(
+        requirement=wish,
+        plan=plan,
+        nodes=STORE,
+        existing={node.id: node.name for node in graph.nodes},
+        occupied=connected_inputs(graph),
+        inside=components_of(graph),
+    )
+    answer = asyncio.run(DeterministicReasoner().patch(request)).value
+    assert isinstance(answer, OpsAnswer)
+    ops = with_planned_values(answer.ops, plan, graph)
+    chosen = dict.fromkeys(plan.credential_requirements, DUMMY)
+    return compile_ops(graph, ops, STORE.schemas, credentials=chosen).graph, plan
+
+
+def sources(graph: GraphIR) -> set[str]:
+    return {edge.source for edge in graph.edges if edge.target == "store_0" and edge.input_name == "document"}
+
+
+def inputs(graph: GraphIR, id_: str) -> dict[str, Any]:
+    node = graph.node(id_)
+    assert node is not None
+    return dict(node.inputs)
+
+
+def after(graph: GraphIR, id_: str) -> set[str]:
+    return {edge.target for edge in graph.edges if edge.source == id_}
+
+
+@pytest.mark.parametrize(
+    ("wish", "new"),
+    [
+        ("We have new mooring terms as a PDF. Add it next to the club rules.", "pdfFile_1"),
+        ("Please add https://tides.heron.example as a second source", "cheerioWebScraper_1"),
+        ("Nimm https://gezeiten.heron.example als Quelle dazu", "cheerioWebScraper_1"),
+        ("Ajoute un fichier CSV avec les tarifs", "csvFile_0"),
+    ],
+)
+def test_a_source_comes_beside_those_that_are_there_with_their_splitter(wish: str, new: str) -> None:
+    graph, _ = changed(DOCUMENTS, wish)
+    assert sources(graph) == {"pdfFile_0", "cheerioWebScraper_0", new}
+    assert {edge.source for edge in graph.edges if edge.target == new} == {"splitter_0"}
+
+
+@pytest.mark.parametrize(
+    ("wish", "stays"),
+    [
+        ("remove the website, it is full of last year's events", "pdfFile_0"),
+        ("Die Webseite bitte raus", "pdfFile_0"),
+        ("quita el PDF", "cheerioWebScraper_0"),
+        ('The "Club Rules 2023" can go', "cheerioWebScraper_0"),
+    ],
+)
+def test_a_source_goes_when_another_one_stays(wish: str, stays: str) -> None:
+    graph, plan = changed(DOCUMENTS, wish)
+    assert sources(graph) == {stays}
+    assert "responsePrompt" not in {value.param for value in plan.values}
+
+
+def test_another_file_takes_the_place_of_one() -> None:
+    graph, plan = changed(DOCUMENTS, 'Statt der alten PDF gilt nur noch "Regeln 2025.pdf", die alte muss raus.')
+    assert sources(graph) == {"pdfFile_0", "cheerioWebScraper_0"}
+    assert [(value.param, "Regeln 2025.pdf" in str(value.value)) for value in plan.values] == [("pdfFile", True)]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "https://new.heron.example replaces https://old.heron.example/faq",
+        "Our FAQ has moved to https://new.heron.example, at most 30 pages",
+        "Bitte die alte Adresse old.heron.example/faq rauswerfen und stattdessen https://new.heron.example nehmen",
+    ],
+)
+def test_an_address_is_another_one_in_its_node_and_in_the_prompt(wish: str) -> None:
+    graph, _ = changed(DOCUMENTS, wish)
+    scraper = inputs(graph, "cheerioWebScraper_0")
+    assert scraper["url"] == "https://new.heron.example"
+    assert "30" not in wish or scraper["limit"] == 30
+    assert inputs(graph, "chain_0")["responsePrompt"] == PROMPT.replace(
+        "https://old.heron.example/faq", "https://new.heron.example"
+    )
+
+
+@pytest.mark.parametrize(
+    "wish", ["Send people to https://new.heron.example for bookings", "Mention our website in every answer"]
+)
+def test_what_people_are_told_changes_no_source(wish: str) -> None:
+    graph, _ = changed(DOCUMENTS, wish)
+    assert sources(graph) == {"pdfFile_0", "cheerioWebScraper_0"}
+    assert inputs(graph, "cheerioWebScraper_0")["url"] == "https://old.heron.example/faq"
+
+
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [
+        ("The kayak is 38 a day. Please correct it inside the PDF", "Please correct it inside the PDF"),
+        ("Antworte kurz. Bau einen Bluetooth-Speicher ein und entferne die Wikipedia", "entferne die Wikipedia"),
+        ("Answer briefly, and add a reranker to the retriever", "add a reranker to the retriever"),
+    ],
+)
+def test_a_part_that_is_not_done_is_listed_and_the_rest_is_done(wish: str, told: str) -> None:
+    graph, plan = changed(DOCUMENTS, wish)
+    assert any(told in part.quote for part in plan.not_done)
+    assert told not in inputs(graph, "chain_0")["responsePrompt"]
+    assert inputs(graph, "chain_0")["responsePrompt"] != PROMPT
+
+
+def test_the_address_of_a_call_and_the_text_of_the_reply_are_others() -> None:
+    wish = (
+        'the call should go to https://api.heron.example/v2/letters?x=1 now and the last message should read "Sent, J."'
+    )
+    graph, plan = changed(STEPS, wish)
+    assert inputs(graph, "httpAgentflow_0")["url"] == "https://api.heron.example/v2/letters?x=1"
+    assert inputs(graph, "directReplyAgentflow_0")["directReplyMessage"] == "Sent, J."
+    assert {value.node_id for value in plan.values} == {"httpAgentflow_0", "directReplyAgentflow_0"}
+
+
+@pytest.mark.parametrize(
+    ("wish", "before"),
+    [
+        (
+            'I want to approve it before the letter writer step. If I say no it ends with "Nothing sent."',
+            "llmAgentflow_1",
+        ),
+        ('Vor dem Aufruf der API eine Freigabe einbauen. Bei Nein kommt: "Nothing sent."', "httpAgentflow_0"),
+    ],
+)
+def test_a_person_agrees_in_front_of_a_step_and_a_refusal_has_its_own_reply(wish: str, before: str) -> None:
+    graph, _ = changed(STEPS, wish)
+    assert [edge.source for edge in graph.edges if edge.target == before] == ["humanInputAgentflow_0"]
+    (refused,) = after(graph, "humanInputAgentflow_0") - {before}
+    assert inputs(graph, refused)["directReplyMessage"] == "Nothing sent."
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "The approval step is no longer needed. Remove it.",
+        "Il passaggio di approvazione va tolto",
+        "Die Freigabe bitte raus",
+        "Supprime la validation",
+    ],
+)
+def test_an_approval_goes_and_its_neighbours_are_connected(wish: str) -> None:
+    graph, plan = changed(APPROVED, wish)
+    assert after(graph, "llmAgentflow_0") == {"directReplyAgentflow_0"}
+    assert (plan.removals, plan.values) == (["humanInputAgentflow_0"], [])
+
+
+def test_a_branch_with_a_fixed_reply_comes_behind_the_others() -> None:
+    wish = 'Add a branch to the triage: "Press". If a journalist writes, reply with "Ask Jo. 5 pm is best."'
+    graph, _ = changed(SORTED, wish)
+    rows = inputs(graph, "conditionAgentAgentflow_0")["conditionAgentScenarios"]
+    assert [row["scenario"] for row in rows] == ["Boats", "Other", "Press"]
+    replies = {edge.target: edge.output_name for edge in graph.edges if edge.source == "conditionAgentAgentflow_0"}
+    assert replies == {"llmAgentflow_0": "0", "llmAgentflow_1": "1", "directReplyAgentflow_0": "2"}
+    assert inputs(graph, "directReplyAgentflow_0")["directReplyMessage"] == "Ask Jo. 5 pm is best."
+
+
+def test_a_step_is_meant_by_what_it_does() -> None:
+    plan = planned(STEPS, "In the step that writes the letter: never offer refunds. The summary step is fine.")
+    assert [value.node_id for value in plan.values] == ["llmAgentflow_1"]
+
+
+def test_a_copy_in_a_language_that_is_not_read_leaves_the_original_alone() -> None:
+    wish = 'Gör en kopia som heter "Häger". Den ska alltid svara på engelska. Originalet rörs inte.'
+    plan = planned(DOCUMENTS, wish)
+    assert (plan.operation, plan.flow_name) == ("copy", "Häger")
+    assert [str(value.value).splitlines()[-1] for value in plan.values] == ["- Den ska alltid svara på engelska."]
+
+
+def test_a_quotation_of_several_sentences_is_one() -> None:
+    quote = '"No lo encuentro. Escribe a sede@heron.example o llama a la ext. 215."'
+    graph, _ = changed(DOCUMENTS, f"Si no lo sabe, que diga literalmente: {quote} Y que cite siempre el capítulo.")
+    assert quote in inputs(graph, "chain_0")["responsePrompt"]
