@@ -8,6 +8,7 @@ that a person may edit at any time (name, labels) are in the `sessions` row, nev
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypedDict, cast
 
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
@@ -34,8 +35,7 @@ MAX_CLARIFICATION_ROUNDS: Final = 2
 
 def shared(kind: type[Contract]) -> Any:
     """A field whose default is one model for all. As a plain default it would be copied deeply each time."""
-    empty = kind()
-    return Field(default_factory=lambda: empty)
+    return Field(default_factory=cache(kind))
 
 
 class Part(Contract):

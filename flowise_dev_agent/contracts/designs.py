@@ -77,7 +77,8 @@ class FormSource(Contract):
 class FormField(Contract):
     """A field of a structured answer."""
 
-    name: str = Field(pattern=r"^[A-Za-z_]\w{0,59}$")
+    # A bound within the pattern would make a table of 6 MB, for each model that has this field.
+    name: str = Field(pattern=r"^[A-Za-z_]\w*$", max_length=60)
     type: Literal["string", "number", "boolean"] = Field(
         default="string", json_schema_extra=_named(string="Text", number="Number", boolean="Yes or no")
     )

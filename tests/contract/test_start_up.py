@@ -1,5 +1,6 @@
 """What a process loads at its start: every second of it is paid by each replica, and by each command of a CI job."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -61,3 +62,9 @@ def test_a_service_loads_at_its_first_use_what_not_every_service_uses() -> None:
     rules = "flowise_dev_agent.reasoning.rules.reasoner"
     assert not (PROVIDERS | {"mcp", "genai_prices", "flowise_dev_agent.mcp", rules}) & modules
     assert len(modules) <= SERVICE_MODULES
+
+
+def test_no_pattern_bounds_a_class_of_all_scripts() -> None:
+    r"""Such as `\w{0,59}`: a table of 6 MB, for each model that has the field."""
+    described = (ROOT / "docs" / "openapi.json").read_text("utf-8")
+    assert not re.findall(r'"pattern": "[^"]*\\\\[wd]\{\d[^"]*"', described)

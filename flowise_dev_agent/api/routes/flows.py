@@ -66,7 +66,7 @@ Reference = Annotated[
     str,
     Query(
         max_length=80,
-        pattern=r"^(live|v\d{1,6}|[0-9a-f-]{36}:v\d{1,6}\.0)$",
+        pattern=r"^(live|v[0-9]{1,6}|[0-9a-f-]{36}:v[0-9]{1,6}\.0)$",
         description="`v4` as in `GET /flows/{id}/versions`, `<session id>:<label>`, or `live`.",
     ),
 ]
@@ -145,7 +145,7 @@ async def get_session_change(session_id: SessionId, flows: Flows) -> SessionChan
     "/sessions/{session_id}/versions/{label}/graph", responses=declared("session_not_found", "version_not_found")
 )
 async def get_version_graph(
-    session_id: SessionId, label: Annotated[str, Path(pattern=r"^v\d{1,6}\.0$")], flows: Flows
+    session_id: SessionId, label: Annotated[str, Path(pattern=r"^v[0-9]{1,6}\.0$")], flows: Flows
 ) -> CanvasView:
     """A kept version to be drawn."""
     return await flows.version(session_id, label)

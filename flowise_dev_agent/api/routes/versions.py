@@ -20,7 +20,7 @@ async def _versions(request: Request) -> FlowVersions:
 FlowVersionsDep = Annotated[FlowVersions, Depends(_versions)]
 #: Of a chatflow; the column is an integer.
 MAX_VERSION = 2**31 - 1
-Version = Annotated[str, Path(pattern=r"^v\d{1,9}$", description="Such as `v4`.")]
+Version = Annotated[str, Path(pattern=r"^v[0-9]{1,9}$", description="Such as `v4`.")]
 Label = Annotated[str | None, Query(max_length=20, description="A label such as `v1.0`.")]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from flowise_dev_agent.contracts.designs import DesignForm, FormSource, form_of
+from flowise_dev_agent.contracts.designs import DesignForm, FormField, FormSource, form_of
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.contracts import Intent, PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
@@ -75,3 +75,12 @@ def test_a_new_flow_that_is_declined_becomes_a_form_with_the_words_of_the_person
     plan = planned(DesignForm(name="Desk"), catalogue).model_copy(update={"declined": "Not understood."})
     assert form_of(plan, "A desk that loops") == DesignForm(name="Desk", prompt="A desk that loops")
     assert form_of(plan.model_copy(update={"operation": "update"}), "A desk that loops") is None
+
+
+@pytest.mark.parametrize(("name", "fits"), [("a" * 60, True), ("größe_1", True), ("a" * 61, False), ("1st", False)])
+def test_a_field_has_a_name_of_at_most_60_letters(name: str, fits: bool) -> None:
+    if fits:
+        assert FormField(name=name).name == name
+    else:
+        with pytest.raises(ValidationError, match="name"):
+            FormField(name=name)
