@@ -110,7 +110,7 @@ async def test_a_fixed_answer_takes_no_model(catalogue: NodeStore) -> None:
         ("An AgentFlow that iterates over a list of cities", "«iterates over a list of cities»"),
         (
             "Agentflow: if the message contains 'urgent' a human takes over, else an LLM answers",
-            "«if the message contains 'urgent' a human takes over»",
+            "if the message contains 'urgent' a human takes over",
         ),
         ("Ein Agentflow in einer Schleife", "«Ein Agentflow in einer Schleife»"),
     ],

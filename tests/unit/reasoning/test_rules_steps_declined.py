@@ -6,13 +6,9 @@ from tests.unit.reasoning.test_rules_properties import planned
 
 #: What is asked for -> the beginning of the clause that is not understood.
 NOT_READ = {
-    # A number that has to be read out or computed first, and what a text says.
-    "Agentflow: read the invoice the user pastes. If the amount is over 500 euros, ask my boss to approve, otherwise "
-    "reply 'Paid.'": "If the amount is over 500 euros",
-    "Agentflow that reads a contract. If the contract has no termination clause, write a warning, otherwise summarise "
-    "it in 5 points.": "If the contract has no termination clause",
-    'An LLM reviews the essay. If the score is under 5 reply "Please revise.", otherwise show it':
-        "If the score is under 5",
+    "Agentflow: read the invoice the user pastes. If the amount is over 500 euros, ask my boss to approve, "
+    "otherwise reply 'Paid.'":
+        "If the amount is over 500 euros",
     "Agentflow: Ein LLM liest die Bestellung. Bei mehr als 100 Stück muss der Chef freigeben, sonst bestätigen.":
         "Bei mehr als 100 Stück",
     "Agentflow: si el pedido supera los 200 euros lo aprueba el jefe, si no responde 'Gracias.'":
@@ -20,63 +16,94 @@ NOT_READ = {
     "Flux : si le montant dépasse 1000 euros, le responsable doit valider ; sinon répondre 'C'est noté, merci.'":
         "si le montant dépasse 1000 euros",
     "Modulo con nome e importo. Se l'importo supera 5000 euro deve approvare una persona, altrimenti scrivi una "
-    "conferma. Non parlare mai di interessi.": "Se l'importo supera 5000 euro",
-    "Agentflow: geef het opstel een cijfer. Is het lager dan 6, schrijf dan tips, anders een compliment.": "Is het",
-    "Flow: get the status from https://api.parcels.example/v1 (GET), then tell the customer where it is. If the call "
-    "returns nothing say sorry and give 0800 11 22 33": "If the call returns nothing",
-    # What happens after an approval, and by whom.
-    "Agentflow: draft a reply to the complaint, then I approve it. If I say yes send it, otherwise email me the draft.":
+    "conferma. Non parlare mai di interessi.":
+        "Se l'importo supera 5000 euro",
+    "Agentflow: draft a reply to the complaint, then I approve it. If I say yes send it, otherwise email me the "
+    "draft.":
         "otherwise email me the draft",
-    "Agentflow: write a press release. Legal and then marketing have to approve.": "Legal",
-    "Agentflow: write an offer, then two managers approve it.": "two managers approve it",
-    "Agentflow: write an offer, then the boss approves it, then the lawyer approves it.": "the lawyer approves it",
-    "Agentflow: research the topic, write an outline, write the article. I want to approve the outline before the "
-    "article is written.": "I want to approve the outline before",
-    "Agentflow: write an outline, then write an article, then I approve it. If rejected, go back to the outline.":
-        "If rejected, go back to the outline",
-    "Agentflow : rédige la lettre, puis le juriste et la directrice valident.": "le juriste",
-    "AgentFlow: Ein LLM schreibt eine Stellenanzeige aus den Stichworten, danach prüft eine Kollegin und gibt frei.":
+    "Agentflow: write a press release. Legal and then marketing have to approve.":
+        "Legal",
+    "Agentflow: write an offer, then two managers approve it.":
+        "two managers approve it",
+    "Agentflow: write an offer, then the boss approves it, then the lawyer approves it.":
+        "the lawyer approves it",
+    "Agentflow: research the topic, write an outline, write the article. I want to approve the outline before "
+    "the article is written.":
+        "I want to approve the outline before",
+    "Agentflow : rédige la lettre, puis le juriste et la directrice valident.":
+        "le juriste",
+    "AgentFlow: Ein LLM schreibt eine Stellenanzeige aus den Stichworten, danach prüft eine Kollegin und gibt "
+    "frei.":
         "gibt frei",
     "quiero un flujo que redacte el boletín, luego lo revisa Marta y lo aprueba. Si lo rechaza se reescribe":
         "lo aprueba",
-    "Agentflow: write a reply, then I approve it. If there is no order number, ask for it.": "If there is no order",
-    "Agentflow: write a reply, then I approve it. If legal says no, reply 'No.'": "If legal says no",
-    # What is for one branch or for all, and branches of which nothing is said.
-    "Agentflow: sort messages into refunds and questions. Refunds: write an answer. Questions: answer them. After that "
-    "log everything to https://log.example/x with POST.": "log everything to",
-    "Agentflow: if it is a complaint, apologise, otherwise answer it, then a person approves.": "a person approves",
+    "Agentflow: sort messages into refunds and questions. Refunds: write an answer. Questions: answer them. "
+    "After that log everything to https://log.example/x with POST.":
+        "log everything to",
+    "Agentflow: if it is a complaint, apologise, otherwise answer it, then a person approves.":
+        "a person approves",
     "Un agentflow: clasifica los mensajes en averías, facturas y otros; para averías pide la dirección":
         "clasifica los mensajes en averías",
     "An agentflow: when the input does not contain the word please, an LLM asks for it":
         "when the input does not contain",
-    # Remarks, facts and complaints.
-    "Our old flow was awful. Make an agentflow that writes a poem about tea, then translates it.": "Our old flow",
-    "Agentflow che scrive un post sul vino. Ieri abbiamo avuto troppe proteste! Poi un altro agente controlla il tono.":
-        "Ieri abbiamo avuto troppe proteste",
-    "Agentflow: write a tender, then translate it into Dutch. Answers are due within 3 days.": "Answers are due",
-    "Agentflow: sort mails into billing and other. Billing: ask for the number. Other: greet them. Billing questions "
-    "take two days.": "Billing questions take two days",
-    "Agentflow for our clinic: nurses answer medical questions, reception answers appointment questions.": "nurses",
-    "Agentflow: write the minutes, then post them to https://wiki.example/api with PUT, afterwards tell me the link.":
+    "Agentflow for our clinic: nurses answer medical questions, reception answers appointment questions.":
+        "nurses",
+    "Agentflow: write the minutes, then post them to https://wiki.example/api with PUT, afterwards tell me the "
+    "link.":
         "post them to https://wiki.example/api with PUT",
     "Agentflow: POST the order to https://shop.example/{order}, then tell the customer the number.":
         "POST the order to https://shop.example/{order}",
     "Agentflow: classify the ticket as bug or question. Bug: ask for the version. Question: answer from "
-    "https://docs.example": "Question: answer from",
-    "Agentflow with three agents: planner, researcher, writer. The planner makes an outline, the researcher searches "
-    "the web, the writer writes the text.": "planner, researcher, writer",
-    "Agentflow: an LLM drafts the summary, the legal team reviews it, and after their OK it gets translated.": "after",
-    # Loops, lists and requests that are not said in full.
-    "Write a haiku, improve it until it has 17 syllables, at most 4 times": "Write a haiku, improve it until",
-    "agent flow: write a slogan, have it scored 1 to 5 by a second model, then reply with the slogan": "write a slogan",
-    "agent flow: write a slogan, rewrite it while the score is under 4, then translate it": "write a slogan",
-    "Schreib einen Elternbrief und verbessere ihn, bis er gut ist, höchstens 3 Runden. Ein Agentflow.": "höchstens 3",
-    "Ein Ablauf bitte: zu jedem Stichwort soll ein Spruch entstehen, danach wählt ein LLM die drei besten aus.":
-        "wählt ein LLM die drei besten aus",
-    "Agentflow: Ein Agent schreibt die Vorteile, ein anderer die Nachteile.": "Ein Agent schreibt die Vorteile",
-    "Flow: incoming claims get summarized in 3 points, then a clerk has to approve.": "incoming claims get summarized",
-    "Agentflow: extract name, phone and address from the message, then POST name and phone to https://crm.example/x":
+    "https://docs.example":
+        "Question: answer from",
+    "Agentflow: an LLM drafts the summary, the legal team reviews it, and after their OK it gets translated.":
+        "after",
+    "Schreib einen Elternbrief und verbessere ihn, bis er gut ist, höchstens 3 Runden. Ein Agentflow.":
+        "höchstens 3",
+    "Agentflow: Ein Agent schreibt die Vorteile, ein anderer die Nachteile.":
+        "Ein Agent schreibt die Vorteile",
+    "Flow: incoming claims get summarized in 3 points, then a clerk has to approve.":
+        "incoming claims get summarized",
+    "Agentflow: extract name, phone and address from the message, then POST name and phone to "
+    "https://crm.example/x":
         "POST name",
+}  # fmt: skip
+
+#: What no clause is named of: the whole is not understood.
+NO_STEPS = [
+    "Write a haiku, improve it until it has 17 syllables, at most 4 times",
+    "agent flow: write a slogan, have it scored 1 to 5 by a second model, then reply with the slogan",
+    "agent flow: write a slogan, rewrite it while the score is under 4, then translate it",
+    "Ein Ablauf bitte: zu jedem Stichwort soll ein Spruch entstehen, danach wählt ein LLM die drei besten aus.",
+]  # fmt: skip
+
+#: A sentence beside the steps -> what is said to the model.
+SAID = {
+    "Agentflow that reads a contract. If the contract has no termination clause, write a warning, otherwise summarise "
+    "it in 5 points.": "If the contract has no termination clause, write a warning, otherwise summarise it in 5 points",
+    'An LLM reviews the essay. If the score is under 5 reply "Please revise.", otherwise show it':
+        'If the score is under 5 reply "Please revise.", otherwise show it',
+    "Agentflow: geef het opstel een cijfer. Is het lager dan 6, schrijf dan tips, anders een compliment.":
+        "Is het lager dan 6, schrijf dan tips, anders een compliment",
+    "Flow: get the status from https://api.parcels.example/v1 (GET), then tell the customer where it is. If the call "
+    "returns nothing say sorry and give 0800 11 22 33": "If the call returns nothing say sorry and give 0800 11 22 33",
+    "Agentflow: write a tender, then translate it into Dutch. Answers are due within 3 days.":
+        "Answers are due within 3 days",
+    "We're an online florist, dev of one (me). Agentflow: write a tender, then translate it into Dutch.":
+        "We're an online florist, dev of one (me)",
+}  # fmt: skip
+
+#: A sentence behind an approval or branches is told as not done.
+NOT_DONE = {
+    "Agentflow: write an outline, then write an article, then I approve it. If rejected, go back to the outline.":
+        "If rejected, go back to the outline",
+    "Agentflow: write a reply, then I approve it. If there is no order number, ask for it.":
+        "If there is no order",
+    "Agentflow: write a reply, then I approve it. If legal says no, reply 'No.'":
+        "If legal says no",
+    "Agentflow: sort mails into billing and other. Billing: ask for the number. Other: greet them. Billing "
+    "questions take two days.":
+        "Billing questions take two days",
 }  # fmt: skip
 
 
@@ -85,6 +112,61 @@ def test_the_clause_that_is_not_understood_is_named_and_nothing_is_built(wish: s
     _, plan = planned(wish)
     assert f"«{NOT_READ[wish]}" in (plan.declined or "")
     assert plan.nodes == []
+
+
+@pytest.mark.parametrize("wish", NO_STEPS)
+def test_what_has_no_steps_that_are_understood_is_declined(wish: str) -> None:
+    assert planned(wish)[1].declined
+
+
+@pytest.mark.parametrize("wish", SAID)
+def test_a_sentence_beside_the_steps_is_told_to_the_models(wish: str) -> None:
+    _, plan = planned(wish)
+    told = [value.value for value in plan.values if value.param.endswith("Messages")]
+    assert told
+    assert all(SAID[wish] in str(one) for one in told)
+
+
+LISTS = {
+    "Agentflow for our inbox:\n- tenant reports a defect -> ask what and where, emergency number 0800 555 0199\n"
+    '- somebody looks for a flat -> fixed text: "We list all vacancies online. No waiting list."\n'
+    '- anything else -> fixed text: "Please write to us."': [
+        "tenant reports a defect", "somebody looks for a flat", "anything else"],
+    "We're a clinic. Messages should be sorted and get a reply:\n1. appointments -> book by phone from 8am\n"
+    '2. urgent (chest pain) -> fixed text: "Call 999 now."\n3. rest -> results are never given by chat': [
+        "appointments", "urgent (chest pain)", "rest"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", LISTS)
+def test_a_list_with_arrows_is_a_list_of_branches(wish: str) -> None:
+    _, plan = planned(wish)
+    values = {value.param: value.value for value in plan.values}
+    assert values["conditionAgentScenarios"] == [{"scenario": name} for name in LISTS[wish]]
+    assert values["directReplyMessage"] in wish
+    assert {part.state for part in plan.parts} == {"covered"}
+
+
+def test_a_numbered_list_with_an_introduction_is_a_list_of_steps() -> None:
+    _, plan = planned(
+        "Pressestelle Landkreis Ostermark. Ablauf gewünscht:\n1. Wir geben Stichpunkte ein\n2. KI schreibt eine "
+        "Pressemitteilung (max. 1800 Zeichen)\n3. Ich muss freigeben. Bei Ablehnung mit meinem Kommentar zurück zu 2, "
+        'höchstens 3 Runden\n4. Nach Freigabe POST an https://cms.x.example/api mit {"text": ...}\n5. Antwort "Fertig."'
+    )
+    values = {value.param: value.value for value in plan.values}
+    assert [node.node_name for node in plan.nodes] == [
+        "startAgentflow", "llmAgentflow", "humanInputAgentflow", "loopAgentflow", "customFunctionAgentflow",
+        "httpAgentflow", "directReplyAgentflow",
+    ]  # fmt: skip
+    assert (values["maxLoopCount"], values["customFunctionJavascriptFunction"]) == (
+        3, "return JSON.stringify({text: $text});")  # fmt: skip
+    assert {part.state for part in plan.parts} == {"covered"}
+
+
+@pytest.mark.parametrize("wish", NOT_DONE)
+def test_a_sentence_behind_an_approval_or_branches_is_told_as_not_done(wish: str) -> None:
+    _, plan = planned(wish)
+    assert [NOT_DONE[wish] in part.quote for part in plan.parts if part.state == "not_understood"] == [True]
 
 
 def test_a_condition_goes_to_its_end_and_what_is_done_begins_there() -> None:

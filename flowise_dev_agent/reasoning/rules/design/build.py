@@ -20,7 +20,7 @@ from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of
 from flowise_dev_agent.reasoning.rules.design.providers import CHATS, chat_provider, model_id
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read, tool_named
 from flowise_dev_agent.reasoning.rules.design.selection import select, usable
-from flowise_dev_agent.reasoning.rules.design.steps import design_steps, is_stepwise
+from flowise_dev_agent.reasoning.rules.design.steps import design_steps, is_stepwise, speaks_of_steps
 from flowise_dev_agent.reasoning.rules.design.values import Said, named_fields, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, words, wordset
@@ -105,7 +105,12 @@ def design_new(request: PlanRequest, world: World) -> Design:
         )
     foreign = [names[0] for names in reading.tools if not usable(names, world)]
     if is_stepwise(reading) or any(name in world.store.schemas for name in foreign):
-        return design_steps(request, reading, said, world)
+        try:
+            return design_steps(request, reading, said, world)
+        except DeclinedError:
+            # What only reads like steps is told to one model.
+            if foreign or speaks_of_steps(reading):
+                raise
     # What was too vague to build from is answered, and no more said.
     vague = left_open(reading) == "question_vague"
     own = "" if vague and said.purpose else None

@@ -29,7 +29,7 @@ _CERTAIN = {"bots", "more_branches", *_IMPOSSIBLE}
 _TOLD = {"sequence", "branch", "output", "form"}
 #: Kinds that an AgentFlow is made of: without them the rest of a change makes no sense.
 _WAYS = {"more_branches", "branch", "loop", "approval", "team"}
-_MOST, _LONGEST_REASON = 40, 120
+_MOST, _LONGEST_REASON, _HEAD = 40, 120, 6
 
 
 class Account:
@@ -147,7 +147,12 @@ class Account:
         """(words, kind) of what names structure that nothing in the design does."""
         # Several agents are none of the one flow that is made, whatever else the words name.
         return [(match, kind) for match, kind in signals(self._text) if kind not in self._kinds and
-                (kind in _NEVER or not any(_does(span, match) for span, _ in self._done))]  # fmt: skip
+                (kind in _NEVER or not any(_does(span, match) and (kind != "call" or self._calls(effect))
+                                           for span, effect in self._done))]  # fmt: skip
+
+    def _calls(self, effect: tuple[list[str], list[str]]) -> bool:
+        """Whether what was done has an address of its own: one in a prompt is called by nobody."""
+        return bool(effect[0]) or any(word in one.casefold() for one in effect[1] for word in ("url", "link", "path"))
 
     def _is_open(self, unit: Unit) -> bool:
         """Whether a stretch names a part or a setting of a flow that nothing in the design does."""
@@ -217,7 +222,11 @@ def _answers(value: PlannedValue, span: Span, said: str) -> bool:
 
 def _plain(said: str) -> str:
     """The words alone: lists and ends of sentences are cut in different ways."""
-    return " ".join(["", *re.findall(r"\w+", said), ""])
+    return " ".join(["", *re.findall(r"\w+", said.casefold()), ""])
+
+
+def _head(plain: str) -> str:
+    return " ".join(["", *plain.split()[:_HEAD], ""])
 
 
 def for_request(plan: PlanContract, request: PlanRequest) -> PlanContract:
@@ -235,14 +244,14 @@ def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part], langua
         state, reason = ("not_possible", plan.declined) if plan.declined else ("covered", "")
         return [part.model_copy(update={"state": state, "reason": reason})]
     quote = _plain(part.quote)
-    mine = [own for own in plan.parts if _plain(own.quote) in quote or quote in _plain(own.quote)]
+    mine = [own for own in plan.parts if _head(said := _plain(own.quote)) in quote or _head(quote) in said]
     if not mine and part.quote in former:
         return [former[part.quote].model_copy(update={"source": part.source})]
     # That the rest stays, and a name of the flow, are read before all else.
     name = plan.new_name or (plan.flow_name if plan.operation == "copy" else None)
     bare = wish_for_copy(part.quote, None) if plan.operation == "copy" else without_scope(part.quote)
     open_ = "" if name and name in part.quote else without_opening(bare.replace(NUL, " "))
-    if 0 < len(plan.parts) < _MOST and not mine and not all(map(is_empty, open_.split())):
+    if 0 < len(plan.parts) < _MOST and not mine and not all(is_empty(one) or one.isdigit() for one in open_.split()):
         # Neither built nor a remark: what nobody read is not done.
         return [part.model_copy(update={"state": "not_understood", "reason": say("part_missed", language)})]
     # A remark beside something that is done leaves nothing open.

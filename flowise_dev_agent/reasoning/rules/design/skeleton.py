@@ -3,8 +3,9 @@ task or one of a few kinds, known by its closed words. The first clause that is 
 then. What a step is told are the person's own words."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, without_opening
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, NUMBER_WORDS, pattern, words, wordset
@@ -17,13 +18,22 @@ _QUOTED = re.compile(r"[\"“„«'][^\"”»']*[\"”»']")
 _CLOSED = re.compile(r"[.!?]\s?[\"”»'’]")
 _SEPARATED = re.compile(r"^((?:\s\w+){0,2}?)\s?(?:[:,]|->|=>|→)\s?")
 _NUMBERED = pattern("steps", "numbered")
+#: What a person does, and no step.
+_OURS = pattern("facts", "ours")
+_SENTENCE = re.compile(r"[.!?:]\s+|\n")
+#: A line of a list of branches.
+_WAY = re.compile(r"^\W*(?P<name>[^\n]{2,120}?)\s?(?:->|=>|→)\s?(?P<do>\S.*)$")
 _LONGEST_TEXT, _LONGEST_NAME, _HEAD, _MOST_PIECES, _NEAR = 3_000, 4, 8, 120, 12
 #: Lists of what is said of an answer that goes out.
 _SENDING = ("approving", "replying", "everyday")
 #: Kinds that a stretch behind a comma or "and" can begin.
-_BEGINS = ("limit", "otherwise", "case", "branch", "approve", "call", "who")
+_BEGINS = ("limit", "otherwise", "case", "branch", "each", "approve", "call", "who")
 #: Structure that is no task of a model.
 _STRUCTURE = {"branch", "loop", "call", "team"}
+#: Kinds of clauses that are a step wherever they are.
+_PARTS = {"approve", "call", "sort", "each"}
+#: Kinds that a list of branches does, or that are values.
+_SAID = {"branch", "team", "setting", "output"}
 
 
 @dataclass
@@ -117,7 +127,7 @@ def _unfinished(clause: str) -> bool:
     if agreed := outcome(clause):
         return not agreed[1]
     bare = re.fullmatch(r"\W*", pattern("steps", "otherwise").sub("", clause, count=1))
-    return bool(bare) or (bool(matches("case", clause)) and not parted(clause))
+    return bool(bare) or (bool(matches("case", clause) or matches("each", clause)) and not parted(clause))
 
 
 def parted(text: str) -> tuple[str, str] | None:
@@ -194,12 +204,12 @@ def outcome(text: str) -> tuple[str, str] | None:
 
 
 class Skeleton:
-    """The steps of a text. `rules` are told to each model: what the flow is for, and how it is to behave; `sent` says
-    no more than that an answer goes out; `odd` is the first clause that is not understood in full. Of a list each line
-    or number is a step."""
+    """The steps of a text. `rules` are told to each model: what the flow is for, and how it is to behave; `told` are
+    those of them that are not understood; `sent` says no more than that an answer goes out; `odd` is the first clause
+    without which there is no flow. Of a list each line or number is a step."""
 
     def __init__(self, text: str, *, listed: bool = False) -> None:
-        self.odd, self.rules, self.sent = "", list[str](), list[str]()
+        self.odd, self.rules, self.sent, self.told = "", list[str](), list[str](), list[str]()
         self.steps = list[Step]()
         self._fork: Step | None = None
         self._approval: Step | None = None
@@ -209,23 +219,63 @@ class Skeleton:
         self.listed = listed or len(_NUMBERED.findall(text)) > 1
         text = without_opening(text[:_LONGEST_TEXT]) or text
         text = (_NUMBERED.sub("\n", text) if self.listed else text).strip()
-        if lead := matches("lead", text):
-            text, about = text[lead.end() :], squeeze(lead["about"]).strip(" ,")
-            self._tell(about)
-        lines = text.strip().split("\n") if self.listed else [text]
-        self.clauses = [one for line in lines for one in clauses(line)]
+        lead = None
+        while found_ := next(filter(None, (matches("lead", text[start:]) for start in _starts(text))), None):
+            before, text, lead = text[: len(text) - len(found_.string)], found_.string[found_.end() :], found_
+            self._tell(squeeze(f"{before}{found_['about'] or ''}").strip(" ,:"))
+            self.sent.append(found_[0])
+        lines = text.strip().split("\n")
+        ways = {line: one for line in lines if (one := _WAY.match(line))}
+        listed = self.listed or len(ways) > 1
+        self.clauses = [one for line in (lines if listed else [text]) for one in clauses(line)]
         # "A flow that ...": what it does, however that is said.
         self._asked = self.clauses[0][0] if lead and self.clauses and lead[0].strip()[-1:].isalpha() else ""
-        for clause, border in self.clauses:
-            if border == "sentence":
-                self._scope, self._opened = self.steps, 0
-            if not (self._place(clause, border) or self.odd):
-                self.odd = clause
+        if len(ways) > 1:
+            self._branch(lines, ways)
+        else:
+            self._read(text)
         for step in (one for one in self.steps if one.kind in ("sort", "case")):
             ways = [*step.ways.values()]
             # Each branch says what happens there, or all are answered.
             if not (all(ways) and len(ways) > 1) and (any(ways) or not step.of):
                 self.odd = self.odd or step.text
+
+    def _read(self, text: str) -> None:
+        # "I paste a list, and for each line write ...": the list is none of its steps.
+        starts = [n for n, (one, to) in enumerate(self.clauses) if not n or to == "sentence" or kind_of(one) == "each"]
+        for start, end in pairwise([*starts, len(self.clauses)]):
+            self._scope, self._opened, sentence = self.steps, 0, self.clauses[start:end]
+            odd = next((one for one in sentence if not self._place(*one)), None)
+            if odd:
+                last = sentence[-1][0]
+                whole = text[text.find(odd[0]) : text.find(last) + len(last)] if last in text else odd[0]
+                kinds = {kind_of(clause) for clause, _ in sentence[1:]}
+                self._beside(whole, part=odd is not sentence[0] or bool(kinds & _PARTS))
+
+    def _branch(self, lines: Sequence[str], ways: Mapping[str, re.Match[str]]) -> None:
+        """A list of branches: "billing -> explain the invoice"."""
+        self._fork = Step("sort", next(iter(ways)), {way["name"]: [] for way in ways.values()})
+        for line in lines:
+            if way := ways.get(line):
+                self.steps = [self._fork]
+                # A fact is what is said there.
+                plain = not kind_of(way["do"]) and not {kind for _, kind in signals(way["do"])} & _STRUCTURE
+                if plain:
+                    self._fork.ways[way["name"]] = [Step("", way["do"])]
+                elif not self._open(self._fork, way["name"], way["do"]):
+                    self.odd = self.odd or line
+            elif not _structure(line):
+                self._beside(line)
+
+    def _beside(self, clause: str, *, part: bool = False) -> None:
+        """What is no step is told to each model, unless it says how the steps hang together. What comes before all
+        steps says what they are for."""
+        if part or "://" in clause or any(kind not in _SAID for _, kind in signals(clause)):
+            self.odd = self.odd or clause
+        # What follows a task is said of it; an approval and branches are no matter of a model.
+        task = not self.steps or (self.steps[-1].kind in ("", "who", "each") and not self._fork)
+        self.told += [] if task else [capital(clause)]
+        self.rules += [] if self._approval or _structure(clause) else [capital(clause)]
 
     def _tell(self, about: str) -> bool:
         """Note what each model is to know; words of structure say nothing of it."""
@@ -297,26 +347,37 @@ class Skeleton:
         kind, scope, came = kind_of(clause), self._scope, matches("incoming", clause)
         if not kind and self._approval in scope and words("answer_out").search(clause):
             return self._goes_out(clause)
+        if self.listed and not (self.steps or kind) and _OURS.match(clause):
+            return self._tell(clause)
         if came and not (self.steps or kind or found("does", clause[: came.start(1)] + clause[came.end() :])):
             return self._tell(clause)
         manner = words("insists").match(clause) or (words("about_language").match(clause) and matches("manner", clause))
         if border == "sentence" and not kind and manner:
             return self._tell(clause)
         step, last = Step(kind, clause), scope[-1] if scope else None
-        scope.append(step)
+        if fits := self._fits(step, last, border):
+            scope.append(step)
+        return fits
+
+    def _fits(self, step: Step, last: Step | None, border: str) -> bool:
+        """Whether a clause is understood as a step behind the `last` one."""
+        kind, clause, scope = step.kind, step.text, self._scope
         if kind == "sort":
-            step.ways, self._fork = {name: [] for name in branch_names(clause)}, step
+            step.ways = {name: [] for name in branch_names(clause)}
             step.of = clause if self.listed or found("answers_each", clause) or found("to_each", clause) else ""
-            return self.steps == [step]
+            self._fork = self._fork if self.steps else step
+            return not self.steps
         if kind == "approve":
-            step.of, self._approval, self._approved = " ".join(_own(clause, "approving")), step, scope
             said = words("answer_out").sub(" ", clause)
             several = any(to_number(one) > 1 for one in re.findall(NUMBER, said, re.IGNORECASE))
             # "Marta reads it and approves": what is in front of it is no task of a model.
             agrees = next(pattern("steps", "approve").finditer(clause))
             whose = agrees[0].split()[0].casefold() in FUNCTIONS | wordset("speakers")
             joint = not (border or whose) and agrees.start() < _LONGEST_NAME
-            return bool(last and last.kind in ("", "who")) and not (several or joint or found("before", said))
+            fits = bool(last and last.kind in ("", "who")) and not (several or joint or found("before", said))
+            if fits:
+                step.of, self._approval, self._approved = " ".join(_own(clause, "approving")), step, scope
+            return fits
         if kind == "each":
             step.of, step.text = parted(clause) or ("", "")
             return bool(step.of) and _is_task(step.text, freely=True)
@@ -326,6 +387,10 @@ class Skeleton:
             # Which parts of an answer are sent is not read.
             return not found("listed", clause.partition("://")[0])
         return kind == "says" or _is_task(clause, freely=freely, named=own)
+
+
+def _starts(text: str) -> list[int]:
+    return [0, *(one.end() for one in _SENTENCE.finditer(text))]
 
 
 def _structure(about: str) -> bool:
@@ -351,4 +416,5 @@ def _own(clause: str, *lists: str) -> list[str]:
     plain, known = clause.casefold(), " ".join(word for name in lists for word in wordset(name))
     for one in (*(pattern("steps", name) for name in ("times", "skeleton", "approve")), words("answer_out")):
         plain = one.sub(" ", plain)
-    return [one for one in _WORD.findall(plain) if not (one in FUNCTIONS or is_empty(one) or alike(one, known))]
+    said = (one for one in _WORD.findall(plain) if not (one in FUNCTIONS or one.isdigit()))
+    return [one for one in said if not (is_empty(one) or alike(one, known))]

@@ -14,7 +14,7 @@ from flowise_dev_agent.reasoning.credential_requirements import nested_types
 from flowise_dev_agent.reasoning.rules.design.details import Field, find_fields
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of, without
-from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARAMS
+from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARAMS, model_ids
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import provider_for, tool_row
 from flowise_dev_agent.reasoning.rules.design.skeleton import Skeleton, Step, alike, found, kind_of, matches, short
@@ -39,6 +39,8 @@ _LONGEST_ITEM, _FEWEST_FIELDS = 5, 2
 #: Nodes whose results are in no conversation: the step behind them has to be given them.
 _SILENT = (_HTTP, "iterationAgentflow")
 _SETTINGS = MODEL_PARAMS.union(MAX_TOKENS, ["temperature"])
+#: Lines of a list of branches.
+_WAYS = re.compile(r"(?:->|=>|→)[^\n]*(?:\n|$)")
 _DIGITS = re.compile(r"(?<!\w)\d+(?:[.,:/-]\d+)*")
 
 
@@ -60,16 +62,18 @@ def is_stepwise(reading: Reading) -> bool:
     named = reading.requested or reading.prompt_text or reading.system_text
     # A request to an address is a step, where no tool and no chain makes it.
     used = reading.tools or reading.requests or reading.loaders or (reading.chat and reading.knowledge)
-    kinds = {"team"} if named else _STEPWISE if used else _STEPWISE | {"call"}
+    kinds = {"team"} if named else _STEPWISE if used or reading.agent else _STEPWISE | {"call"}
     # "At most 5 iterations" is a setting.
     for span in (one for one in reading.spans if one.params and not one.names and "@address" not in one.params):
         plain = masked(plain, span.start, span.end)
     decides = "://" in text and not reading.knowledge and found("decides", text)
     signs = {kind for match, kind in signals(plain) if kind != "call" or "://" in match.group()}
-    if signs & kinds or (not named and (decides or found("form", text))):
+    sorts = len(_WAYS.findall(text)) > 1 and pattern("steps", "sorts").search(text)
+    if signs & kinds or (not named and (decides or sorts or found("form", text))):
         return True
-    if named or reading.chat or reading.knowledge or not text:
-        return False
+    asked = found("a_flow", text) and found("approve", text)
+    if named or (reading.chat and not asked) or reading.knowledge or not text:
+        return bool(asked)
     made = Skeleton(text)
     # What a bot is told in a list is no step: "Bot for our club: rules are 1) be kind".
     listed = made.listed and not (made.odd and found("talker", text))
@@ -79,6 +83,15 @@ def is_stepwise(reading: Reading) -> bool:
     flow = found("a_flow", text) or (kinds[:1] == ["who"] and "case" in kinds) or kinds.count("who") > 1 or listed
     whole = kinds[:1] == ["each"] or (kinds[:1] == ["sort"] and not made.odd)
     return whole or bool((order and matches("method", text)) or (flow and (structure or order)))
+
+
+def speaks_of_steps(reading: Reading) -> bool:
+    """Whether the text names steps, and does not merely read like some."""
+    said = {kind for _, kind in signals(reading.text)}
+    return bool(
+        said & {"team", "approval", "sequence", "form", "schedule"}
+        or any(found(name, reading.text) for name in ("a_flow", "approve"))
+    )
 
 
 def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World) -> Design:
@@ -112,8 +125,7 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
         nodes=telling.planned(schemas, world, labels={op.node_id: op.label or "" for op in builder.nodes}),
         steps=[world.say("step_variable", name=name) for name in builder.variables],
         credential_requirements=nested_types(builder.nodes, world.store.schemas, world.available),
-        parts=[Part(id=f"p{n}", quote=quote, state="covered", nodes=nodes)
-               for n, (quote, nodes) in enumerate([*builder.parts.items()][:40], 1)],
+        parts=builder.account(world),
     )  # fmt: skip
     told = telling.told(design, schemas, Said(reading, prompt_of(reading.text, reading.spans)), world)
     tests = [TestCase(id=f"t{n}", turns=[f"{name}?"]) for n, name in enumerate(builder.branches[:10], 1)] or told.tests
@@ -134,6 +146,9 @@ class _Builder:
         own = [read(clause, world.store) for clause, _ in self.made.clauses]
         named = [one for one in own if one.provider or one.model or one.numbers]
         self._shared = Reading("", "", provider=reading.provider) if len(named) > 1 else reading
+        # A model of one step is no matter of all.
+        several = len({*model_ids(reading.text)}) > 1
+        self._unplaced = next((one for one in self.made.rules if several and model_ids(one)), "")
         self.nodes, self.links, self.branches = list[AddNode](), list[DesignConnection](), list[str]()
         #: The clauses with their nodes, and what the person has to create on the server.
         self.parts, self.variables = dict[str, list[str]](), list[str]()
@@ -141,8 +156,8 @@ class _Builder:
         self._rules = ".\n".join(one.rstrip(".") for one in rules if one)
 
     def build(self) -> None:
-        if self.made.odd:
-            raise self._declined(self.made.odd)
+        if odd := self.made.odd or self._unplaced:
+            raise self._declined(odd)
         self._path(self.made.steps, _End(self._add("startAgentflow", self._start.params)))
         models = sum(node.node_name in (_LLM, _AGENT) for node in self.nodes)
         said = [(match.group(), kind) for match, kind in signals(self._reading.text) if kind in ("team", "sequence")]
@@ -157,13 +172,28 @@ class _Builder:
         told = json.dumps([[node.label, node.params] for node in self.nodes], ensure_ascii=False).replace('\\"', '"')
         # What a number stands for in a field: 16 Uhr, 0,2 and 1.000 are 16:00, 0.2 and 1000.
         there = {*re.findall(r"\d+(?:\.\d+)?", told), *_DIGITS.findall(told)}
-        numbers = [one for one in _DIGITS.findall(pattern("steps", "numbered").sub(" ", self.text))
+        said = pattern("steps", "numbered").sub(" ", self.text)
+        for clause in (*self.made.sent, *self.made.told):
+            said = said.replace(clause, " ")
+        numbers = [one for one in _DIGITS.findall(said)
                    if not {one, f"{to_number(one):g}" if re.fullmatch(NUMBER, one) else one} & there]  # fmt: skip
-        return numbers + [one for one in quoted(self.text) if without_braces(one) not in told]
+        return numbers + [one for one in quoted(said) if without_braces(one) not in told]
+
+    def account(self, world: World) -> list[Part]:
+        """The clauses with their nodes; what the models are told besides, and what of it is not understood."""
+        models = [node.node_id for node in self.nodes if node.node_name in (_LLM, _AGENT)]
+        lost = {one: world.say("part_told" if one in self.made.rules else "part_missed") for one in self.made.told
+                if self._own_words(one, self._reading.tools)}  # fmt: skip
+        told = {**dict.fromkeys([*self.made.rules, *self.made.sent, *self.made.told], models), **self.parts}
+        return [Part(id=f"p{n}", quote=squeeze(quote), nodes=nodes, reason=lost.get(quote, ""),
+                     state="not_understood" if quote in lost else "covered")
+                for n, (quote, nodes) in enumerate([*told.items()][:40], 1)]  # fmt: skip
 
     def _declined(self, clause: str) -> DeclinedError:
         alone = words("team").search(self._reading.text) and len(self.made.steps) < 2
-        return self._world.decline("declined_team" if alone else "declined_steps", clause=squeeze(clause))
+        return self._world.decline(
+            "declined_team" if alone else "declined_steps", clause=squeeze(clause.replace("\x00", " ")).lstrip(" .")
+        )
 
     # --- Steps and their order
 
@@ -234,7 +264,10 @@ class _Builder:
             self.variables += [] if plain or variable in self.variables else [variable]
         if method in ("POST", "PUT", "PATCH"):
             body = re.search(r"\{.*\}", step.text.replace(address["url"] if address else "", " "))
-            end = end if body else self._as_json("text" if "slack" in url else "message", end)
+            # "{"text": ...}" says what the result is called.
+            named = re.fullmatch(r"\{\W*(\w+)\W*\}", body[0]) if body else None
+            body = None if named else body
+            end = end if body else self._as_json(named[1] if named else "text" if "slack" in url else "message", end)
             params |= {"bodyType": "json", "body": body.group() if body else f"{{{{ {end.node} }}}}"}
         return self._node(_HTTP, params, end)
 
