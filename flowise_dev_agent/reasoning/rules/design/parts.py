@@ -129,7 +129,8 @@ class Account:
         """Raises DeclinedError, which names everything that is not done, without signals of the kinds in `ignored`.
         Where the parts tell what is not done (`tells`), only if that is most of the text."""
         found = [(squeeze(match[0]), kind) for match, kind in self._signals() if kind not in ignored]
-        if tells and not any(kind in _NEVER for _, kind in found) and self._mostly_done():
+        # What starts by itself is another flow than one that answers.
+        if tells and not any(kind in {*_NEVER, "schedule"} for _, kind in found) and self._mostly_done():
             return
         lost = [quote for span in self.missed if not self._there and (quote := self.quote(span))]
         impossible = [one for one in found if one[1] in _IMPOSSIBLE]

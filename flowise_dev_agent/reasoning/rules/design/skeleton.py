@@ -289,6 +289,7 @@ class Skeleton:
         kind, named = kind_of(clause, names), mention(clause, names)
         if border == "sentence" and not kind and (_structure(clause) or matches("beside", clause)):
             # "An agentflow."; "GPT-4.1."
+            self.sent.append(clause)
             return True
         if fork and matches("answers", clause):
             fork.of = clause
