@@ -252,7 +252,11 @@ def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part], langua
     name = plan.new_name or (plan.flow_name if plan.operation == "copy" else None)
     bare = wish_for_copy(part.quote, None) if plan.operation == "copy" else without_scope(part.quote)
     open_ = "" if name and name in part.quote else without_opening(bare.replace(NUL, " "))
-    if 0 < len(plan.parts) < _MOST and not mine and not all(is_empty(one) or one.isdigit() for one in open_.split()):
+    if (
+        0 < len(plan.parts) < _MOST
+        and not mine
+        and not all(is_empty(one) or one.isdigit() for one in re.findall(r"\w+", open_))
+    ):
         # Neither built nor a remark: what nobody read is not done.
         return [part.model_copy(update={"state": "not_understood", "reason": say("part_missed", language)})]
     # A remark beside something that is done leaves nothing open.
