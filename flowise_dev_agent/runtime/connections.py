@@ -177,11 +177,12 @@ class Connections:
         """
         self._check_storable("flowise")
         seen = await self._as_expected(expected)
+        await self._try_flowise(wanted)
+        # After the try, which takes seconds: a session may have begun meanwhile.
         await self.refresh()
         here = self.instances.addresses()
         if not wanted.same_server and not wanted.force:
             await self._check_idle(here, wanted.endpoint, " Or say `same_server` if it is this Flowise, moved.")
-        await self._try_flowise(wanted)
         same = wanted.same_server or address_of(wanted.endpoint) in here
         formerly = tuple(HttpUrl(address) for address in here) if same else ()
         stored = StoredFlowise(endpoint=wanted.endpoint, api_key=wanted.api_key, formerly=formerly)

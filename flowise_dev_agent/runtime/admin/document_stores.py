@@ -3,9 +3,11 @@
 import asyncio
 from typing import Final
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 from flowise_dev_agent.contracts.document_stores import DocumentStoreList, RefreshedStore, pieces
 from flowise_dev_agent.errors import FlowiseTimeoutError, InvalidInputError
+from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.document_stores import vectors_of
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.document_stores import read_stores, view_of
@@ -15,6 +17,8 @@ from flowise_dev_agent.redaction import masked
 #: For one call, and for a whole refresh.
 _CALL_SECS: Final = 300.0
 _ALL_SECS: Final = 900.0
+#: Of the stores that are read now, by server and id.
+_turns: Final[WeakValueDictionary[tuple[str, UUID], asyncio.Lock]] = WeakValueDictionary()
 
 
 async def document_stores(instances: Instances, instance: str | None) -> DocumentStoreList:
@@ -26,7 +30,8 @@ async def document_stores(instances: Instances, instance: str | None) -> Documen
 async def refresh_store(instances: Instances, ledger: Ledger, store_id: UUID, instance: str | None) -> RefreshedStore:
     """Read every source of a store again and write to its vector store what changed. Safe to repeat.
 
-    Flowise's own refresh is not used: it removes the vectors of all sources but one, or writes each twice.
+    Flowise's own refresh is not used: it removes the vectors of all sources but one, or writes each twice. Of two at
+    the same time the second begins after the first, since what both write at once may be there twice.
 
     Raises:
         InvalidInputError: the vector store would hold every piece twice, since there is no record manager.
@@ -34,7 +39,13 @@ async def refresh_store(instances: Instances, ledger: Ledger, store_id: UUID, in
     """
     name = instance or instances.default_id
     client = instances.client(name)
-    store = await client.get_document_store(str(store_id))
+    turn = _turns.setdefault((client.endpoint, store_id), asyncio.Lock())
+    async with turn:
+        return await _refreshed(client, ledger, str(store_id), name)
+
+
+async def _refreshed(client: FlowiseClient, ledger: Ledger, store_id: str, name: str) -> RefreshedStore:
+    store = await client.get_document_store(store_id)
     if not view_of(store).can_remove:
         raise InvalidInputError(
             f"The document store '{masked(store.name)}' has no record manager: a refresh would write every piece to "

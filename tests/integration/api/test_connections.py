@@ -1,5 +1,6 @@
 """A Flowise server and a model that are connected at the page: tried, kept encrypted, used by every process."""
 
+import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -16,6 +17,7 @@ from flowise_dev_agent.client.asgi import StreamingASGITransport
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.devkit.standin.protocol import Failure
 from flowise_dev_agent.errors import ConfigurationError
+from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.runtime import connections as module
 from flowise_dev_agent.runtime.connections import Connections
@@ -201,6 +203,34 @@ async def test_another_flowise_is_connected_over_open_sessions_only_by_force_and
             asks = await until(lambda: at_rest(http, session), "the session asks")
             assert (asks["status"], asks["error"]) == ("pending_interrupt", None)
         assert other.created == 0
+
+
+async def test_a_session_that_begins_while_another_flowise_is_tried_is_not_left_behind(
+    database_dsn: str, server: FakeFlowise, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = {"endpoint": f"http://127.0.0.1:{server.port}", "api_key": FLOWISE_KEY}
+    tried, begun = asyncio.Event(), asyncio.Event()
+    list_chatflows = FlowiseClient.list_chatflows
+    with FakeFlowise(api_key=FLOWISE_KEY) as other:
+
+        async def slowly(self: FlowiseClient, **options: Any) -> Any:
+            if str(other.port) in self.endpoint:
+                tried.set()
+                await begun.wait()
+            return await list_chatflows(self, **options)
+
+        monkeypatch.setattr(FlowiseClient, "list_chatflows", slowly)
+        async with whole_service(database_dsn) as http:
+            await http.put("/connections/flowise", json=first)
+            second = {"endpoint": f"http://127.0.0.1:{other.port}", "api_key": FLOWISE_KEY}
+            change = asyncio.create_task(http.put("/connections/flowise", json=second))
+            await tried.wait()
+            started = await http.post("/sessions?wait=0", json={"requirement": "A support chatbot"})
+            assert started.status_code == 202
+            begun.set()
+            refused = await change
+            assert (refused.status_code, refused.json()["code"]) == (409, "sessions_open")
+            assert (await http.get("/connections")).json()["flowise"]["endpoint"] == first["endpoint"]
 
 
 async def at_rest(http: httpx2.AsyncClient, session: str) -> dict[str, Any] | None:

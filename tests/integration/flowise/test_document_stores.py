@@ -1,5 +1,6 @@
 """What Flowise 3.1.4 does with document stores, measured; vectors go to pgvector."""
 
+import asyncio
 import json
 import uuid
 from collections.abc import AsyncIterator
@@ -318,6 +319,39 @@ async def test_a_refresh_that_failed_is_in_the_ledger_with_what_it_has_read(
         await instances.aclose()
     rows, _ = await Ledger(database).page(AuditFilter(action="store.refresh"), limit=5)
     assert [row.words for row in rows] == ["Handbook: 1 of 2 sources, 0 pieces in the vector store"]
+
+
+async def test_two_refreshes_of_one_store_follow_one_another(
+    flowise_client: FlowiseClient,
+    flowise: FlowiseAccess,
+    database: Database,
+    store: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loader = pdf_loader()
+    await flowise_client.save_loader(store, loader)
+    await flowise_client.process_loader(store, loader, timeout=30)
+    process = FlowiseClient.process_loader
+    reading: list[int] = [0]
+
+    async def counted(self: FlowiseClient, store_id: str, loader: LoaderSpec, **options: Any) -> Any:
+        reading[0] += 1
+        assert reading[0] == 1
+        try:
+            return await process(self, store_id, loader, **options)
+        finally:
+            reading[0] -= 1
+
+    monkeypatch.setattr(FlowiseClient, "process_loader", counted)
+    servers = [{"id": "main", "endpoint": flowise.endpoint, "api_key": flowise.api_key.get_secret_value()}]
+    instances = Instances(FlowiseSettings(FLOWISE_INSTANCES=json.dumps(servers)))
+    try:
+        done = await asyncio.gather(
+            *(refresh_store(instances, Ledger(database), uuid.UUID(store), None) for _ in range(2))
+        )
+    finally:
+        await instances.aclose()
+    assert [one.store.chunks for one in done] == [1, 1]
 
 
 async def test_a_refresh_that_would_write_every_piece_twice_is_refused_and_one_without_vectors_is_done(
