@@ -101,7 +101,7 @@ def _identifier(said: str) -> str:
 # --- Requests to addresses: tools of an agent ----------------------------------------------------------------------
 
 _REQUEST, _GAP = pattern("reading", "request"), re.compile(r"[{<](\w+)[}>]")
-_SENTENCE_END = re.compile(r"[.!?;]\s|\n")
+_SENTENCE_END = re.compile(r"[.!?]\s|\n")
 
 
 @dataclass(frozen=True)
