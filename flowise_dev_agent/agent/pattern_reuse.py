@@ -4,7 +4,7 @@ A library that cannot be read, or a pattern that no longer compiles, stops no se
 """
 
 import logging
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from uuid import UUID
 
 from flowise_dev_agent.agent.context import AgentContext
@@ -16,7 +16,7 @@ from flowise_dev_agent.contracts.node_artifacts import RememberedFlow
 from flowise_dev_agent.contracts.verdict import Verdict
 from flowise_dev_agent.errors import DatabaseUnavailableError, PatchError
 from flowise_dev_agent.knowledge.pattern_library import MOST_MATCHES, Match, trimmed
-from flowise_dev_agent.patch import AddNode, GraphIR, compile_ops, errors, summarize
+from flowise_dev_agent.patch import AddNode, GraphIR, Schemas, compile_ops, errors, summarize
 from flowise_dev_agent.reasoning.contracts import Pattern, PlanContract
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.sanitize import shortened
@@ -123,19 +123,19 @@ async def apply_pattern(
     if not _is_fresh(state):
         return plan, None
     language = state.intent.current.language
-    labels = {name: schema.label for name, schema in (await context.knowledge.nodes()).schemas.items()}
+    schemas = (await context.knowledge.nodes()).schemas
     ids = {op.node_id for op in match.ops if isinstance(op, AddNode)} if match else set[str]()
     taken = {node.node_id for node in plan.nodes if node.existing} & ids
     if match is None or not taken or context.patterns is None or plan.flow_kind != match.flow_kind:
-        return _as_new(plan, labels, language), _NOT_USED
+        return _as_new(plan, schemas, language), _NOT_USED
     try:
         ops = trimmed(match.ops, taken, with_params=not by_rules)
-        base = compile_ops(GraphIR.empty(), ops, (await context.knowledge.nodes()).schemas)
+        base = compile_ops(GraphIR.empty(), ops, schemas)
         flow_sha = await context.blobs.put(base.flow_data)
         await context.patterns.touch(match.id)
     except (DatabaseUnavailableError, PatchError):
         _log.warning("pattern %s cannot be used", match.id, exc_info=True)
-        return _as_new(plan, labels, language), _NOT_USED
+        return _as_new(plan, schemas, language), _NOT_USED
     emit.put(
         ArtifactData(pattern_used=True, pattern_id=match.id, ops_in_base=len(ops)),
         f"{len(ops)} ops taken over from pattern {match.id}",
@@ -145,7 +145,7 @@ async def apply_pattern(
         language,
         id=match.id,
         wish=shortened(" ".join(match.requirement.split()), _MAX_WISH_CHARS),
-        nodes=_labels(plan, taken, labels),
+        nodes=_labels(plan, taken, schemas),
     )
     return _with_first_step(plan, start), PatternState(id=match.id, ops=list(ops), flow_sha=flow_sha)
 
@@ -196,11 +196,11 @@ def _is_fresh(state: AgentState) -> bool:
     return state.intent.operation == "create" and state.iteration == 0 and state.write.chatflow_id is None
 
 
-def _as_new(plan: PlanContract, labels: Mapping[str, str], language: str) -> PlanContract:
+def _as_new(plan: PlanContract, schemas: Schemas, language: str) -> PlanContract:
     """Without a pattern, a new flow has no nodes yet."""
     if not (existing := {node.node_id for node in plan.nodes if node.existing}):
         return plan
-    added = _with_first_step(plan, say("step_add", language, nodes=_labels(plan, existing, labels)))
+    added = _with_first_step(plan, say("step_add", language, nodes=_labels(plan, existing, schemas)))
     return added.model_copy(update={"nodes": [node.model_copy(update={"existing": False}) for node in plan.nodes]})
 
 
@@ -208,6 +208,6 @@ def _with_first_step(plan: PlanContract, step: str) -> PlanContract:
     return plan.model_copy(update={"steps": [step, *plan.steps]})
 
 
-def _labels(plan: PlanContract, ids: Set[str], labels: Mapping[str, str]) -> str:
+def _labels(plan: PlanContract, ids: Set[str], schemas: Schemas) -> str:
     names = [node.node_name for node in plan.nodes if node.node_id in ids]
-    return ", ".join(labels.get(name, name) for name in names)
+    return ", ".join(schemas[name].label if name in schemas else name for name in names)

@@ -7,9 +7,11 @@ still not be covered: the person sees the plan, and the tests show the rest.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 from flowise_dev_agent.contracts.plan import Part, PlanContract
-from flowise_dev_agent.patch import Finding, GraphIR, Schemas
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import Finding, GraphIR
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.prompt_writing import steps_without_instructions
 from flowise_dev_agent.reasoning.wording import one_line
@@ -63,8 +65,8 @@ _ORDINARY: Final = _words(
     "agentflow brave browserless chatflow comet fire http local momento open replicate search single spider together "
     "unstructured"
 )
-
-
+#: A store lives as long as the types of its instance do not change.
+_PRODUCTS: WeakKeyDictionary[NodeStore, frozenset[str]] = WeakKeyDictionary()
 #: What a person writes in an address for a value that comes with each request.
 _FILLED_IN: Final = re.compile(r"\{{1,2}[^{}]{0,60}\}{1,2}|<[^<>]{1,60}>|(?<=/):\w{1,60}")
 
@@ -109,7 +111,7 @@ def with_uncovered_parts(plan: PlanContract, request: PlanRequest) -> tuple[Plan
     """(the plan with parts that are not covered although it says so, what is wrong with that)."""
     if request.pattern or plan.declined or plan.answer is not None:
         return plan, []
-    missing = _not_held(plan, request.base, request.nodes.schemas)
+    missing = _not_held(plan, request.base, request.nodes)
     parts: list[Part] = []
     problems: list[str] = []
     for part in plan.parts:
@@ -125,7 +127,7 @@ def with_uncovered_parts(plan: PlanContract, request: PlanRequest) -> tuple[Plan
     return plan.model_copy(update={"parts": parts}), problems
 
 
-def _not_held(plan: PlanContract, base: GraphIR | None, schemas: Schemas) -> dict[str, list[str]]:
+def _not_held(plan: PlanContract, base: GraphIR | None, nodes: NodeStore) -> dict[str, list[str]]:
     """Part id -> what it names and neither plan nor flow has, of the parts that the plan calls covered.
 
     A later word of the same kind may have taken the place of an earlier one: that is looked for in the later part only.
@@ -133,7 +135,7 @@ def _not_held(plan: PlanContract, base: GraphIR | None, schemas: Schemas) -> dic
     plain = _plain(" ".join(_texts(plan, base)))
     folded, numbers = _folded(plain), _numbers(plain)
     numbers |= {len(plan.nodes), *(len(one.value) for one in plan.values if isinstance(one.value, list))}
-    products = _products(schemas)
+    products = _products(nodes)
     named = [(part, list(_facts(part.quote, products))) for part in plan.parts]
     missing: dict[str, list[str]] = {}
     for index, (part, facts) in enumerate(named):
@@ -232,11 +234,13 @@ def _is_among(digits: str, numbers: set[float]) -> bool:
     return len(parts) > 1 and all(part in numbers for part in parts)
 
 
-def _products(schemas: Schemas) -> frozenset[str]:
+def _products(nodes: NodeStore) -> frozenset[str]:
     """Names of the products that node types need an account for, in small letters without signs."""
-    accounts = {_ACCOUNT.sub("", name) for schema in schemas.values() for name in schema.credential_names}
-    first = {match[0] for name in accounts if (match := re.match(r"[a-z]{4,}(?=[A-Z][a-z])", name))}
-    return frozenset(name for one in accounts | first if len(name := _folded(one)) > 3) - _ORDINARY
+    if nodes not in _PRODUCTS:
+        accounts = {_ACCOUNT.sub("", name) for schema in nodes.schemas.values() for name in schema.credential_names}
+        first = {match[0] for name in accounts if (match := re.match(r"[a-z]{4,}(?=[A-Z][a-z])", name))}
+        _PRODUCTS[nodes] = frozenset(name for one in accounts | first if len(name := _folded(one)) > 3) - _ORDINARY
+    return _PRODUCTS[nodes]
 
 
 def _plain(text: str) -> str:

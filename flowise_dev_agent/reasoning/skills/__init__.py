@@ -8,6 +8,7 @@ read again without a restart.
 import re
 from functools import lru_cache
 from pathlib import Path
+from stat import S_ISREG
 from typing import Final
 
 #: The files that prompts are made of.
@@ -37,24 +38,27 @@ class Skills:
 
     def version(self, skill: str = "flowise_builder") -> str:
         """The version in the front matter, of our file and then of the one that overrides it: `2` or `2+custom`."""
-        versions = [_parsed(path, _stamp(path))[0] for path in self._files(skill)]
-        return "+".join(reversed(versions))
+        return "+".join(version for version, _ in reversed(self._files(skill)))
 
     def _sections(self, skill: str) -> dict[str, str]:
         merged: dict[str, str] = {}
-        for path in reversed(self._files(skill)):
-            merged |= _parsed(path, _stamp(path))[1]
+        for _, sections in reversed(self._files(skill)):
+            merged |= sections
         return merged
 
-    def _files(self, skill: str) -> list[Path]:
-        """The files of a skill, the overriding one first."""
+    def _files(self, skill: str) -> list[tuple[str, dict[str, str]]]:
+        """Version and sections of the files of a skill, the overriding one first."""
         paths = [folder / f"{skill}.md" for folder in self._folders]
-        return [path for path in paths if path.is_file()]
+        return [_parsed(path, stamp) for path in paths if (stamp := _stamp(path))]
 
 
-def _stamp(path: Path) -> tuple[int, int]:
-    stat = path.stat()
-    return stat.st_mtime_ns, stat.st_size
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """None where there is no such file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return (found.st_mtime_ns, found.st_size) if S_ISREG(found.st_mode) else None
 
 
 @lru_cache(maxsize=16)
