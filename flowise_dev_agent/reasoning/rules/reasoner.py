@@ -123,7 +123,9 @@ def _title(text: str, language: str, *, new: bool) -> str:
 
 
 def _operation(text: str, target: str | None) -> contracts.Operation:
-    this = texts.mentioned(text, words("this_flow"))
+    wanted, existing = pattern("prompt", "new").search(text), next(texts.mentions(text, words("this_flow")), None)
+    # "I want a bot that ...": what is called "this bot" afterwards is the new one.
+    this = existing and not (wanted and wanted.start() < existing.start())
     if texts.mentioned(text, words("copy")) or pattern("copying", "of_original").match(text):
         return "copy"
     asks = pattern("words", "question").match(text) and text.rstrip().endswith("?")
@@ -133,7 +135,7 @@ def _operation(text: str, target: str | None) -> contracts.Operation:
     # A requirement for a new flow may well speak of replacing; one that begins with it means an existing one.
     adds = texts.mentioned(text, words("add_to"))
     changes = adds or (texts.mentioned(text, words("change")) and words("change").search(" ".join(text.split()[:4])))
-    return "update" if target or (not new and (this or changes)) else "create"
+    return "update" if target or (not new and (this or (changes and not wanted))) else "create"
 
 
 def _hint(text: str) -> str | None:

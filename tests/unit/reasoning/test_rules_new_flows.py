@@ -309,3 +309,43 @@ async def test_a_quotation_is_no_document(catalogue: NodeStore) -> None:
     fee = '"Fees are 20 euros a year for adults and 10 euros for kids, payable in March at the gate."'
     plan = await planned(f"Bot for our club. About fees give this fixed text: {fee} Otherwise be nice.", catalogue)
     assert (plan.nodes[0].node_name, fee in prompt_of(plan)) == ("conversationChain", True)
+
+
+NEW = [
+    "I own a nursery. We have a list plants.csv. Use Claude. Staff are volunteers so pls make it as simple as possible",
+    "We need an assistant for our bakery. This bot should be polite. Open 9 to 5.",
+    "Wir brauchen einen Assistenten für bestehende Kunden der Werkstatt, geöffnet 9-16 Uhr.",
+    "I want a bot that answers our tenants. Let it be friendly and have it ask for the flat number.",
+    "Necesito un bot para clientes existentes, que sea amable.",
+]
+
+
+@pytest.mark.parametrize("wish", NEW)
+async def test_a_wish_for_a_bot_is_for_a_new_one(wish: str, catalogue: NodeStore) -> None:
+    plan = await planned(wish, catalogue)
+    assert (plan.operation, plan.declined) == ("create", None)
+
+
+@pytest.mark.parametrize("wish", ["Make it answer in French", "Haz que responda en francés", "Make this bot shorter"])
+async def test_a_wish_that_begins_with_a_change_is_none_for_a_new_flow(wish: str) -> None:
+    intent = (await DeterministicReasoner().classify(ClassifyRequest(requirement=wish))).value
+    assert intent.operation == "update"
+
+
+@pytest.mark.parametrize("wish", ["i want AI for my shop", "Quiero IA para mi negocio"])
+async def test_a_wish_that_says_nothing_to_do_is_asked_about(wish: str) -> None:
+    intent = (await DeterministicReasoner().classify(ClassifyRequest(requirement=wish))).value
+    assert intent.questions == [say("question_vague", intent.language)]
+
+
+CALLS = [
+    "Potrzebuję bota, który codziennie o 17:00 sam dzwoni telefonicznie do pacjentów i pyta, czy przyjdą.",
+    "Quiero un bot que llame por teléfono a los clientes que no pagan.",
+    "Een bot die elke maandag belt met onze klanten, alsof een mens belt naar de klanten.",
+]
+
+
+@pytest.mark.parametrize("wish", CALLS)
+async def test_calls_to_people_are_declined_in_all_languages(wish: str, catalogue: NodeStore) -> None:
+    plan = await planned(wish, catalogue)
+    assert say("gap_phone", detect_language(wish)) in (plan.declined or "")

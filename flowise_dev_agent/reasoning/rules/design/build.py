@@ -28,7 +28,8 @@ from flowise_dev_agent.reasoning.rules.language.text import Span, mentioned, nor
 from flowise_dev_agent.reasoning.rules.render import telling
 
 #: A wish with fewer words of its own than these, and something vague in it, says nothing.
-_FEW_WORDS = 4
+_FEW_WORDS, _FEWEST_WORDS = 4, 2
+_BOT = re.compile(r"(?i)bot|flow|\d")
 #: A sentence that ends with what is vague.
 _CARELESS = re.compile(rf"(?i)(?<![^.!?\n])[^.!?\n]*?(?:{words('vague').pattern})(?:\s\w+){{0,2}}(?=[.!?\n]|$)")
 #: The question that the service asks after a plan that declines; its answer is another requirement.
@@ -87,6 +88,8 @@ def left_open(reading: Reading) -> str | None:
     known = FUNCTIONS | wordset("everyday") | wordset("generic")
     plain = sum(not (is_empty(word) or word.casefold() in known or words("vague").fullmatch(word)) for word in told)
     vague = plain <= _FEW_WORDS and mentioned(reading.text, words("vague"))
+    # "AI for my shop": nobody says what is to be done.
+    vague = vague or (plain < _FEWEST_WORDS and not (reading.chat or reading.agent or _BOT.search(reading.text)))
     structure = reading.transform or reading.tools or reading.knowledge or reading.structured or reading.denied_words
     if (not told and not reading.names_structure) or (told and not structure and (vague or not plain)):
         return "question_vague"
