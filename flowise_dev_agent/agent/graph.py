@@ -1,12 +1,14 @@
 """The wiring of the 18 nodes; what they do is in `nodes/`, where they lead in `routing.py`."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.errors import GraphBubbleUp
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
@@ -24,6 +26,8 @@ from flowise_dev_agent.agent.phases import measured
 from flowise_dev_agent.agent.state import AgentState, Update, changed, channel_writes, merged
 from flowise_dev_agent.contracts.event_data import Candidate, DecisionData, NodeEndData, NodeStartData
 from flowise_dev_agent.contracts.events import NodeEvent
+
+_log = logging.getLogger(__name__)
 
 #: Seconds a node may run: 1 + 5 tries of a 180 s model call would be the longest; predictions take less.
 NODE_TIMEOUT: Final = 1_200.0
@@ -113,9 +117,11 @@ class Steps:
             while True:
                 try:
                     following, now, update = await self._run(name, now, runtime)
-                except Exception:
+                except Exception as error:
                     if name == first:
                         raise
+                    if not isinstance(error, GraphBubbleUp):
+                        _log.warning("%s failed behind %s and is repeated: %s", name, first, type(error).__name__)
                     # It asks or fails in a step of its own, which keeps what was before.
                     following = name
                     break

@@ -60,6 +60,26 @@ async def test_a_node_that_writes_what_it_may_not_is_stopped() -> None:
         await Steps({"validate": node}).beginning_with("validate")(AgentState(), RuntimeDouble())
 
 
+async def test_a_node_that_fails_behind_another_is_repeated_alone_and_that_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def ends(_: AgentState, __: Any) -> Update:
+        return {}
+
+    async def fails(_: AgentState, __: Any) -> Update:
+        raise ValueError("secret words")
+
+    assert graph.joins("load_current_flow", "summarize_current_flow")
+    steps = Steps({"load_current_flow": ends, "summarize_current_flow": fails})
+    command = await steps.beginning_with("load_current_flow")(AgentState(), RuntimeDouble())
+    assert command.goto == "summarize_current_flow"
+    assert caplog.messages == [
+        "summarize_current_flow failed behind load_current_flow and is repeated: ValueError",
+    ]
+    with pytest.raises(ValueError, match="secret words"):
+        await steps.beginning_with("summarize_current_flow")(AgentState(), RuntimeDouble())
+
+
 @pytest.mark.parametrize("name", CONTEXT)
 async def test_only_the_nodes_of_the_table_get_the_files(name: str) -> None:
     seen: list[Any] = []

@@ -81,7 +81,7 @@ def _criteria(said: Said, nodes: Mapping[str, NodeSchema], world: World) -> list
     found += [world.say("criterion_behaviour", behaviour=short(prompt))] if prompt else []
     found += [world.say("criterion_documents", topic=topic) for topic in _topics(said, world)]
     tools = [schema for schema in nodes.values() if schema.category == "Tools" and schema.name != "retrieverTool"]
-    found += [world.say("criterion_tool", label=schema.label) for schema in tools]
+    found += [world.say("criterion_tool", label=label) for label in dict.fromkeys(one.label for one in tools)]
     fields, refused = ", ".join(field.name for field in reading.fields), ", ".join(reading.denied_words)
     found += [world.say("criterion_json", fields=fields)] if reading.structured and fields else []
     return found + ([world.say("criterion_refuse", words=refused)] if refused else [])
