@@ -10,7 +10,7 @@ from flowise_dev_agent.agent.plan_values import with_planned_values
 from flowise_dev_agent.agent.prompt_context import components_of, connected_inputs
 from flowise_dev_agent.contracts.plan import OpsAnswer
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
+from flowise_dev_agent.patch import AddNode, Connect, GraphIR, RemoveNode, SetParam, compile_ops
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
@@ -307,3 +307,47 @@ def test_a_quotation_of_several_sentences_is_one() -> None:
     quote = '"No lo encuentro. Escribe a sede@heron.example o llama a la ext. 215."'
     graph, _ = changed(DOCUMENTS, f"Si no lo sabe, que diga literalmente: {quote} Y que cite siempre el capítulo.")
     assert quote in inputs(graph, "chain_0")["responsePrompt"]
+
+
+def test_the_pages_of_a_site_take_the_place_of_a_file() -> None:
+    only = compile_ops(DOCUMENTS, [RemoveNode(node_id="cheerioWebScraper_0")], STORE.schemas).graph
+    graph, _ = changed(only, "please swap the old pdf for our website page https://heron.example/rules")
+    (loader,) = sources(graph)
+    assert inputs(graph, loader)["url"] == "https://heron.example/rules"
+
+
+def test_only_the_step_that_is_named_gets_another_model() -> None:
+    wish = 'Put only the "Letter writer" step on claude sonnet. Summarise report stays on what it is.'
+    plan = planned(STEPS, wish)
+    assert {value.node_id for value in plan.values} == {"llmAgentflow_1"}
+
+
+def test_what_no_flow_can_do_is_told_beside_what_is_done() -> None:
+    graph, plan = changed(DOCUMENTS, "Answer in French. It should turn off the pump by itself when it rains.")
+    assert "Answer in French" in inputs(graph, "chain_0")["responsePrompt"]
+    assert ["outside of Flowise" in part.reason for part in plan.not_done] == [True]
+
+
+@pytest.mark.parametrize(
+    ("wish", "changes"),
+    [
+        ("I think it only looks at 4 snippets. make it 10.", {"topK": 10}),
+        ("Portate i risultati recuperati a 12", {"topK": 12}),
+        ("Set splitter to 800 / 100", {"chunkSize": 800, "chunkOverlap": 100}),
+        ("I frammenti: 600 caratteri con sovrapposizione di 80", {"chunkSize": 600, "chunkOverlap": 80}),
+    ],
+)
+def test_values_of_the_store_and_the_splitter_by_other_words(wish: str, changes: dict[str, int]) -> None:
+    plan = planned(DOCUMENTS, wish)
+    assert {value.param: value.value for value in plan.values} == changes
+
+
+def test_each_value_of_a_line_is_exchanged_where_it_stands_and_the_line_stays() -> None:
+    prompt = "Prices:\n- opening by day: 85 EUR\n- opening at night: 129 EUR\nCall 0461 85 129."
+    flow = compile_ops(
+        DOCUMENTS, [SetParam(node_id="chain_0", param_name="responsePrompt", value=prompt)], STORE.schemas
+    ).graph
+    graph, _ = changed(flow, "From May: opening by day 95 instead of 85, at night 145 instead of 129, cash only")
+    after_ = inputs(graph, "chain_0")["responsePrompt"]
+    assert after_.startswith(prompt.replace(": 85", ": 95").replace(": 129", ": 145"))
+    assert "cash only" in after_

@@ -28,7 +28,8 @@ from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 _MODELS = "Chat Models"
 _ORDINALS = ("first", "second", "third")
 _TITLE_WORD = re.compile(r"[^\W\d_]{3,}")
-_SENTENCE, _STAYS, _AGENT = pattern("values", "sentence"), pattern("change", "stays"), "agentAgentflow"
+_SENTENCE, _AGENT = pattern("values", "sentence"), "agentAgentflow"
+_STAYS, _REMAINS = pattern("change", "stays"), pattern("change", "remains")
 #: What people call a node of a kind; the title alone names none of several.
 _ANY = frozenset({"", "agent", "llm", "model", "start"})
 
@@ -101,8 +102,9 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     given = [one for one in spans if "template" in one.params]
     lost = [one for one in told.lost(world) if one not in given]
     kept = [one for one in told.missed if one not in lost]
+    sources = any(one.category == "Document Loaders" for one in stays.values())
     # What is quoted may be the value of a field.
-    said = wording.pieces(change.text, [*told.done, *given], lost, kept, sources=any(map(_is_source, stays.values())),
+    said = wording.pieces(change.text, [*told.done, *given], lost, kept, sources=sources,
                           copied=request.intent.operation == "copy")  # fmt: skip
     if inside and made.spans and not chosen and len(places) > 1:
         # In which step it is to be is not said.
@@ -169,10 +171,6 @@ def _in_range(request: PlanRequest, value: PlannedValue, world: World) -> Planne
     return value.model_copy(update={"value": to_number(answer[0])})
 
 
-def _is_source(schema: NodeSchema) -> bool:
-    return schema.category == "Document Loaders"
-
-
 def _one_each(*some: Sequence[PlannedValue]) -> list[PlannedValue]:
     """One value for each field, the last."""
     return list({(one.node_id, one.param): one for values in some for one in values}.values())
@@ -197,7 +195,8 @@ def _pending(request: PlanRequest) -> bool:
 def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World) -> Mapping[str, NodeSchema]:
     """The places (`node id` or `node id.path`) that a wish means: in nodes that it names, the one of its ordinal from
     left to right, else all. Raises DeclinedError for an ordinal that none has."""
-    said = f"{wish}\n{build.asked(request.requirement, request.clarifications).details}"
+    going = [wish[a:b] for a, b in wording.clauses(wish) if not (_REMAINS.search(wish[a:b]))]
+    said = "\n".join([*going, build.asked(request.requirement, request.clarifications).details])
     owners = {place: place.partition(".")[0] for place in places}
     names = {id_: [wording.whole(name) for name in _own_names(request, id_)] for id_ in owners.values()}
     here = [id_ for id_ in names if any(name.search(said) for name in names[id_])]
@@ -244,7 +243,8 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
     here = {*request.existing.values(), *request.inside.values()}
     # One that is there already is only spoken of beside another one.
     if new := [one for one in named if one.chat not in here]:
-        change = replace(change, provider=new[-1])
+        own = [one for one in providers.model_ids(change.text) if providers.belongs(one, new[-1].chat)]
+        change = replace(change, provider=new[-1], model=own[-1] if own else None)
     if len(chats := {one.chat for one in new}) > 1:
         raise world.decline("question_model", names=", ".join(sorted(chats)))
     where = [wording.whole(name) for id_ in request.existing for name in _own_names(request, id_)]

@@ -73,7 +73,7 @@ class Account:
         flow can do."""
         found = self._signals()
         inside = any(one.is_agentflow for one in self._there.values())
-        if any(kind in _NEVER or (inside and kind in _WAYS) for _, kind in found):
+        if any(kind in _NEVER - _IMPOSSIBLE or (inside and kind in _WAYS) for _, kind in found):
             self.check(world)
         present = {name for one in self._there.values() for name in (one.name, f"@{one.category}")}
         said = [Span(*one.span(), frozenset({"signal"})) for one, kind in found
@@ -89,7 +89,7 @@ class Account:
         for unit in self._units:
             quote = self.quote(unit).strip(" ,;:")
             said = re.findall(r"\w+", quote.casefold())
-            if all(word in wordset("connectors") for word in said):
+            if all(word in wordset("connectors") or word.isdigit() for word in said):
                 continue
             here = [effect for span, effect in self._done if span.meets(unit.start, unit.end)]
             nodes, values = (list(dict.fromkeys(one for effect in here for one in effect[n])) for n in (0, 1))
@@ -103,6 +103,10 @@ class Account:
             told = covered and not self._there and self._is_open(unit)
             state = "not_understood" if told or not covered else "assumed" if foreign else "covered"
             key = "part_told" if told else "part_foreign" if foreign else "part_missed"
+            never = [
+                kind for one, kind in self._signals() if kind in _IMPOSSIBLE and unit.start <= one.start() < unit.end
+            ]
+            key = f"gap_{never[0]}" if never and key == "part_missed" else key
             reason = "" if state == "covered" else world.say(key)
             found.append(Part(id=f"p{len(found) + 1}", quote=quote, source=source, state=state, nodes=nodes,
                               values=values, reason=reason))  # fmt: skip

@@ -28,17 +28,9 @@ def titled(request: PlanRequest, said: str) -> list[str]:
     # What everybody calls such a node names none of several.
     titles = {id_: name for id_ in request.existing if (name := request.labels.get(id_, "")) and name not in _PLAIN}
     own = {id_: {word[:5] for word in _WORD.findall(name.casefold())} for id_, name in titles.items()}
-    whole = [id_ for id_, name in titles.items() if name and wording.whole(name).search(said)]
+    whole = [id_ for id_, name in titles.items() if wording.whole(name).search(said)]
     spoken = {word[:5] for word in _WORD.findall(said.casefold())}
-    # What everybody calls such a node names none of several.
-    return whole or [
-        id_ for id_, name in own.items() if name and name <= spoken and titles[id_] not in _plain(request, id_)
-    ]
-
-
-def _plain(request: PlanRequest, id_: str) -> set[str]:
-    schema = request.nodes.get(request.existing[id_])
-    return {schema.label if schema else "", "Agent", "LLM", "Reply", "HTTP request", "Model"}
+    return whole or [id_ for id_, name in own.items() if name and name <= spoken]
 
 
 def find_steps(request: PlanRequest, made: Made) -> Made:
@@ -96,9 +88,8 @@ def _with_reply(request: PlanRequest, made: Made, source: str, output: str, text
 def _with_branch(request: PlanRequest, made: Made, sorter: FlowNode, name: str, text: str) -> Made:
     """With one more branch behind the others, which ends in a fixed reply."""
     rows: Any = sorter.inputs.get(_ROWS) or []
-    made = replace(made, values=(*made.values, PlannedValue(node_id=sorter.id, param=_ROWS,
-                                                            value=[*rows, {"scenario": name}])))  # fmt: skip
-    return _with_reply(request, made, sorter.id, f"{len(rows)}", text)
+    value = PlannedValue(node_id=sorter.id, param=_ROWS, value=[*rows, {"scenario": name}])
+    return _with_reply(request, replace(made, values=(*made.values, value)), sorter.id, f"{len(rows)}", text)
 
 
 def _without(request: PlanRequest, made: Made, gone: str) -> Made:

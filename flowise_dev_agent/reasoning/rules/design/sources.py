@@ -18,6 +18,8 @@ _SENT_TO, _MORE, _OUT = pattern("words", "sent_to"), pattern("change", "more"), 
 _PAGE, _FILE, _NOW, _SAID = (pattern("change", name) for name in ("page", "file", "now", "said"))
 _CALLS = pattern("change", "calls")
 _BARE = re.compile(r"^https?://(?:www\.)?|/$")
+#: "The docs moved. Swap it."
+_FEW = 5
 #: Fields that say where a model is served.
 _SERVERS = frozenset({"basepath", "basePath", "baseUrl"})
 
@@ -49,12 +51,15 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
         kinds += [web] if _PAGE.search(plain) or _URL.search(said) else []
         address, file = _URL.search(said), _FILE.search(said)
         titles = {id_: wording.whole(request.labels.get(id_) or NUL) for id_ in loaders}
-        mine = [id_ for id_, one in loaders.items() if one.name in kinds or titles[id_].search(said)]
+        mine = [id_ for id_, one in loaders.items() if one.name in kinds or titles[id_].search(said)
+                or (file and file[0] in request.labels.get(id_, ""))]  # fmt: skip
         instead, done = words("instead_of").search(plain), (*found.spans, Span(start, end, frozenset({DONE})))
         if _MORE.search(plain) and not (instead or _SAID.search(plain)) and (kinds or (last and wording.refers(plain))):
             name = web if address else next((one for one in kinds or last if one != web), "")
             found = replace(_with(found, name, address[0] if address else "", existing), spans=done) if name else found
-        elif file and not address and len(mine) == 1:
+        elif mine and address and not pages and (instead or words("change").search(plain)):
+            found = replace(_with(found, web, address[0], existing), spans=done, removed=(*found.removed, *mine))
+        elif file and not address and len(mine) == 1 and file[0] not in request.labels.get(mine[0], ""):
             param = next((one["name"] for one in loaders[mine[0]].input_definitions if one["type"] == "file"), "")
             value = PlannedValue(node_id=mine[0], param=param, value=f"{MARK}: {loaders[mine[0]].label}: {file[0]}]")
             found = replace(found, spans=done, values=(*found.values, value)) if param else found
@@ -74,13 +79,8 @@ def _with(found: Made, name: str, address: str, existing: Mapping[str, NodeSchem
     splitters = [one for one, schema in existing.items() if schema.category == "Text Splitters"][:1]
     links = [DesignConnection(source=one, target=id_, input="textSplitter") for one in splitters]
     text = found.text.replace(address, NUL * len(address)) if address else found.text
-    return replace(
-        found,
-        text=text,
-        values=(*found.values, *values),
-        added={**found.added, id_: name},
-        links=(*found.links, *links),
-    )
+    more = {"values": (*found.values, *values), "links": (*found.links, *links)}
+    return replace(found, text=text, added={**found.added, id_: name}, **more)
 
 
 def _exchanged(request: PlanRequest, found: Made, existing: Mapping[str, NodeSchema]) -> Made:
@@ -96,14 +96,19 @@ def _exchanged(request: PlanRequest, found: Made, existing: Mapping[str, NodeSch
     if len(new) != 1 or len(places) != 1 or not (olds or _NOW.search(found.text)):
         return found
     place, address, text = places[0], new[0][0], found.text
-    spans = [Span(a, b, frozenset({DONE})) for a, b in wording.clauses(text) if a <= new[0].start() < b]
+    spans = [Span(_from(text, a, new[0].start()), b, frozenset({DONE})) for a, b in wording.clauses(text)
+             if a <= new[0].start() < b or (wording.alters(text[a:b]) and len(text[a:b].split()) < _FEW)]  # fmt: skip
     for one in [*new, *named[place]]:
         text = masked(text, *one.span())
     bare, value = _BARE.sub("", held[place]), PlannedValue(node_id=place[0], param=place[1], value=address)
-    swaps = (
-        dict.fromkeys((held[place], f"www.{bare}", bare), address) if bare not in address else {held[place]: address}
-    )
+    swaps = dict.fromkeys((held[place], *((f"www.{bare}", bare) if bare not in address else ())), address)
     return replace(found, text=text, spans=(*found.spans, *spans), values=(*found.values, value), swaps=swaps)
+
+
+def _from(text: str, start: int, end: int) -> int:
+    """Where what is said of an address begins: behind what says how to behave."""
+    before = [one.end() for one in re.finditer(r",\s", text[:end]) if one.start() > start]
+    return max([start, *(at for at in before if wording.tells(text[start:at]))])
 
 
 def _spelled(address: str) -> re.Pattern[str]:

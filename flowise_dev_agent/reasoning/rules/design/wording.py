@@ -38,11 +38,12 @@ _CONTACT, _HEDGED, _NEUTRAL = (pattern("exchange", name) for name in ("contact",
 
 
 class Exchange(NamedTuple):
-    """A stretch of a text, what it becomes ('': it goes), and the text after that."""
+    """A stretch of a text, what it becomes ('': it goes), the text after that, and whether the line says no more."""
 
     old: str
     new: str
     after: str
+    whole: bool = True
 
 
 class Piece(NamedTuple):
@@ -68,8 +69,8 @@ def pieces(
     parts, found = [one for one in asked if not one.denied], list[Piece]()
     # Neither ends nor begins anew, whatever is in it.
     closed = [*quoted_spans(text), *(one.span() for one in BRACKETS.finditer(text))]
-    steps = [one.span() for one in words("structure").finditer(text) if _FIRST_QUOTE.match(text[one.end() :])]
-    aside = [*closed, *steps]
+    aside = [*closed, *(one.span() for one in words("structure").finditer(text)
+                        if _FIRST_QUOTE.match(text[one.end() :]))]  # fmt: skip
     known = "|".join(re.escape(text[one.start : one.end]) for one in [*done, *hidden])
 
     def fails(start: int, end: int, *, told: bool = True) -> bool:
@@ -82,13 +83,9 @@ def pieces(
         # What is there may be used, and may go.
         asked_for = (one[0] for one in parts if not any(span.meets(*one.span()) for span in kept))
         certain = any(not (_SOURCES.fullmatch(one) or "://" in one) for one in asked_for)
-        mentions = (
-            named
-            or certain
-            or any(one.meets(start, end) for one in kept)
-            or (sources and (parts or _SOURCES.search(text, start, end)))
-        )
-        firm = (mentions and _alters(unquoted(said))) or any(quiet or "signal" in one.names for one in named)
+        source = sources and (parts or _SOURCES.search(text, start, end))
+        mentions = named or certain or source or any(one.meets(start, end) for one in kept)
+        firm = (mentions and alters(unquoted(said))) or any(quiet or "signal" in one.names for one in named)
         return not _PUT.match(said) and bool(firm or (told and certain and quiet and not _VALUE.search(said)))
 
     def wishes(start: int, end: int) -> list[int]:
@@ -110,34 +107,30 @@ def pieces(
         if not (opinion or here):
             joints = wishes(start, end) if failing else []
         # "Add our price list, it is a PDF" is one wish.
-        joints = [at for at in joints if not (_REFERS.match(text[at:end]) and any(p.meets(at, end) for p in parts))]
+        joints = [at for at in joints if any(one.meets(start, at) for one in lost) or not (
+                  _REFERS.match(text[at:end]) and any(p.meets(at, end) for p in parts))]  # fmt: skip
         for begin, finish in pairwise([start, *joints, end]):
             said = text[begin:finish].strip(" ,;:–—\n")
             says = _says(re.sub(known or r"\Z\A", " ", said))
             own = [one for one in parts if one.meets(begin, finish)]
             # "Add a calculator and always calculate with VAT": asked for once.
             again = all(any(one.names & other.names - {DONE} for other in parts if other not in own) for one in own)
-            part = (own and not (again and says and _instructs(said))) or (asked and not says)
+            part = (own and not (again and says and _instructs(said) and not alters(said))) or (asked and not says)
             because = meets and (words("because").match(said) or (_REFERS.match(said) and not _OBLIGED.search(said)))
             # Beside what is done an "only" is none of an instruction.
             rules = asks(said) or _IF.match(said) if any(DONE in one.names for one in here) else _instructs(said)
             clause = rules or {*text[:begin].split()[-1:]} & wordset("thats")
             fact = _VALUE.search(said) or (copied and words("structure").search(said))
-            tells = item or clause or (fact if copied or not meets else quoted(said) or words("structure").match(said))
+            fact = fact if copied or not meets else quoted(said) or words("structure").match(said)
+            tells = (item and not meets) or clause or fact
             last = next((one.kind for one in reversed(found) if one.kind != "remark"), "")
             told = (copied and not meets) or not beside or ((tells or last == "wish") and not because)
             # "It" is what is not done, and what follows in its sentence says more of it, unless it tells something.
             more = begin > start and not (behaves(said) or _IF.match(said) or _VALUE.search(said))
-            undone = not own and (
-                fails(begin, finish, told=bool(told)) or (last == "undone" and (more or _REFERS.match(said)))
-            )
-            if (
-                found
-                and found[-1].kind == "wish"
-                and _alters(said)
-                and refers(said)
-                and len(said.split()) < _FEW_WORDS + 1
-            ):
+            goes_on = last == "undone" and (more or _REFERS.match(said))
+            undone = not own and (goes_on or fails(begin, finish, told=bool(told)))
+            added = alters(said) and refers(said) and len(said.split()) <= _FEW_WORDS
+            if added and found and found[-1].kind == "wish":
                 # "Can it send an SMS? Add that."
                 undone, found[-1] = True, found[-1]._replace(kind="undone")
             kind = "undone" if undone else "remark" if not told or (opinion and _opines(said)) else "wish"
@@ -161,6 +154,11 @@ def clauses(text: str) -> Iterator[tuple[int, int]]:
 
 def unquoted(said: str) -> str:
     return _ANY_QUOTE.sub(" ", said)
+
+
+def tells(said: str) -> bool:
+    """Whether a clause says how to behave."""
+    return behaves(said.strip()) or _ADDRESS.match(said.strip()) is not None
 
 
 def refers(said: str) -> bool:
@@ -222,13 +220,15 @@ def worded(
         written.append(line)
         for sentence in _SENTENCE.findall(line):
             stretch, found = _change(sentence, text)
-            if found and found.old == found.new:
-                already.append(f"«{stretch.strip()}»")
-            elif found:
+            while found and found.old != found.new:
                 key = "step_reword" if found.new else "step_cut"
                 steps.append(world.say(key, where=place, old=found.old, new=found.new))
                 text, anew = found.after, True
-            line = line.replace(stretch, "", 1) if found else line
+                line = line.replace(stretch, "", 1) if found.whole else line
+                stretch, found = ("", None) if found.whole else _change(sentence, text)
+            if found:
+                already.append(f"«{stretch.strip()}»")
+                line = line.replace(stretch, "", 1)
         rest = "\n".join(row for row in line.split("\n") if re.search(r"\w", row)).strip()
         there = len(rest.split()) >= _FEW_WORDS and rest.strip(" .!").casefold() in text.casefold()
         already.extend([f"«{rest}»"] * there)
@@ -267,7 +267,7 @@ def _change(sentence: str, text: str) -> tuple[str, Exchange | None]:
     return next(((sentence[:end], one) for stop, end in ends if (one := exchange(sentence[:stop], text))), ("", None))
 
 
-def _alters(said: str) -> bool:
+def alters(said: str) -> bool:
     """Whether a stretch asks for something to come, go or be another one, and not how to behave."""
     tells = behaves(said) or _ADDRESS.match(said) or any(map(_IF.match, re.split(r"[,;.:]\s", said)))
     return _ALTERS.search(said) is not None and not tells
@@ -339,31 +339,26 @@ def exchange(line: str, text: str) -> Exchange | None:
     """What a line exchanges in a text, or takes out; None unless that is there once, and the line says nothing else."""
     found = [*_pairs(line), *_removals(line, text), *_contacts(line, text)] if len(line) < _LONGEST_READ else ()
     for old, new, rest in found:
-        there = [*whole(old).finditer(text)] if old else []
+        numbers = [one.span() for one in _CONTACT.finditer(text)] if _BARE.fullmatch(old) else []
+        there = [one for one in whole(old).finditer(text) if not any(a <= one.start() < b for a, b in numbers)]
         if (
-            not there
+            not (old and there)
             or (len(there) > 1 and not (new and _CONTACT.fullmatch(old)))
-            or _BARE.fullmatch(old)
             or words("languages").search(old)
         ):
             continue
         start, end = there[0].span()
         around = next((one for one in _SENTENCE.finditer(text) if one.start() <= start < one.end()), there[0])
-        if all(not _tells(word) or word in _words(around[0]) for word in _words(rest)):
+        plain = not _BARE.fullmatch(old) and all(not _tells(word) or word in _words(around[0]) for word in _words(rest))
+        if plain or (new and len(there) == 1 and len(old) > 1 and _near(old, new, line, around[0])):
             if not new and end < around.end() and not re.search(r"\w", text[end : around.end()]):
                 end = around.end()
             before, behind = text[:start], text[end:]
             if not new and _ROW_BEGINS.search(before):
                 # Of a row that goes its mark and its end go, too.
                 before, behind = _ROW_BEGINS.sub("", before), _ROW_ENDS.sub("", behind, count=1)
-            after = (
-                whole(old).sub(new.replace("\\", r"\\"), text)
-                if new
-                else f"{before}{behind}"
-                if behind
-                else before.rstrip()
-            )
-            return Exchange(text[start:end], new, after)
+            after = f"{before}{new}{behind}" if len(there) == 1 else whole(old).sub(new.replace("\\", r"\\"), text)
+            return Exchange(text[start:end], new, after if new or behind else before.rstrip(), plain)
     return None
 
 
@@ -436,6 +431,13 @@ def _removals(line: str, text: str) -> Iterator[tuple[str, str, str]]:
         spoken = [one for one in _SENTENCE.findall(text) if said and _among(said, _words(one))]
         if len(spoken) == 1 and (_A_LINE.search(line) or _among(filter(_tells, _words(spoken[0])), said)):
             yield spoken[0], "", ""
+
+
+def _near(old: str, new: str, line: str, around: str) -> bool:
+    """Whether a line and a sentence say of the same what a number is: they share a word."""
+    own = {word[:5] for word in _words(line) if len(word) > _FEW_WORDS and _tells(word)} - {*_words(f"{old} {new}")}
+    shared = own & {word[:5] for word in _words(around)}
+    return bool(shared and _HARD.search(old)) and not (_HEDGED.search(line) or _CONTACT.search(around))
 
 
 def _tells(word: str) -> bool:
