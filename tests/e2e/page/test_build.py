@@ -56,3 +56,13 @@ async def test_a_session_that_began_with_words_is_opened_as_a_form(
     await screen.page.get_by_role("link", name="Open as form").click()
     await expect(screen.page.get_by_label("Memory", exact=True)).to_have_value("7")
     await expect(screen.page.get_by_label("Prompt")).to_have_value("A chatbot for a zoo")
+
+
+async def test_a_wish_that_is_declined_is_gone_on_with_as_a_form_with_its_words(screen: Screen) -> None:
+    wish = "An agentflow that drafts a tender, lets three managers vote on it and repeats until two agree."
+    await screen.start(wish)
+    declined = await screen.question("This cannot be built")
+    await expect(declined.get_by_text("lets three managers vote on it").first).to_be_visible()
+    await declined.get_by_role("link", name="Build step by step").click()
+    await expect(screen.page.get_by_label("Prompt")).to_have_value(wish)
+    assert await screen.violations() == []
