@@ -49,7 +49,7 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.attached_files import is_filled
-from flowise_dev_agent.patch.model.nested import parse_path, value_at
+from flowise_dev_agent.patch.model.nested import parse_path, value_at, with_bound
 from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 from flowise_dev_agent.patch.model.values import on_one_line
 from flowise_dev_agent.reasoning.added_text import parted
@@ -426,7 +426,7 @@ def _unmet_value(value: PlannedValue, node: FlowNode, former: FlowNode | None) -
         # Code writes the title behind the id.
         same = v2.loop_target_id(str(stored)) == v2.loop_target_id(str(wanted))
     else:
-        same = held(stored, wanted)
+        same = held(stored, with_bound(wanted, stored))
     if same:
         return None
     return f"{what} is {_short(stored)}, and the plan says {_short(wanted)}"

@@ -1,6 +1,7 @@
 """Which credential types a plan needs. Types only: the compiler binds the ids."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from flowise_dev_agent.patch import (
     AddNode,
@@ -10,7 +11,7 @@ from flowise_dev_agent.patch import (
     Schemas,
     SetParam,
 )
-from flowise_dev_agent.patch.model.nested import Nested, nested_components
+from flowise_dev_agent.patch.model.nested import BOUND, CREDENTIAL_KEY, Nested, nested_components
 from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 
 
@@ -38,6 +39,15 @@ def nested_types(ops: Iterable[PatchOp], schemas: Schemas, available: Mapping[st
     return required_types(found, available)
 
 
+def _choice(name: str) -> InputEntry:
+    return {"name": name, "type": "asyncOptions", "loadConfig": True}
+
+
+def _keeps_its_own(row: Mapping[str, Any]) -> bool:
+    """Whether a row that people saw comes back with the credential that is bound there."""
+    return any(isinstance(one, Mapping) and one.get(CREDENTIAL_KEY) == BOUND for one in row.values())
+
+
 def _inside(op: PatchOp, schemas: Schemas) -> list[Nested]:
     """What an op puts inside a node, as far as the types are known."""
     entries: Sequence[InputEntry] = ()
@@ -45,8 +55,16 @@ def _inside(op: PatchOp, schemas: Schemas) -> list[Nested]:
         schema = schemas.get(op.node_name)
         entries, values = schema.input_definitions if schema and schema.is_agentflow else (), op.params
     elif isinstance(op, SetParam) and isinstance(op.value, str) and op.value in schemas:
-        entry: InputEntry = {"name": op.param_name, "type": "asyncOptions", "loadConfig": True}
-        entries, values = [entry], {op.param_name: op.value}
+        entries, values = [_choice(op.param_name)], {op.param_name: op.value}
+    elif isinstance(op, SetParam) and isinstance(op.value, list):
+        rows = [row for row in op.value if isinstance(row, Mapping) and not _keeps_its_own(row)]
+        choices = {key for row in rows for key, name in row.items() if isinstance(name, str) and name in schemas}
+        listed: InputEntry = {
+            "name": op.param_name,
+            "type": "array",
+            "array": [_choice(key) for key in sorted(choices)],
+        }
+        entries, values = [listed], {op.param_name: rows}
     else:
         return []
     return [nested for nested in nested_components(entries, values) if nested.component in schemas]

@@ -14,6 +14,7 @@ from flowise_dev_agent.patch.model.nested import (
     parse_path,
     unknown_component,
     value_at,
+    with_bound,
     with_value,
     without_value,
 )
@@ -119,6 +120,7 @@ def _set_value(batch: Batch, node_id: str, param_name: str, value: Any) -> None:
     if found is None:
         return
     steps, definitions = found
+    value = with_bound(value, value_at(node.inputs, steps))
     if value is None:
         batch.fail(
             "NOT_A_VALUE",

@@ -15,6 +15,9 @@ from flowise_dev_agent.patch.model.visibility import is_visible
 
 #: Where the server reads the credential of a nested component.
 CREDENTIAL_KEY = "FLOWISE_CREDENTIAL_ID"
+CREDENTIAL_KEYS = frozenset((CREDENTIAL_KEY, "credential"))
+#: Stands for a credential where people see a flow. Sent back, it is the one that is bound there.
+BOUND = "bound"
 _MODELS = ("Chat Models",)
 #: What a field takes, by the end of its name.
 _CATEGORIES: Mapping[str, tuple[str, ...]] = {
@@ -80,6 +83,42 @@ def with_value(container: Any, steps: Steps, value: Any) -> Any:
         row = container[step] if step < len(container) else {}
         return [*container[:step], with_value(row, rest, value), *container[step + 1 :]]
     return {**container, step: with_value(container.get(step), rest, value)}
+
+
+def with_bound(value: Any, before: Any) -> Any:
+    """The value with the credentials of `before` where it says `bound`, and none where `before` has none for it. A row
+    is found again where it is the same otherwise, or else by the components that it chooses."""
+    if isinstance(value, Mapping):
+        old = before if isinstance(before, Mapping) else {}
+        kept = {key: old.get(key) for key, item in value.items() if key in CREDENTIAL_KEYS and item == BOUND}
+        return {
+            key: kept[key] if key in kept else with_bound(item, old.get(key))
+            for key, item in value.items()
+            if key not in kept or kept[key]
+        }
+    if not isinstance(value, list):
+        return value
+    left = list(enumerate(before)) if isinstance(before, list) else []
+    found: dict[int, Any] = {}
+    for same in (_without_credentials, _chosen_in):
+        for at, row in enumerate(value):
+            if at in found or not isinstance(row, Mapping):
+                continue
+            if match := next((one for one in left if same(one[1]) == same(row)), None):
+                left.remove(match)
+                found[at] = match[1]
+    return [with_bound(row, found.get(at)) for at, row in enumerate(value)]
+
+
+def _without_credentials(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_credentials(item) for key, item in value.items() if key not in CREDENTIAL_KEYS}
+    return [_without_credentials(item) for item in value] if isinstance(value, list) else value
+
+
+def _chosen_in(row: Any) -> Any:
+    """The components that a row chooses, by field."""
+    return {key: row[key] for key in row if f"{key}Config" in row} if isinstance(row, Mapping) else None
 
 
 def without_value(container: Any, steps: Steps) -> Any:

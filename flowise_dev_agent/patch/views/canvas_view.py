@@ -8,7 +8,7 @@ from typing import Any, Final
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.model.json_text import as_dict, dump_json
-from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
+from flowise_dev_agent.patch.model.nested import BOUND, CREDENTIAL_KEYS
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.redaction import guarded, looks_secret, masked, named_items
@@ -135,7 +135,7 @@ def _public(name: str, value: Any, depth: int) -> Any:
         return "…"
     if isinstance(value, dict):
         return {
-            key: ("bound" if item else "") if key in {CREDENTIAL_KEY, "credential"} else _public(named, item, depth + 1)
+            key: (BOUND if item else "") if key in CREDENTIAL_KEYS else _public(named, item, depth + 1)
             for key, named, item in named_items(value)
         }
     if isinstance(value, list):

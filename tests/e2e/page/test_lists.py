@@ -17,6 +17,12 @@ def row(form: Locator, name: str) -> Locator:
     return form.get_by_role("group", name=name, exact=True)
 
 
+async def bound(flowise: FlowiseClient, session: str) -> list[str]:
+    """The credentials of the tools."""
+    configs = [one.get("agentSelectedToolConfig") or {} for one in (await inputs(flowise, session, NODE))["agentTools"]]
+    return [config["FLOWISE_CREDENTIAL_ID"] for config in configs if config.get("FLOWISE_CREDENTIAL_ID")]
+
+
 async def chosen(flowise: FlowiseClient, session: str) -> list[str]:
     return [one["agentSelectedTool"] for one in (await inputs(flowise, session, NODE))["agentTools"]]
 
@@ -57,3 +63,26 @@ async def test_tools_of_an_agent_are_added_ordered_and_taken_out_in_a_plan_and_i
     await expect(page.get_by_label("Iteration to accept")).to_be_visible(timeout=WORK_MS)
     assert await chosen(flowise_flows, session) == ["calculator"]
     assert (await inputs(flowise_flows, session, NODE))["agentModelConfig"]["temperature"] == 0.3
+
+
+async def test_a_list_with_a_credential_is_changed_and_the_credential_stays(
+    screen: Screen, flowise_flows: FlowiseClient
+) -> None:
+    page = screen.page
+    session = await screen.start(AGENT)
+    await screen.question("The plan")
+    agent = page.locator(f'.react-flow__node[data-id="{NODE}"]')
+    form = page.locator(".node-form")
+    await agent.click()
+    await screen.press("Add to tools", form)
+    await row(form, "Tools 2").get_by_label("Tool").select_option("braveSearchAPI")
+    await screen.press("Approve with my edits")
+    await screen.question("The result")
+    before = await bound(flowise_flows, session)
+    assert len(before) == 1
+    await agent.click()
+    await screen.press("Move up", row(form, "Tools 2"))
+    await screen.press("Write and test my changes")
+    await expect(page.get_by_label("Iteration to accept")).to_be_visible(timeout=WORK_MS)
+    assert await chosen(flowise_flows, session) == ["braveSearchAPI", "calculator"]
+    assert await bound(flowise_flows, session) == before

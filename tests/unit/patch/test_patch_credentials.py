@@ -14,6 +14,8 @@ from flowise_dev_agent.patch.model.graph import GraphIR
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, nested_components
 from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, PatchOp, ReplaceNode, SetLabel, SetParam
 from flowise_dev_agent.patch.validate import validate_flow
+from flowise_dev_agent.patch.views.canvas_view import canvas_view
+from flowise_dev_agent.reasoning.credential_requirements import nested_types
 
 OPENAI = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c001"
 BRAVE = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c003"
@@ -113,7 +115,7 @@ def test_another_model_in_a_node_of_the_base_is_bound(compiled: Any) -> None:
 def test_a_tool_that_stays_keeps_its_credential_when_the_list_is_set_again(compiled: Any) -> None:
     base = compiled([agent(agentTools=SEARCH)], credentials={"braveSearchApi": OWN})
     (node,) = base.nodes
-    rows = [*json.loads(json.dumps(node.inputs["agentTools"])), {"agentSelectedTool": "braveSearchAPI"}]
+    rows: list[Any] = [*json.loads(json.dumps(node.inputs["agentTools"])), {"agentSelectedTool": "braveSearchAPI"}]
 
     again = compiled([SetParam(node_id=node.id, param_name="agentTools", value=rows)], base)
 
@@ -157,7 +159,7 @@ def test_a_tool_of_an_agent_gets_its_credential_by_the_path_of_its_row(compiled:
 
 
 def test_several_choices_are_given_as_a_list_of_their_names_inside_a_tool_too(compiled: Any) -> None:
-    config = {"gmailType": "messages", "messageActions": ["listMessages"]}
+    config: dict[str, Any] = {"gmailType": "messages", "messageActions": ["listMessages"]}
     tool: Any = [{"agentSelectedTool": "gmail", "agentSelectedToolConfig": {}}]
     path = "agentTools[0].agentSelectedToolConfig"
     sets = [
@@ -166,3 +168,43 @@ def test_several_choices_are_given_as_a_list_of_their_names_inside_a_tool_too(co
     graph = compiled([START, agent(agentTools=tool), *sets])
     stored = graph.node("agentAgentflow_0").inputs["agentTools"][0]["agentSelectedToolConfig"]
     assert stored["messageActions"] == '["listMessages"]'
+
+
+def brave(**config: Any) -> dict[str, Any]:
+    tool = "braveSearchAPI"
+    return {"agentSelectedTool": tool, "agentSelectedToolConfig": {"agentSelectedTool": tool, **config}}
+
+
+def test_a_list_that_comes_back_as_people_see_it_keeps_the_credentials_of_its_rows(compiled: Any) -> None:
+    calculator = {"agentSelectedTool": "calculator"}
+    rows = [calculator, brave(safeSearch="off", **{CREDENTIAL_KEY: OWN}), brave(**{CREDENTIAL_KEY: BRAVE})]
+    base = compiled([agent(agentTools=rows)], credentials={}).to_flow_data()
+    (shown,) = [one for one in canvas_view(GraphIR.from_flow_data(base)).nodes if one.id == "agentAgentflow_0"]
+    seen = json.loads(next(param.value for param in shown.params if param.name == "agentTools"))
+    assert OWN not in str(seen)
+
+    def tools(*value: Any) -> list[Any]:
+        op = SetParam(node_id="agentAgentflow_0", param_name="agentTools", value=[*value])
+        graph = compiled([op], GraphIR.from_flow_data(base), credentials={})
+        configs = [one.get("agentSelectedToolConfig") or {} for one in graph.nodes[-1].inputs["agentTools"]]
+        return [config.get(CREDENTIAL_KEY) for config in configs]
+
+    assert tools(seen[2], seen[1], seen[0]) == [BRAVE, OWN, None]
+    # One that is changed is found by its tool, after those that are as they were.
+    changed = seen[1] | {"agentSelectedToolConfig": seen[1]["agentSelectedToolConfig"] | {"safeSearch": "strict"}}
+    assert tools(changed, seen[2]) == [OWN, BRAVE]
+    # Nobody gets what was never theirs.
+    stranger = {"agentSelectedTool": "serpAPI", "agentSelectedToolConfig": {CREDENTIAL_KEY: "bound"}}
+    assert tools(stranger) == [None]
+
+
+def test_a_tool_put_into_a_list_needs_its_credential_and_one_that_comes_back_with_its_own_does_not(
+    catalogue: NodeStore,
+) -> None:
+    rows: Any = [
+        {"agentSelectedTool": "calculator"},
+        {"agentSelectedTool": "braveSearchAPI"},
+        {"agentSelectedTool": "serpAPI", "agentSelectedToolConfig": {CREDENTIAL_KEY: "bound"}},
+    ]
+    op = SetParam(node_id="agentAgentflow_0", param_name="agentTools", value=rows)
+    assert nested_types([op], catalogue.schemas, {}) == ["braveSearchApi"]

@@ -167,9 +167,13 @@ it("asks in each row for what its own kind needs, and takes several choices", as
   expect(sent).toEqual([set("lines", [{ kind: "number", value: 3 }]), set("days", ["Mon", "Tue"])]);
 });
 
-it("does not offer a list with a secret or a credential, which would be lost", () => {
-  for (const label of ["Value", "Name"]) expect(screen.queryByLabelText(label)).toBeNull();
-  expect(screen.getAllByText(/holds a secret/)).toHaveLength(2);
+it("does not offer a list with a secret, which would be lost, and sends a credential back as it is shown", async () => {
+  expect(screen.queryByLabelText("Value")).toBeNull();
+  expect(screen.getAllByText(/holds a secret/)).toHaveLength(1);
+  await press("Add to mails");
+  expect(sent).toEqual([
+    set("bound", [{ name: "mail", nameConfig: { FLOWISE_CREDENTIAL_ID: "bound" } }, { name: "" }]),
+  ]);
 });
 
 it("keeps what is chosen when the server's options come later", async () => {

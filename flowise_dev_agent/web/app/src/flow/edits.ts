@@ -78,8 +78,8 @@ export function valuesOf({ params }: CanvasNode, fields: FormField[]): Values {
   return values;
 }
 
-/** What the service puts in place of a secret and of a credential: sent back with the whole list, both would be lost. */
-const HIDDEN = /\(hidden\)|"(FLOWISE_CREDENTIAL_ID|credential)": ?"bound"/;
+/** What the service puts in place of a secret: sent back with the whole list, it would be lost. */
+const HIDDEN = /\(hidden\)/;
 
 function parsed(text: string): unknown {
   try {
