@@ -147,6 +147,22 @@ def test_a_list_with_arrows_is_a_list_of_branches(wish: str) -> None:
     assert {part.state for part in plan.parts} == {"covered"}
 
 
+def test_each_of_a_pasted_list_is_an_iteration() -> None:
+    _, plan = planned(
+        "Tienda de cerámica. Quiero pegar una lista de productos (uno por línea) y que para cada uno escriba una "
+        "descripción de 60 palabras. Estilo sobrio. gpt-4o-mini"
+    )
+    assert [node.node_name for node in plan.nodes][1:] == ["llmAgentflow", "iterationAgentflow", "llmAgentflow"]
+
+
+def test_what_comes_after_all_of_a_list_is_no_part_of_each() -> None:
+    _, plan = planned(
+        "I paste a list of codes, one per line. For EACH code a model should write: likely cause and first check. Then "
+        "after all codes one last step should order them by urgency."
+    )
+    assert plan.declined
+
+
 def test_a_numbered_list_with_an_introduction_is_a_list_of_steps() -> None:
     _, plan = planned(
         "Pressestelle Landkreis Ostermark. Ablauf gewünscht:\n1. Wir geben Stichpunkte ein\n2. KI schreibt eine "

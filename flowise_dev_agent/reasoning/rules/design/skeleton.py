@@ -20,7 +20,7 @@ _SEPARATED = re.compile(r"^((?:\s\w+){0,2}?)\s?(?:[:,]|->|=>|→)\s?")
 _NUMBERED = pattern("steps", "numbered")
 #: What a person does, and no step.
 _OURS = pattern("facts", "ours")
-_SENTENCE = re.compile(r"[.!?:]\s+|\n")
+_SENTENCE = re.compile(r"\A|[.!?:]\s+|\n")
 #: A line of a list of branches.
 _WAY = re.compile(r"^\W*(?P<name>[^\n]{2,120}?)\s?(?:->|=>|→)\s?(?P<do>\S.*)$")
 _LONGEST_TEXT, _LONGEST_NAME, _HEAD, _MOST_PIECES, _NEAR = 3_000, 4, 8, 120, 12
@@ -220,7 +220,9 @@ class Skeleton:
         text = without_opening(text[:_LONGEST_TEXT]) or text
         text = (_NUMBERED.sub("\n", text) if self.listed else text).strip()
         lead = None
-        while found_ := next(filter(None, (matches("lead", text[start:]) for start in _starts(text))), None):
+        while found_ := next(
+            filter(None, (matches("lead", text[one.end() :]) for one in _SENTENCE.finditer(text))), None
+        ):
             before, text, lead = text[: len(text) - len(found_.string)], found_.string[found_.end() :], found_
             self._tell(squeeze(f"{before}{found_['about'] or ''}").strip(" ,:"))
             self.sent.append(found_[0])
@@ -258,12 +260,11 @@ class Skeleton:
         for line in lines:
             if way := ways.get(line):
                 self.steps = [self._fork]
-                # A fact is what is said there.
-                plain = not kind_of(way["do"]) and not {kind for _, kind in signals(way["do"])} & _STRUCTURE
-                if plain:
+                if kind_of(way["do"]) or {kind for _, kind in signals(way["do"])} & _STRUCTURE:
+                    self.odd = self.odd or ("" if self._open(self._fork, way["name"], way["do"]) else line)
+                else:
+                    # A fact is what is said there.
                     self._fork.ways[way["name"]] = [Step("", way["do"])]
-                elif not self._open(self._fork, way["name"], way["do"]):
-                    self.odd = self.odd or line
             elif not _structure(line):
                 self._beside(line)
 
@@ -355,14 +356,13 @@ class Skeleton:
         manner = words("insists").match(clause) or (words("about_language").match(clause) and matches("manner", clause))
         if border == "sentence" and not kind and manner:
             return self._tell(clause)
-        step, last = Step(kind, clause), scope[-1] if scope else None
-        if fits := self._fits(step, last, border):
-            scope.append(step)
+        fits = self._fits(step := Step(kind, clause), scope, border)
+        scope += [step] if fits else []
         return fits
 
-    def _fits(self, step: Step, last: Step | None, border: str) -> bool:
-        """Whether a clause is understood as a step behind the `last` one."""
-        kind, clause, scope = step.kind, step.text, self._scope
+    def _fits(self, step: Step, scope: Sequence[Step], border: str) -> bool:
+        """Whether a clause is understood as a step behind those of `scope`."""
+        kind, clause = step.kind, step.text
         if kind == "sort":
             step.ways = {name: [] for name in branch_names(clause)}
             step.of = clause if self.listed or found("answers_each", clause) or found("to_each", clause) else ""
@@ -375,10 +375,10 @@ class Skeleton:
             agrees = next(pattern("steps", "approve").finditer(clause))
             whose = agrees[0].split()[0].casefold() in FUNCTIONS | wordset("speakers")
             joint = not (border or whose) and agrees.start() < _LONGEST_NAME
-            fits = bool(last and last.kind in ("", "who")) and not (several or joint or found("before", said))
-            if fits:
-                step.of, self._approval, self._approved = " ".join(_own(clause, "approving")), step, scope
-            return fits
+            if several or joint or found("before", said) or not (scope and scope[-1].kind in ("", "who")):
+                return False
+            step.of, self._approval, self._approved = " ".join(_own(clause, "approving")), step, self._scope
+            return True
         if kind == "each":
             step.of, step.text = parted(clause) or ("", "")
             return bool(step.of) and _is_task(step.text, freely=True)
@@ -388,10 +388,6 @@ class Skeleton:
             # Which parts of an answer are sent is not read.
             return not found("listed", clause.partition("://")[0])
         return kind == "says" or _is_task(clause, freely=freely, named=own)
-
-
-def _starts(text: str) -> list[int]:
-    return [0, *(one.end() for one in _SENTENCE.finditer(text))]
 
 
 def _structure(about: str) -> bool:

@@ -33,6 +33,7 @@ _PREFIXES = {_LLM: "llm", _AGENT: "agent", _SORTER: "conditionAgent"}
 _ANY_MODEL = re.compile(r"(?:\w{1,9}\s)?(?:llm|mod[eè]l\w*|ai|ki|ia)s?|(?:\w{1,4}\s)?agente?n?s?", re.IGNORECASE)
 #: Kinds of signals that make a flow one of steps, and what the steps themselves are read for.
 _STEPWISE = frozenset({"team", "approval", "branch", "loop", "sequence"})
+_NAMED = frozenset({"team", "approval", "sequence", "form", "schedule"})
 _READ = frozenset({"team", "sequence", "call", "service", "output"})
 #: Words of an item of a list; a longer one holds what is to be done with it.
 _LONGEST_ITEM, _FEWEST_FIELDS = 5, 2
@@ -81,17 +82,17 @@ def is_stepwise(reading: Reading) -> bool:
     order = len(kinds) > 1 and (listed or any(border == "then" for _, border in made.clauses))
     structure = {"sort", "case", "each", "approve"}.intersection(kinds)
     flow = found("a_flow", text) or (kinds[:1] == ["who"] and "case" in kinds) or kinds.count("who") > 1 or listed
-    whole = kinds[:1] == ["each"] or (kinds[:1] == ["sort"] and not made.odd)
-    return whole or bool((order and matches("method", text)) or (flow and (structure or order)))
+    whole = kinds[:1] == ["each"] or ("each" in kinds and found("each_of_list", text))
+    whole = whole or (kinds[:1] == ["sort"] and not made.odd)
+    return bool(whole) or bool((order and matches("method", text)) or (flow and (structure or order)))
 
 
 def speaks_of_steps(reading: Reading) -> bool:
     """Whether the text names steps, and does not merely read like some."""
     said = {kind for _, kind in signals(reading.text)}
-    return bool(
-        said & {"team", "approval", "sequence", "form", "schedule"}
-        or any(found(name, reading.text) for name in ("a_flow", "approve"))
-    )
+    # A repetition that is known by its words is told as not done.
+    names = ("a_flow", "approve", *([] if "loop" in said else ["each_of_list"]))
+    return bool(said & _NAMED) or any(found(name, reading.text) is not None for name in names)
 
 
 def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World) -> Design:
@@ -285,7 +286,8 @@ class _Builder:
 
     def _each(self, step: Step, end: _End, _way: str) -> _End:
         """A model lists the items, and a step inside an iteration does the task with each."""
-        if len(step.of.split()) > _LONGEST_ITEM or "://" in step.text:
+        # What comes after all of them is no part of what is done with each.
+        if len(step.of.split()) > _LONGEST_ITEM or "://" in step.text or re.search(r"[.!?]\s\w", step.text):
             raise self._declined(step.text)
         told, fields = self._world.say("list_items", item=step.of), [Field("items", "stringArray", step.of)]
         listed = self._after(self._model_node(told, told, fields=fields), end)
