@@ -38,7 +38,8 @@ def node_height(data: NodeData) -> int:
     visible = [param for param in params if param.get("display", True) and not param.get("hidden")]
     on_node = [param for param in visible if not param.get("additionalParams")]
     height = 144 + 42 * sum(1 for anchor in anchors if anchor.get("display", True))
-    height += 49 * bool(anchors or on_node)
+    # The heading, also above nothing but the button for additional parameters.
+    height += 49 * bool(anchors or visible)
     for param in on_node:
         if param.get("type") in _TALL_TYPES:
             height += 92

@@ -116,6 +116,11 @@ def test_every_node_of_the_catalogue_can_be_made(schemas: Schemas) -> None:
         assert node_height(data) >= 144
 
 
+def test_a_node_with_nothing_but_additional_parameters_is_as_high_as_in_the_editor(schemas: Schemas) -> None:
+    # As Flowise's own template "Tool Agent" stores it.
+    assert node_height(_made(schemas["bufferMemory"], "bufferMemory_0")) == 259
+
+
 @pytest.mark.parametrize(
     ("definition", "inputs", "visible"),
     [
