@@ -4,7 +4,7 @@ import pytest
 from playwright.async_api import expect
 
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.page.screen import Screen
+from tests.e2e.page.screen import SIZES, Screen
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -63,6 +63,11 @@ async def test_a_wish_that_is_declined_is_gone_on_with_as_a_form_with_its_words(
     await screen.start(wish)
     declined = await screen.question("This cannot be built")
     await expect(declined.get_by_text("lets three managers vote on it").first).to_be_visible()
-    await declined.get_by_role("link", name="Build step by step").click()
+    # The way on stays in sight with the other actions.
+    onward = declined.locator(".dock").get_by_role("link", name="Build step by step")
+    for size in SIZES:
+        await screen.page.set_viewport_size(size)
+        await expect(onward).to_be_in_viewport(ratio=1)
+    await onward.click()
     await expect(screen.page.get_by_label("Prompt")).to_have_value(wish)
     assert await screen.violations() == []

@@ -71,14 +71,6 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
           instance={session.instance}
         />
       )}
-      {question.reason === "declined" && contract.operation === "create" && (
-        <p>
-          <Link href={`/build/${session.thread_id}`} className="button">
-            {t("Build step by step")}
-          </Link>{" "}
-          <small>{t("Your words are in its form already.")}</small>
-        </p>
-      )}
       {stores.length > 0 && (
         <fieldset className="cards">
           <legend className="visually-hidden">{t("Document stores")}</legend>
@@ -140,6 +132,14 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
           sends: "request_changes",
         }}
       >
+        {question.reason === "declined" && contract.operation === "create" && (
+          <p>
+            <Link href={`/build/${session.thread_id}`} className="button">
+              {t("Build step by step")}
+            </Link>{" "}
+            <small>{t("Your words are in its form already.")}</small>
+          </p>
+        )}
         {approvable && <EditBar />}
       </Choices>
     </div>
