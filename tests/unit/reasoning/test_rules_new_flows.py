@@ -173,6 +173,7 @@ async def test_facts_that_name_a_website_or_a_file_are_told_without_a_note(wish:
         ("Make me two chatbots: one for sales, one for support", "each flow is one chatbot"),
         ("Agent met rekenmachine en wikipedia, temperatuur 0", "wikipedia"),
         ("I want to talk to our MySQL database", "MySQL"),
+        ("Agent that gets stock by GET https://api.hops.example/stock and then posts a note to our Slack", "Slack"),
     ],
 )
 async def test_what_cannot_be_built_is_declined_with_the_true_reason(

@@ -113,7 +113,8 @@ def _is_fact(sentence: str, before: str, kind: str) -> bool:
     if kind == "schedule" and (_OPENED.search(sentence) or not _ACTS.search(sentence)):
         return True
     if kind in ("send", "call") and _REQUEST.search(sentence):
-        return kind == "send"
+        # What is done behind the request is another thing.
+        return kind == "send" and not re.search(r"://\S+\s.*\S", before)
     theirs = kind == "send" and _THEIRS.search(before) is not None
     return theirs or any(one.search(before[-_LOOK_BACK:]) for one in (_OURS, _TELLS, _NEVER))
 
