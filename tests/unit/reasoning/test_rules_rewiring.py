@@ -351,3 +351,17 @@ def test_each_value_of_a_line_is_exchanged_where_it_stands_and_the_line_stays() 
     after_ = inputs(graph, "chain_0")["responsePrompt"]
     assert after_.startswith(prompt.replace(": 85", ": 95").replace(": 129", ": 145"))
     assert "cash only" in after_
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "A couple of things about the club bot. Customers say it sounds like a bank. Never mention vouchers.",
+        "Hola, varias cosas. Los clientes dicen que es frío. Never mention vouchers.",
+    ],
+)
+def test_what_people_say_and_an_introduction_are_told_to_no_model(wish: str) -> None:
+    graph, _ = changed(DOCUMENTS, wish)
+    added = inputs(graph, "chain_0")["responsePrompt"]
+    assert "Never mention vouchers." in added
+    assert not any(word in added for word in ("couple", "bank", "varias", "clientes"))

@@ -26,8 +26,6 @@ from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 
 _MODELS = "Chat Models"
-_ORDINALS = ("first", "second", "third")
-_TITLE_WORD = re.compile(r"[^\W\d_]{3,}")
 _SENTENCE, _AGENT = pattern("values", "sentence"), "agentAgentflow"
 _STAYS, _REMAINS = pattern("change", "stays"), pattern("change", "remains")
 #: What people call a node of a kind; the title alone names none of several.
@@ -193,8 +191,8 @@ def _pending(request: PlanRequest) -> bool:
 
 
 def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World) -> Mapping[str, NodeSchema]:
-    """The places (`node id` or `node id.path`) that a wish means: in nodes that it names, the one of its ordinal from
-    left to right, else all. Raises DeclinedError for an ordinal that none has."""
+    """The places (`node id` or `node id.path`) that a wish means: in nodes that it names, else all. Raises
+    DeclinedError where a number says which."""
     going = [wish[a:b] for a, b in wording.clauses(wish) if not (_REMAINS.search(wish[a:b]))]
     said = "\n".join([*going, build.asked(request.requirement, request.clarifications).details])
     owners = {place: place.partition(".")[0] for place in places}
@@ -210,22 +208,12 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
     if here or len(alike) == 1:
         meant = exact or named or alike or [id_ for id_ in names if id_ not in here]
         return {place: schema for place, schema in places.items() if owners[place] in meant}
-    ordinals = [match.group() for match in mentions(wish, pattern("inside", "ordinal"))]
-    answers = [answer for question, answer in request.clarifications if question.endswith("?")]
-    # The one that is named first is meant: "the second model, leave the first alone".
-    index = next((_ORDINALS.index(n) for one in [*ordinals, *answers] for n in _ORDINALS if words(n).search(one)), None)
     models = [place for place, schema in places.items() if schema.category in (_MODELS, "LLMs")]
-    # "The second LLM" counts no agents, and no conditions.
-    kind = next((name for name in (_AGENT, "llmAgentflow") if ordinals and name[:3] in ordinals[0].casefold()), "")
-    models = [one for one in models if request.existing.get(owners[one]) == kind] or models
-    if index is None or len(models) < 2:
-        return places
-    at = {node.id: node.raw.get("position", {}).get("x", 0.0) for node in request.base.nodes} if request.base else {}
-    order = sorted(models, key=lambda place: (at.get(owners[place], 0.0), len(place), place))
-    if index < len(order) and (at or len({places[place].name for place in models}) == 1):
-        return {order[index]: places[order[index]]}
-    which = dict.fromkeys(request.labels.get(owners[place]) or owners[place] for place in models)
-    raise world.decline("declined_which", nodes=", ".join(which))
+    if len(models) > 1 and any(mentions(wish, pattern("inside", "ordinal"))):
+        # How they are counted only the person knows.
+        which = dict.fromkeys(request.labels.get(owners[place]) or owners[place] for place in models)
+        raise world.decline("declined_which", nodes=", ".join(which))
+    return places
 
 
 def _own_names(request: PlanRequest, node_id: str) -> list[str]:

@@ -106,6 +106,7 @@ def pieces(
         joints = sorted([*joints, *framed]) if opinion else joints * meets
         if not (opinion or here):
             joints = wishes(start, end) if failing else []
+        joints = [at for at in joints if not (opinion and opinion.start() < at < opinion.end())]
         # "Add our price list, it is a PDF" is one wish.
         joints = [at for at in joints if any(one.meets(start, at) for one in lost) or not (
                   _REFERS.match(text[at:end]) and any(p.meets(at, end) for p in parts))]  # fmt: skip
@@ -289,7 +290,7 @@ def asks(line: str) -> bool:
 def _opines(text: str) -> bool:
     """Whether a stretch only says how something is taken, or who wants it."""
     said = _REMARK.sub("", text).strip()
-    return said != text.strip() and not (asks(said) or _IF.match(text) or _VALUE.search(text))
+    return said != text.strip() and not (asks(said) or _IF.match(text) or _VALUE.search(BRACKETS.sub("", text)))
 
 
 def _instructs(line: str) -> bool:
