@@ -158,7 +158,7 @@ class SdkEngine(ReasoningEngine):
 
     @abstractmethod
     def _new_http_client(self, **options: Any) -> httpx2.AsyncClient:
-        """The SDK's own kind of HTTP client, with these options of httpx2."""
+        """The SDK's own HTTP client over aiohttp, with these options of httpx2."""
 
     @abstractmethod
     def _assumed_capabilities(self) -> ModelCapabilities:
@@ -227,7 +227,10 @@ class SdkEngine(ReasoningEngine):
                 return await self._negotiate(completion)
         except TimeoutError:
             raise self._unavailable(model, f"gave no complete answer within {self._timeout_secs:g} s") from None
-        except (self.sdk_errors.timeout, httpx2.ReadTimeout):
+        except (self.sdk_errors.timeout, httpx2.ReadTimeout) as error:
+            # aiohttp's client calls every failure to connect so.
+            if isinstance(error.__cause__, httpx2.ConnectTimeout):
+                raise self._unavailable(model, "cannot be reached") from None
             silence = self._timeout_secs if completion.on_delta is None else self._silence_secs
             raise self._unavailable(model, f"sent nothing within {silence:g} s") from None
         except self.sdk_errors.connection:

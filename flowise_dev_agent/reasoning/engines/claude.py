@@ -73,7 +73,7 @@ class ClaudeEngine(SdkEngine):
         await self._client.close()
 
     def _new_http_client(self, **options: Any) -> httpx2.AsyncClient:
-        return anthropic.DefaultAsyncHttpxClient(**options)
+        return anthropic.DefaultAioHttpClient(**options)
 
     def _assumed_capabilities(self) -> ModelCapabilities:
         return ModelCapabilities(formats=("tool", "prompt"))

@@ -78,7 +78,7 @@ class OpenAIEngine(SdkEngine):
         await self._client.close()
 
     def _new_http_client(self, **options: Any) -> httpx2.AsyncClient:
-        return openai.DefaultAsyncHttpxClient(**options)
+        return openai.DefaultAioHttpClient(**options)
 
     def _assumed_capabilities(self) -> ModelCapabilities:
         return ModelCapabilities(
