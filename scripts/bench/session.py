@@ -5,8 +5,9 @@ HTTP to the real command line (`serve`, with its worker), which has a real Postg
 `outside.py`.
 
 The unit is Y: the processor time of plain LangGraph with 18 steps and its own Postgres saver on this machine. It is
-measured again before each row, so that what else the machine does weighs on both. Processor time is that of all
-threads; of Postgres that of all its processes. BENCH_POSTGRES_DSN is not read: the server must be on this machine.
+measured again before each row, so that what else the machine does weighs on both, and after it, to show whether it did.
+Processor time is that of all threads; of Postgres that of all its processes. BENCH_POSTGRES_DSN is not read: the server
+must be on this machine.
 """
 
 import argparse
@@ -532,6 +533,8 @@ async def main(names: list[str], sessions: int) -> None:
                 await bench.unit()
                 show("Y: LangGraph alone, 18 steps, its own saver", f"{bench.y * 1000:.1f} ms")
                 await ROWS[name](bench)
+                await bench.unit()
+                show("Y after it", f"{bench.y * 1000:.1f} ms")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
