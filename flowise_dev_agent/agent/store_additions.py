@@ -7,7 +7,7 @@ from typing import Final
 from flowise_dev_agent.agent.document_stores import ADDS, documents_of, grown, named_in
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.document_stores import DocumentStoreView
-from flowise_dev_agent.contracts.plan import PlanContract
+from flowise_dev_agent.contracts.plan import Part, PlanContract
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.attached_files import STORE_FIELD, STORE_NODES, more_for
 from flowise_dev_agent.reasoning.phrases import say
@@ -65,7 +65,8 @@ def with_additions(
             return _by_words(plan, choices, documents, said, language)
         if plan.declined and _adds(wish) and _STORE.search(plan.declined):
             return plan.model_copy(update={"declined": say("declined_files_apart", language)})
-        return plan
+        parts = [_apart(part, language) if part in plan.not_done and _adds(part.quote) else part for part in plan.parts]
+        return plan.model_copy(update={"parts": parts})
     for value in plan.values:
         wanted = more_for(value.value) if value.node_id in held and value.param == STORE_FIELD else None
         known = next((one for one in stores if wanted in (one.id, one.name)), None)
@@ -77,6 +78,10 @@ def with_additions(
         more = [*plan.document_stores, grown(known, documents)]
         plan = plan.model_copy(update={"values": [*others, *chosen], "document_stores": more})
     return plan
+
+
+def _apart(part: Part, language: str) -> Part:
+    return part.model_copy(update={"reason": say("declined_files_apart", language)})
 
 
 def _by_words(

@@ -146,17 +146,29 @@ class Server(BenchFlowise):
     [
         (f"{WISH} and set the temperature to 0.1", "Ask for that alone first"),
         ("Füge die Datei zum Dokumentenspeicher hinzu und setze die Temperatur auf 0.1", "Bitte zuerst nur darum"),
-        ("Add this file to my bot's store and also add a calculator", "no agent that could use a tool"),
     ],
-    ids=["English", "German", "another part that cannot be built"],
+    ids=["English", "German"],
 )
-async def test_rules_say_why_files_and_another_wish_are_declined(said: str, reason: str) -> None:
+async def test_rules_do_another_wish_and_say_why_files_beside_it_are_not_added(said: str, reason: str) -> None:
     server = Server()
     bench = Bench([], credentials(OPENAI), reasoner=DeterministicReasoner(), flowise=server)
     bench.files = Files(HANDBOOK)
-    declined = await bench.start(said, operation="update", target=server.row.id)
-    assert (declined["type"], declined["reason"]) == ("plan_approval", "declined")
-    assert reason in declined["message"]
+    ready = await bench.start(said, operation="update", target=server.row.id)
+    assert (ready["type"], ready["reason"]) == ("plan_approval", "plan_ready")
+    assert [one["value"] for one in ready["data"]["contract"]["values"]] == [0.1]
+    (missed,) = ready["data"]["not_done"]
+    assert reason in missed["reason"]
+    assert not ready["data"]["contract"]["document_stores"]
+
+
+async def test_rules_say_why_a_part_that_cannot_be_built_beside_files_is_declined() -> None:
+    server = Server()
+    bench = Bench([], credentials(OPENAI), reasoner=DeterministicReasoner(), flowise=server)
+    bench.files = Files(HANDBOOK)
+    wish = "Add this file to my bot's store and also add a calculator"
+    declined = await bench.start(wish, operation="update", target=server.row.id)
+    assert declined["reason"] == "declined"
+    assert "no agent that could use a tool" in declined["message"]
 
 
 @pytest.mark.parametrize("by_rules", [True, False], ids=["rules", "model"])
