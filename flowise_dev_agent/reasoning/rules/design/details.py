@@ -76,9 +76,7 @@ def listed(listing: str) -> tuple[Field, ...]:
     for part in _SEPARATOR.split(listing):
         said = _ARTICLE.sub("", part.strip(" \t-•*\"'`“”«»")).translate(_SHOWN)
         # A name ends where brackets or a number begin: "urgency from 1 to 5 (5 is high)".
-        bare = _AS_BOOLEAN.sub(
-            "", re.split(r"\s?[(:–—]|\s(?:as|als|come|como|comme|jako)\s|\s(?:[^\W\d]+\s){0,2}?\d", said)[0]
-        )
+        bare = _AS_BOOLEAN.sub("", _NAME_END.split(said)[0])
         # A long stretch is prose, not the name of a field.
         if (name := _identifier(bare)) and len(bare.split()) <= 5 and name not in wordset("no_fields"):
             like = _NUMBER_LIKE.search(bare) and not _NOT_NUMBER.search(bare)
@@ -135,12 +133,8 @@ def requests_of(scan: Scan) -> tuple[Request, ...]:
         url, method = match["url"].rstrip(".,;"), match["method"] or match["behind"] or "GET"
         begins = max((one.end() for one in _SENTENCE_END.finditer(scan.text, 0, match.start())), default=0)
         ends = _SENTENCE_END.search(scan.text, match.end("url"))
-        about = " ".join(
-            scan.text[begins : ends.start() if ends else None]
-            .replace(match["url"], " ")
-            .replace(f"{method} ", " ")
-            .split()
-        )
+        about = scan.text[begins : ends.start() if ends else None].replace(match["url"], " ")
+        about = " ".join(re.sub(rf"^\W*{method}\b|\b{method}\W*$", " ", about).split())
         request = Request(method, url, re.sub(r"^\((.*)\)$", r"\1", about.strip(" -–•*:,;"))[:300])
         found.setdefault(url, request)
         scan.spans.append(Span(match.start(), match.end("url"), frozenset({request.node}), frozenset({"@address"})))
