@@ -365,3 +365,61 @@ def test_what_people_say_and_an_introduction_are_told_to_no_model(wish: str) -> 
     added = inputs(graph, "chain_0")["responsePrompt"]
     assert "Never mention vouchers." in added
     assert not any(word in added for word in ("couple", "bank", "varias", "clientes"))
+
+
+AGENT = compile_ops(
+    GraphIR.empty(),
+    [
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o"}),
+        AddNode(node_name="toolAgent", node_id="toolAgent_0", params={"systemMessage": "You are Kai of a skate shop."}),
+        AddNode(node_name="bufferMemory", node_id="bufferMemory_0"),
+        AddNode(
+            node_name="requestsGet",
+            node_id="requestsGet_0",
+            params={"requestsGetUrl": "https://taxis.example/api/libres"},
+        ),
+        Connect(source_node_id="chatOpenAI_0", target_node_id="toolAgent_0", target_anchor="model"),
+        Connect(source_node_id="bufferMemory_0", target_node_id="toolAgent_0", target_anchor="memory"),
+        Connect(source_node_id="requestsGet_0", target_node_id="toolAgent_0", target_anchor="tools"),
+    ],
+    STORE.schemas,
+).graph
+
+
+def test_a_message_behind_a_list_of_words_is_no_prompt_and_the_prompt_stays() -> None:
+    wish = (
+        "I'd like a deny list in front of it - not just another line in the prompt - which blocks: ignore previous "
+        'instructions / system prompt / act as DAN. Message when blocked: "Nice try. Ask me about skateboards."'
+    )
+    plan = planned(AGENT, wish)
+    assert all(one.mode == "append" for one in plan.values if one.param == "systemMessage")
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Al agente hay que añadirle otra consulta: GET https://taxis.example/api/tarifas",
+        "Add a second request to the agent: GET https://taxis.example/api/tarifas",
+    ],
+)
+def test_one_more_address_of_an_agent_is_a_tool_beside_the_one_there(wish: str) -> None:
+    graph, _ = changed(AGENT, wish)
+    addresses = {node.id: node.inputs.get("requestsGetUrl") for node in graph.nodes if node.name == "requestsGet"}
+    assert addresses == {
+        "requestsGet_0": "https://taxis.example/api/libres",
+        "requestsGet_1": "https://taxis.example/api/tarifas",
+    }
+    assert {edge.source for edge in graph.edges if edge.target == "toolAgent_0"} >= set(addresses)
+
+
+def test_a_source_takes_the_place_of_another_only_where_that_is_said() -> None:
+    wish = "Proszę dołożyć drugie źródło: plik PDF „Instrukcja BHP 2025”. Strona ma zostać."
+    pages = compile_ops(DOCUMENTS, [RemoveNode(node_id="pdfFile_0")], STORE.schemas).graph
+    graph, _ = changed(pages, wish)
+    assert "cheerioWebScraper_0" in {node.id for node in graph.nodes}
+
+
+def test_a_second_version_of_a_flow_is_a_copy_and_no_change_of_it() -> None:
+    wish = "I'd like a second version of my agent for kids: simple words. Leave the original as is."
+    intent = asyncio.run(DeterministicReasoner().classify(ClassifyRequest(requirement=wish, target="Heron"))).value
+    assert intent.operation == "copy"

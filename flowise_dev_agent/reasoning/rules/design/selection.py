@@ -264,6 +264,7 @@ def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: fr
         elif len(rivals) > 1 and not alike:
             raise world.decline("declined_which", nodes=", ".join(rivals))
         replaced |= dict.fromkeys(rivals, name)
+    added += [one.node for one in change.requests] if _has_list(existing, "Tool") else []
     chains = [id_ for id_, schema in existing.items() if schema.name == "conversationChain"]
     if any("Tool" in world.schema(name).base_classes for name in added) and not _has_list(existing, "Tool"):
         if len(chains) != 1:
@@ -299,8 +300,10 @@ def _wanted(change: Reading, existing: Mapping[str, NodeSchema], world: World, d
     model = change.provider if change.provider is not change.embeddings or change.model else None
     names = [model.chat] if model and kinds & MODEL_CATEGORIES else []
     names += [change.memory, *tools_of(change, world, dropped)]
-    by_kind = {"Vector Stores": change.vector_store, "Embeddings": embeddings,
-               "Document Loaders": next(iter(change.loaders), None)}  # fmt: skip
+    # A source takes the place of another only where that is said.
+    instead = any(words(verb).search(change.text) for verb in ("instead_of", "change", "remove"))
+    loader = next(iter(change.loaders), None) if instead else None
+    by_kind = {"Vector Stores": change.vector_store, "Embeddings": embeddings, "Document Loaders": loader}
     names += [name for kind, name in by_kind.items() if kind in kinds]
     if change.splits and "Text Splitters" not in kinds and any(takes(s, "TextSplitter") for s in existing.values()):
         names.append(change.splitter)

@@ -96,6 +96,9 @@ def _exchanged(request: PlanRequest, found: Made, existing: Mapping[str, NodeSch
     if len(new) != 1 or len(places) != 1 or not (olds or _NOW.search(found.text)):
         return found
     place, address, text = places[0], new[0][0], found.text
+    if not olds and any(words("add").search(text[a:b]) for a, b in wording.clauses(text) if a <= new[0].start() < b):
+        # One more is not another one.
+        return found
     spans = [Span(_from(text, a, new[0].start()), b, frozenset({DONE})) for a, b in wording.clauses(text)
              if a <= new[0].start() < b or (wording.alters(text[a:b]) and len(text[a:b].split()) < _FEW)]  # fmt: skip
     for one in [*new, *named[place]]:
