@@ -124,7 +124,7 @@ class PlanState(Part):
     agreed: Capability | None = None
     #: Quotes of what the person has agreed to go without.
     agreed_not_done: list[str] = Field(default_factory=list[str])
-    #: What a plan without a model read from the words, for the person.
+    #: Which parts a plan without a model has, for the person.
     read: str = ""
     #: Why the op writer needs more than the approved plan says, until the person has answered.
     amended: str | None = None

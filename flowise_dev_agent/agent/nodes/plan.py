@@ -276,7 +276,7 @@ def _is_approved(state: AgentState, previous: PlanContract | None, plan: PlanCon
 
 
 def _read(plan: PlanContract, nodes: NodeStore, language: str) -> str:
-    """What rules made of a person's words: of a new chatflow everything else is only said to its model."""
+    """Which parts a new chatflow of the rules has: whatever else the person wrote is only told to its model."""
     if plan.operation != "create" or plan.flow_kind != "CHATFLOW" or plan.declined:
         return ""
     known = (nodes.schemas.get(node.node_name) for node in plan.nodes)

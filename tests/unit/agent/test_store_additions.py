@@ -144,8 +144,8 @@ class Server(BenchFlowise):
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        (f"{WISH} and set the temperature to 0.1", "Ask for that alone first"),
-        ("Füge die Datei zum Dokumentenspeicher hinzu und setze die Temperatur auf 0.1", "Bitte zuerst nur darum"),
+        (f"{WISH} and set the temperature to 0.1", "Ask for that alone"),
+        ("Füge die Datei zum Dokumentenspeicher hinzu und setze die Temperatur auf 0.1", "Bitte nur darum"),
     ],
     ids=["English", "German"],
 )
