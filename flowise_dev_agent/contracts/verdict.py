@@ -5,12 +5,15 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from flowise_dev_agent.contracts.base import Contract, JsonMapping, JsonObject, JsonValue, Versioned
+from flowise_dev_agent.sanitize import shortened
 
 #: What a model may give as the cause of a failure. STRUCTURE, LOGIC and INCOMPLETE are flow bugs and iterate; the
 #: others ask the person.
 JudgedCategory = Literal["STRUCTURE", "LOGIC", "INCOMPLETE", "CREDENTIAL", "CONFIG", "EXTERNAL", "TIMEOUT"]
 VerdictCategory = JudgedCategory | Literal["UNKNOWN"]
 FLOW_BUGS: frozenset[str] = frozenset({"STRUCTURE", "LOGIC", "INCOMPLETE"})
+#: Of what was not shown for the same reason a line names so many, in so many characters each.
+_MOST_LISTED, _LONGEST_LISTED = 4, 100
 Headline = Literal["works", "runs", "fails", "not_tested"]
 
 
@@ -217,15 +220,23 @@ class Verdict(Versioned):
         return "Whether the answers are what you asked for was not checked."
 
     def not_shown(self) -> list[str]:
-        """What keeps a flow that runs from being called working, a line each."""
-        lines = [_with_reason(item.text, item.reason) for item in self.criteria if item.state != "shown"]
+        """What keeps a flow that runs from being called working, a line for each reason."""
         told = {item.reason for item in self.criteria}
-        return lines + [
-            _with_reason(f"“{part.quote}”", part.reason)
+        found = [(item.reason, _short(item.text)) for item in self.criteria if item.state != "shown"] + [
+            (part.reason, f"“{_short(part.quote)}”")
             for part in self.parts
             if part.state not in ("done", "assumed") and (not part.reason or part.reason not in told)
         ]
+        by_reason: dict[str, list[str]] = {}
+        for reason, text in found:
+            by_reason.setdefault(reason.rstrip(". "), []).append(text)
+        return [_listed(texts, reason) for reason, texts in by_reason.items()]
 
 
-def _with_reason(text: str, reason: str) -> str:
-    return f"{text.rstrip('. ')} ({reason.rstrip('. ')})" if reason else text.rstrip(". ")
+def _short(text: str) -> str:
+    return shortened(text.rstrip(". "), _LONGEST_LISTED)
+
+
+def _listed(texts: list[str], reason: str) -> str:
+    rest = f" and {len(texts) - _MOST_LISTED} more" if len(texts) > _MOST_LISTED else ""
+    return f"{'; '.join(texts[:_MOST_LISTED])}{rest}{f' ({reason})' if reason else ''}"

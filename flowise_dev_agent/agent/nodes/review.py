@@ -54,8 +54,6 @@ ANSWER_LIMIT = 1_000
 #: Predictions of one suite that run at the same time.
 PARALLEL_PREDICTIONS = 4
 _FULL_LIMIT = 1_000_000
-#: Lines of what is not shown in the message of a review; the verdict has all.
-_MOST_NOT_SHOWN = 5
 #: Earlier iterations that are kept beside the newest.
 _MOST_KEPT = 9
 _RESULTS: Final = TypeAdapter(list[Trial])
@@ -347,9 +345,7 @@ def _outcome(
     if verdict.headline == "works":
         return "tests_passed", f"The chatflow works: {passed} of {len(results)} test questions passed."
     listed = verdict.not_shown()
-    shown, more = listed[:_MOST_NOT_SHOWN], len(listed) - _MOST_NOT_SHOWN
-    rest = f"; and {more} more" if more > 0 else ""
-    missing = f" Not shown: {'; '.join(shown)}{rest}." if shown else ""
+    missing = f" Not shown: {'. '.join(listed)}." if listed else ""
     answered = f"It answers {passed} of {len(results)} test questions."
     return "tests_passed", f"{answered} {verdict.what_was_shown()}{missing}"
 

@@ -293,6 +293,16 @@ def test_a_step_that_no_test_came_to_is_told() -> None:
     assert made.not_shown() == ["The step 'L2' runs (No test came to it)"]
 
 
+def test_what_is_not_shown_is_told_once_for_each_reason_and_briefly() -> None:
+    reason, long = "No clock here.", "It is fast and says so in " + "many " * 40 + "words."
+    texts = ["It is fast.", long, "It is first.", "It is prompt.", "It is quick."]
+    criteria = [Criterion(id=f"c{n}", text=text, not_tested=reason) for n, text in enumerate(texts, 1)]
+    (line,) = verdict(Verdict(done=True), contract(criteria=criteria)).not_shown()
+    assert line.startswith("It is fast; It is fast and says so in many")
+    assert line.endswith("…; It is first; It is prompt and 1 more (No clock here)")
+    assert len(line) < 200
+
+
 # --- parts -----------------------------------------------------------------------------------------------------------
 
 
