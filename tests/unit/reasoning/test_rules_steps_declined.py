@@ -77,8 +77,8 @@ NO_STEPS = [
     "Ein Ablauf bitte: zu jedem Stichwort soll ein Spruch entstehen, danach wählt ein LLM die drei besten aus.",
 ]  # fmt: skip
 
-#: A sentence beside the steps -> what is said to the model.
-SAID = {
+#: A condition beside the steps -> what is only said to the model, and told so.
+CONDITIONS = {
     "Agentflow that reads a contract. If the contract has no termination clause, write a warning, otherwise summarise "
     "it in 5 points.": "If the contract has no termination clause, write a warning, otherwise summarise it in 5 points",
     'An LLM reviews the essay. If the score is under 5 reply "Please revise.", otherwise show it':
@@ -87,10 +87,15 @@ SAID = {
         "Is het lager dan 6, schrijf dan tips, anders een compliment",
     "Flow: get the status from https://api.parcels.example/v1 (GET), then tell the customer where it is. If the call "
     "returns nothing say sorry and give 0800 11 22 33": "If the call returns nothing say sorry and give 0800 11 22 33",
+}  # fmt: skip
+
+#: A sentence beside the steps -> what is said to the model.
+SAID = {
     "Agentflow: write a tender, then translate it into Dutch. Answers are due within 3 days.":
         "Answers are due within 3 days",
     "We're an online florist, dev of one (me). Agentflow: write a tender, then translate it into Dutch.":
         "We're an online florist, dev of one (me)",
+    "Agentflow: write a tender, then translate it into Dutch. Keep it under 80 words.": "Keep it under 80 words",
 }  # fmt: skip
 
 #: A sentence behind an approval or branches is told as not done.
@@ -119,12 +124,14 @@ def test_what_has_no_steps_that_are_understood_is_declined(wish: str) -> None:
     assert planned(wish)[1].declined
 
 
-@pytest.mark.parametrize("wish", SAID)
+@pytest.mark.parametrize("wish", {**SAID, **CONDITIONS})
 def test_a_sentence_beside_the_steps_is_told_to_the_models(wish: str) -> None:
     _, plan = planned(wish)
     told = [value.value for value in plan.values if value.param.endswith("Messages")]
     assert told
-    assert all(SAID[wish] in str(one) for one in told)
+    assert all({**SAID, **CONDITIONS}[wish] in str(one) for one in told)
+    not_done = [part.quote for part in plan.parts if part.state == "not_understood"]
+    assert not_done == [CONDITIONS[one] for one in CONDITIONS if one == wish]
 
 
 LISTS = {

@@ -173,8 +173,8 @@ def test_what_no_model_makes_possible_is_not_promised_with_one(wish: str) -> Non
 @given(facts=st.lists(st.sampled_from(FACTS), max_size=3, unique=True), wish=st.sampled_from(sorted(STRUCTURE)))
 def test_no_fact_beside_it_lets_structure_pass(facts: list[str], wish: str) -> None:
     _, plan = planned(" ".join(["A friendly bot for the boat yard.", *facts, f"{wish}."]))
-    told = " ".join(part.quote for part in plan.parts if part.state == "not_understood")
-    assert plan.declined or any(word in wish for word in told.split()), plan.values
+    told = [part.quote.strip(" .") for part in plan.parts if part.state == "not_understood"]
+    assert plan.declined or any(wish in quote or quote in wish for quote in told), plan.values
 
 
 @given(st.lists(st.sampled_from(FACTS), min_size=1, max_size=4, unique=True))
@@ -585,7 +585,8 @@ MORE = ["but always mention the number 4711", "and the colour teal matters", 'wi
 @given(wish=st.sampled_from(sorted([*STEPS, *TOLD])), more=st.sampled_from(MORE))
 def test_p83_no_word_of_a_flow_of_steps_disappears(wish: str, more: str) -> None:
     _, plan = planned(f"{wish.rstrip('.')} {more}.")
-    told = " ".join([*(str(value.value) for value in plan.values), *(part.quote for part in plan.parts)]).casefold()
+    not_done = [part.quote for part in plan.parts if part.state == "not_understood"]
+    told = " ".join([*(str(value.value) for value in plan.values), *not_done]).casefold()
     sign = next(one for one in ("4711", "teal", "ahoi bert") if one in more.casefold())
     assert plan.declined or sign in told
 

@@ -24,8 +24,6 @@ _SENTENCE = re.compile(r"\A|[.!?:]\s+|\n")
 #: A line of a list of branches.
 _WAY = re.compile(r"^\W*(?P<name>[^\n]{2,120}?)\s?(?:->|=>|→)\s?(?P<do>\S.*)$")
 _LONGEST_TEXT, _LONGEST_NAME, _HEAD, _MOST_PIECES, _NEAR = 3_000, 4, 8, 120, 12
-#: Lists of what is said of an answer that goes out.
-_SENDING = ("approving", "replying", "everyday")
 #: Kinds that a stretch behind a comma or "and" can begin.
 _BEGINS = ("limit", "otherwise", "case", "branch", "each", "approve", "call", "who")
 #: Structure that is no task of a model.
@@ -273,8 +271,9 @@ class Skeleton:
         steps says what they are for."""
         if part or "://" in clause or any(kind not in _SAID for _, kind in signals(clause)):
             self.odd = self.odd or clause
-        # What follows a task is said of it; an approval and branches are no matter of a model.
+        # What follows a task is said of it; an approval, branches and conditions are no matter of a model.
         task = not self.steps or (self.steps[-1].kind in ("", "who", "each") and not self._fork)
+        task = task and not (found("no_task", clause) or found("unread", clause))
         self.told += [] if task else [capital(clause)]
         self.rules += [] if self._approval or _structure(clause) else [capital(clause)]
 
@@ -342,7 +341,7 @@ class Skeleton:
 
     def _goes_out(self, clause: str) -> bool:
         self.sent.append(clause)
-        return not _own(clause, *_SENDING)
+        return not _own(clause, "approving", "replying", "everyday")
 
     def _put(self, clause: str, border: str) -> bool:
         """Add what a clause says at the end of where the sentence is."""
