@@ -101,8 +101,9 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     lost = [one for one in told.lost(world) if one not in given]
     kept = [one for one in told.missed if one not in lost]
     sources = any(one.category == "Document Loaders" for one in stays.values())
+    groups = ["parts", "own", *["sources"] * sources, *["steps"] * inside]
     # What is quoted may be the value of a field.
-    said = wording.pieces(change.text, [*told.done, *given], lost, kept, sources=sources,
+    said = wording.pieces(change.text, [*told.done, *given], lost, kept, groups=groups,
                           copied=request.intent.operation == "copy")  # fmt: skip
     if inside and made.spans and not chosen and len(places) > 1:
         # In which step it is to be is not said.

@@ -4,7 +4,7 @@ import re
 
 from flowise_dev_agent.reasoning.rules.design.wording import asks
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
-from flowise_dev_agent.reasoning.rules.language.text import NUL, quoted_spans, squeeze
+from flowise_dev_agent.reasoning.rules.language.text import NUL, concepts, quoted_spans, squeeze
 
 _FLOW, _COPYING = pattern("naming", "flow"), ("called", "in_copy", "otherwise", "untouched")
 _CALLED, _IN_COPY, _OTHERWISE, _UNTOUCHED = (pattern("copying", name) for name in _COPYING)
@@ -15,13 +15,12 @@ _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECA
 _QUOTES, _LONGEST_NAME = "\"“”„«»「」' ", 100
 _GOES_ON = re.compile(r"(?:,| [–—-])\s\w")
 _SCOPE, _COURTESY, _KEEPS = (pattern("change", name) for name in ("scope", "courtesy", "keeps"))
-_PARTS = (words("memory"), pattern("change", "models"), pattern("change", "tools"))
 
 
 def without_scope(text: str) -> str:
     """The text without what is to stay as it is ("leave the rest alone", "keep the memory"), and without thanks."""
     quotes, found = quoted_spans(text), [match for one in (_SCOPE, _KEEPS) for match in one.finditer(text)]
-    kept = [one for one in found if one.re is not _KEEPS or any(part.search(one[0]) for part in _PARTS)]
+    kept = [one for one in found if one.re is not _KEEPS or concepts(one[0], "parts", "own")]
     for match in [*kept, *_COURTESY.finditer(text)]:
         # What goes on with a reason is no wish.
         because = match.re is not _COURTESY and _GOES_ON.match(text[match.end() :])

@@ -12,6 +12,7 @@ from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design.naming import wish_for_copy, without_scope
 from flowise_dev_agent.reasoning.rules.design.prompt import Unit, is_empty, units, without_opening
 from flowise_dev_agent.reasoning.rules.design.world import World
+from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, constants, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, quoted, signals, squeeze, to_number
 from flowise_dev_agent.sanitize import shortened
@@ -42,6 +43,7 @@ class Account:
     ) -> None:  # fmt: skip
         own = [span for span in spans if not span.task]
         self._text, self._nodes, self._values, self._there = text, nodes, values, there or {}
+        self._concepts = [(one.start, one.end) for one in texts.concepts(text)]
         #: With what was hidden from reading.
         self._shown = shown if len(shown) == len(text) else text
         self._kept = [span for span in own if span.keep]
@@ -103,9 +105,8 @@ class Account:
             told = covered and not self._there and self._is_open(unit)
             state = "not_understood" if told or not covered else "assumed" if foreign else "covered"
             key = "part_told" if told else "part_foreign" if foreign else "part_missed"
-            never = [
-                kind for one, kind in self._signals() if kind in _IMPOSSIBLE and unit.start <= one.start() < unit.end
-            ]
+            never = [kind for one, kind in self._signals()
+                     if kind in _IMPOSSIBLE and unit.start <= one.start() < unit.end]  # fmt: skip
             key = f"gap_{never[0]}" if never and key == "part_missed" else key
             reason = "" if state == "covered" else world.say(key)
             found.append(Part(id=f"p{len(found) + 1}", quote=quote, source=source, state=state, nodes=nodes,
@@ -161,7 +162,8 @@ class Account:
 
     def _is_open(self, unit: Unit) -> bool:
         """Whether a stretch names a part or a setting of a flow that nothing in the design does."""
-        found = ((_PRODUCT.search(self._text, *match.span()) or match).span() for match, _ in self._signals())
+        found = [(_PRODUCT.search(self._text, *match.span()) or match).span() for match, _ in self._signals()]
+        found += [(a, b) for a, b in self._concepts if not any(span.meets(a, b) for span, _ in self._done)]
         return any(start < unit.end and unit.start < end for start, end in found)
 
     def _mostly_done(self) -> bool:
@@ -256,11 +258,8 @@ def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part], langua
     name = plan.new_name or (plan.flow_name if plan.operation == "copy" else None)
     bare = wish_for_copy(part.quote, None) if plan.operation == "copy" else without_scope(part.quote)
     open_ = "" if name and name in part.quote else without_opening(bare.replace(NUL, " "))
-    if (
-        0 < len(plan.parts) < _MOST
-        and not mine
-        and not all(is_empty(one) or one.isdigit() for one in re.findall(r"\w+", open_))
-    ):
+    says = not all(is_empty(one) or one.isdigit() for one in re.findall(r"\w+", open_))
+    if 0 < len(plan.parts) < _MOST and not mine and says:
         # Neither built nor a remark: what nobody read is not done.
         return [part.model_copy(update={"state": "not_understood", "reason": say("part_missed", language)})]
     # A remark beside something that is done leaves nothing open.

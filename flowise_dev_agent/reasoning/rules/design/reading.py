@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.rules.design import details, providers
+from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import NodeTable, constants, pattern, patterns, table, words
 from flowise_dev_agent.reasoning.rules.language.text import Scan, Span, detect_language, first_group, mentioned, squeeze
 
@@ -99,7 +100,7 @@ class Reading:
         """Whether it says anything about how the flow is made."""
         named = self.no_memory or self.transform or self.prompt_text or self.system_text or self.unknown
         asked = any((one.names or one.params) and not (one.denied or one.keep) for one in self.spans)
-        return bool(named or asked or mentioned(self.text, words("parts")))
+        return bool(named or asked or any(texts.concepts(self.text)))
 
 
 def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Reading:

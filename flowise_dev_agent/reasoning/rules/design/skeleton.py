@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, without_opening
+from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, NUMBER_WORDS, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import capital, quoted, quoted_spans, signals, squeeze, to_number
 
@@ -393,7 +394,7 @@ def _structure(about: str) -> bool:
     """Whether nothing but words of structure is said."""
     known = (one.strip(".,:;!?()") for one in about.split())
     said = (one for one in known if not (is_empty(one) or one.casefold() in FUNCTIONS | {*NUMBER_WORDS}))
-    return all(words("structure").fullmatch(one) or matches("a_flow", one) for one in said)
+    return all(any(texts.concepts(one, "parts", "own", "steps")) or matches("a_flow", one) for one in said)
 
 
 def _is_task(clause: str, *, freely: bool, named: bool = False) -> bool:

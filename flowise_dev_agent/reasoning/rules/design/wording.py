@@ -14,13 +14,14 @@ from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, behaves, i
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.design.values import without_braces
 from flowise_dev_agent.reasoning.rules.design.world import World
+from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, capital, detect_language, quoted, quoted_spans
 
 _OBLIGED, _REFERS, _REMARK = (pattern("about", name) for name in ("obliged", "refers", "remark"))
 _ADDRESS, _IF = pattern("prompt", "address"), pattern("prompt", "if")
 _CAN_IT, _FROM_NOW, _STEP = (pattern("change", name) for name in ("can_it", "from_now_on", "step"))
-_ALTERS, _SOURCES, _IT = (pattern("change", name) for name in ("alters", "sources", "it"))
+_ALTERS, _IT = pattern("change", "alters"), pattern("change", "it")
 _TIME, _SENTENCE = pattern("values", "time"), pattern("values", "sentence")
 #: How a wish says that something is to be in the prompt: "add that ...", "put in: ...".
 _PUT = re.compile(rf"(?i)(?:{words('add').pattern})[^:.;\n]{{0,20}}?(?:[:：]|,?\s(?:that|que|che|że))\s*(?=\S)")
@@ -57,20 +58,19 @@ class Piece(NamedTuple):
 
 
 def pieces(
-    text: str, done: Sequence[Span], lost: Sequence[Span], kept: Sequence[Span] = (), *, sources: bool = False,
-    copied: bool = False,
+    text: str, done: Sequence[Span], lost: Sequence[Span], kept: Sequence[Span] = (), *,
+    groups: Sequence[str] = ("parts", "own"), copied: bool = False,
 ) -> list[Piece]:  # fmt: skip
     """What a wish says: of each sentence or item that asks for a part of the flow only clauses of their own are for the
     model, any other is for it whole. Beside a part it has to tell something; in a copy all does. What was read
-    already is a NUL. `lost` asks for a part and is not done, `kept` names what is there; with `sources` documents and
-    pages are parts."""
+    already is a NUL. `lost` asks for a part and is not done, `kept` names what is there; `groups` are the concepts that
+    name a part."""
     hidden = [Span(*one.span(), frozenset({one[0]})) for one in re.finditer(r"\x00+", text)]
     asked = [one for one in done if (one.names or one.params) and not one.keep] + hidden
     parts, found = [one for one in asked if not one.denied], list[Piece]()
     # Neither ends nor begins anew, whatever is in it.
     closed = [*quoted_spans(text), *(one.span() for one in BRACKETS.finditer(text))]
-    aside = [*closed, *(one.span() for one in words("structure").finditer(text)
-                        if _FIRST_QUOTE.match(text[one.end() :]))]  # fmt: skip
+    concepts = texts.concepts(text, *groups)
     known = "|".join(re.escape(text[one.start : one.end]) for one in [*done, *hidden])
 
     def fails(start: int, end: int, *, told: bool = True) -> bool:
@@ -78,19 +78,18 @@ def pieces(
         nothing else."""
         said = _STEP.sub("", text[start:end].strip(" ,;:–—\n"))
         named, quiet = [one for one in lost if one.meets(start, end)], not _instructs(said)
-        parts = [one for one in words("structure").finditer(text, start, end)
-                 if not any(a <= one.start() < b for a, b in aside)]  # fmt: skip
+        here = [one for one in concepts if one.meets(start, end)]
         # What is there may be used, and may go.
-        asked_for = (one[0] for one in parts if not any(span.meets(*one.span()) for span in kept))
-        certain = any(not (_SOURCES.fullmatch(one) or "://" in one) for one in asked_for)
-        source = sources and (parts or _SOURCES.search(text, start, end))
-        mentions = named or certain or source or any(one.meets(start, end) for one in kept)
+        asked_for = [one for one in here if not any(span.meets(one.start, one.end) for span in kept)]
+        certain = any("://" not in text[one.start : one.end] and "source" not in one.names for one in asked_for)
+        mentions = named or here or any(one.meets(start, end) for one in kept)
         firm = (mentions and alters(unquoted(said))) or any(quiet or "signal" in one.names for one in named)
+        firm = firm or (_OBLIGED.search(said) and any("parts" in one.params for one in asked_for))
         return not _PUT.match(said) and bool(firm or (told and certain and quiet and not _VALUE.search(said)))
 
     def wishes(start: int, end: int) -> list[int]:
         """Where clauses of a sentence begin that ask for something of their own."""
-        found = (j.end() for j in _JOINT.finditer(text, start, end) if not any(a < j.start() < b for a, b in closed))
+        found = _joints(text, start, end, closed)
         return [at for at in found if asks(text[at:end].strip()) and _says(text[start:at])]
 
     sentences = [(*one, any(fails(*two) for two in pairwise([one[0], *wishes(*one[:2]), one[1]])))
@@ -100,16 +99,13 @@ def pieces(
         here = [one for one in parts if one.meets(start, end)]
         meets = bool(here) or failing
         opinion = _REMARK.search(text, start, end)
-        joints = [j.end() for j in _JOINT.finditer(text, start, end) if not any(a < j.start() < b for a, b in closed)]
         # "My boss says it should ...": who wants it is one thing, what is another.
         framed = [opinion.end()] if opinion and asks(text[opinion.end() : end].strip()) else []
-        joints = sorted([*joints, *framed]) if opinion else joints * meets
-        if not (opinion or here):
-            joints = wishes(start, end) if failing else []
-        joints = [at for at in joints if not (opinion and opinion.start() < at < opinion.end())]
+        joints = sorted({*_joints(text, start, end, closed), *framed}) if opinion or here else []
         # "Add our price list, it is a PDF" is one wish.
-        joints = [at for at in joints if any(one.meets(start, at) for one in lost) or not (
-                  _REFERS.match(text[at:end]) and any(p.meets(at, end) for p in parts))]  # fmt: skip
+        joints = [at for at in joints if not (opinion and opinion.start() < at < opinion.end()) and not (
+                  _REFERS.match(text[at:end]) and any(one.meets(at, end) for one in parts))]  # fmt: skip
+        joints = wishes(start, end) if failing and not (opinion or here) else joints
         for begin, finish in pairwise([start, *joints, end]):
             said = text[begin:finish].strip(" ,;:–—\n")
             says = _says(re.sub(known or r"\Z\A", " ", said))
@@ -121,19 +117,15 @@ def pieces(
             # Beside what is done an "only" is none of an instruction.
             rules = asks(said) or _IF.match(said) if any(DONE in one.names for one in here) else _instructs(said)
             clause = rules or {*text[:begin].split()[-1:]} & wordset("thats")
-            fact = _VALUE.search(said) or (copied and words("structure").search(said))
-            fact = fact if copied or not meets else quoted(said) or words("structure").match(said)
+            about = any(one.meets(begin, finish) for one in concepts)
+            fact = quoted(said) if meets and not copied else _VALUE.search(said) or (copied and about)
             tells = (item and not meets) or clause or fact
             last = next((one.kind for one in reversed(found) if one.kind != "remark"), "")
             told = (copied and not meets) or not beside or ((tells or last == "wish") and not because)
             # "It" is what is not done, and what follows in its sentence says more of it, unless it tells something.
             more = begin > start and not (behaves(said) or _IF.match(said) or _VALUE.search(said))
-            goes_on = last == "undone" and (more or _REFERS.match(said))
+            goes_on = last == "undone" and (more or _REFERS.match(said) or (alters(said) and refers(said)))
             undone = not own and (goes_on or fails(begin, finish, told=bool(told)))
-            added = alters(said) and refers(said) and len(said.split()) <= _FEW_WORDS
-            if added and found and found[-1].kind == "wish":
-                # "Can it send an SMS? Add that."
-                undone, found[-1] = True, found[-1]._replace(kind="undone")
             kind = "undone" if undone else "remark" if not told or (opinion and _opines(said)) else "wish"
             if part or (meets and words("keep").search(said)):
                 kind = "part"
@@ -147,10 +139,14 @@ def clauses(text: str) -> Iterator[tuple[int, int]]:
     """Sentences, and clauses of them that ask for something of their own."""
     closed = quoted_spans(text)
     for start, end, _ in _sentences(text, closed):
-        joints = [
-            one.end() for one in _JOINT.finditer(text, start, end) if not any(a < one.start() < b for a, b in closed)
-        ]
-        yield from pairwise([start, *(at for at in joints if asks(text[at:end].strip())), end])
+        joints = (at for at in _joints(text, start, end, closed) if asks(text[at:end].strip()))
+        yield from pairwise([start, *joints, end])
+
+
+def _joints(text: str, start: int, end: int, closed: Sequence[tuple[int, int]]) -> list[int]:
+    """Where a clause may begin behind another one."""
+    found = _JOINT.finditer(text, start, end)
+    return [one.end() for one in found if not any(a < one.start() < b for a, b in closed)]
 
 
 def unquoted(said: str) -> str:
@@ -296,11 +292,8 @@ def _opines(text: str) -> bool:
 def _instructs(line: str) -> bool:
     # A script without spaces is not read word by word.
     unread = " " not in line and not line.isascii()
-    return (
-        unread
-        or asks(line)
-        or bool(_IF.match(_ANDS.sub("", f"{line[:1].lower()}{line[1:]}")) or words("insists").search(line))
-    )
+    case = _IF.match(_ANDS.sub("", f"{line[:1].lower()}{line[1:]}"))
+    return unread or asks(line) or bool(case or words("insists").search(line))
 
 
 def held(request: PlanRequest, place: str) -> str:
@@ -342,11 +335,8 @@ def exchange(line: str, text: str) -> Exchange | None:
     for old, new, rest in found:
         numbers = [one.span() for one in _CONTACT.finditer(text)] if _BARE.fullmatch(old) else []
         there = [one for one in whole(old).finditer(text) if not any(a <= one.start() < b for a, b in numbers)]
-        if (
-            not (old and there)
-            or (len(there) > 1 and not (new and _CONTACT.fullmatch(old)))
-            or words("languages").search(old)
-        ):
+        several = len(there) > 1 and not (new and _CONTACT.fullmatch(old))
+        if not (old and there) or several or words("languages").search(old):
             continue
         start, end = there[0].span()
         around = next((one for one in _SENTENCE.finditer(text) if one.start() <= start < one.end()), there[0])

@@ -1,7 +1,8 @@
 """What the words of a language mean: one file of words per language, and what they are put into.
 
 `en.toml`, `de.toml`, ...: the words of one language. `shapes.toml`: sentences in which `{name}` is the words of that
-name in all languages. `nodes.toml` and `names.toml`: the node types and products that words ask for.
+name in all languages. `nodes.toml`, `names.toml`: the node types and products that words ask for. `concepts.toml`: what
+people call the parts and settings of a flow.
 """
 
 import re
@@ -26,6 +27,7 @@ _TABLES: Final = _tables()
 _SPOKEN: Final = {code: table for code, table in _TABLES.items() if len(code) == 2}
 _SHAPES: Final = _TABLES["shapes"]
 _NAMED: Final = {**_TABLES["nodes"], **_TABLES["names"]}
+_SLOTS: Final = {**_NAMED["slots"], **_TABLES["concepts"]["slots"]}
 #: The languages whose words are known well enough to build by them.
 READ: Final = frozenset(code for code, table in _SPOKEN.items() if table["read"])
 FUNCTION_WORDS: Final = {code: frozenset(table.get("function_words", "").split()) for code, table in _SPOKEN.items()}
@@ -76,12 +78,19 @@ def patterns(section: str, name: str) -> tuple[re.Pattern[str], ...]:
 
 
 def _filled(slot: re.Match[str]) -> str:
-    alternatives = [*_NAMED["slots"].get(slot[1], ()), *_said("slots", slot[1])]
+    alternatives = [*_SLOTS.get(slot[1], ()), *_said("slots", slot[1])]
     return NUMBER if slot[1] == "number" else f"(?:{'|'.join(alternatives)})"
 
 
 def pattern(section: str, name: str) -> re.Pattern[str]:
     return patterns(section, name)[0]
+
+
+@cache
+def concept(group: str, name: str = "") -> re.Pattern[str]:
+    """The words for one part or setting of a flow, or for any of a group; the group that matched is its name."""
+    rows = ((one, "|".join(said)) for one, said in _TABLES["concepts"][group].items() if name in ("", one))
+    return _whole([f"(?P<{one}>{said})" for one, said in rows])
 
 
 def constants(name: str) -> Any:

@@ -156,6 +156,15 @@ def detect_language(text: str) -> str:
     return max(scores, key=lambda code: scores[code])
 
 
+def concepts(text: str, *groups: str) -> list[Span]:
+    """What names a part or a setting of a flow, each stretch with its concept and group, outside of quotations.
+    `groups`: "parts" whatever the text is about; in a flow that is there also its "own", its "sources", its "steps"."""
+    found, quotes = ((group, lexicon.concept(group)) for group in groups or ("parts",)), quoted_spans(text)
+    spans = (Span(*one.span(), frozenset({one.lastgroup or ""}), frozenset({group}))
+             for group, words in found for one in words.finditer(text))  # fmt: skip
+    return [span for span in spans if not any(span.meets(*quote) for quote in quotes)]
+
+
 def squeeze(text: str) -> str:
     """One line, single spaces."""
     return " ".join(text.split())
