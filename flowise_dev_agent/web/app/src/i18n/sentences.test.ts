@@ -33,6 +33,17 @@ it("counts in the person's language, and leaves the signs of Markdown", async ()
   );
 });
 
+it("agrees with the number and with the state that it names", async () => {
+  await speak("fr");
+  expect(said("2 nodes added, 1 removed, 1 moved; 1 connection made, 1 cut")).toBe(
+    "2 nœuds ajoutés, 1 supprimé, 1 déplacé\u00a0; 1 connexion créée, 1 coupée",
+  );
+  await speak("de");
+  expect(said("The session is in_progress and cannot be cancelled.")).toBe(
+    "Die Sitzung kann nicht abgebrochen werden (Status: arbeitet).",
+  );
+});
+
 it("counts the pieces of a document store, one or many", async () => {
   await speak("de");
   const read = (pieces: string) => said(`Document store 'HR': 2 of 3 files read, ${pieces}`);

@@ -73,10 +73,10 @@ function line(text: string): string {
   return found.join(" ");
 }
 
-/** Counted things, such as "2 nodes added, 1 removed; 1 field changed": all of them or none. */
+/** Counted things, such as "2 nodes added, 1 removed; 1 field changed": all of them or none. French has its own "; ". */
 function clauses(text: string): string {
   const parts = text.split(/([;,] )/);
-  const words = parts.map((part, index) => (index % 2 === 0 ? translated(part) : part));
+  const words = parts.map((part, index) => (index % 2 === 0 ? translated(part) : t(part)));
   return words.every((one) => one !== null) ? words.join("") : text;
 }
 
