@@ -10,6 +10,7 @@ from flowise_dev_agent.contracts.answers import Action, InterruptType
 from flowise_dev_agent.contracts.base import Contract, Outcome
 from flowise_dev_agent.contracts.interrupts import ListedInterrupt
 from flowise_dev_agent.contracts.session import PublicStatus
+from flowise_dev_agent.patch import EditView
 
 TurnKind: TypeAlias = Literal[
     "requirement", "question", "answer", "choice", "approval", "feedback", "edits", "decision"
@@ -42,6 +43,7 @@ class Turn(Contract):
     action: Action | None = Field(default=None, description="Of an answer.")
     interrupt: TurnQuestion | None = None
     answered: list[Answered] = Field(default_factory=list, description="Of a clarification.")
+    edits: list[EditView] = Field(default_factory=list, description="What was changed by hand; `words` says it, too.")
 
 
 class TurnList(Contract):

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     )
     from flowise_dev_agent.patch.validate import CHOSEN_BY_ID, CUSTOM_TOOL, validate_flow
     from flowise_dev_agent.patch.views.canvas_view import CanvasView, canvas_view, public_op
+    from flowise_dev_agent.patch.views.edit_view import EditView, edit_views
     from flowise_dev_agent.patch.views.flow_diff import AddedNode, Connected, FlowDiff, NodeChange, diff
     from flowise_dev_agent.patch.views.summary import outline, summarize
 
@@ -66,6 +67,8 @@ _HOMES = {
     "CHOSEN_BY_ID": "validate",
     "CUSTOM_TOOL": "validate",
     "CanvasView": "views.canvas_view",
+    "EditView": "views.edit_view",
+    "edit_views": "views.edit_view",
     "CompileResult": "compile.compiler",
     "Connect": "model.ops",
     "Connected": "views.flow_diff",
@@ -129,6 +132,7 @@ __all__ = [
     "Connect",
     "Connected",
     "Disconnect",
+    "EditView",
     "Finding",
     "FlowDiff",
     "FlowEdge",
@@ -161,6 +165,7 @@ __all__ = [
     "compile_ops",
     "decompile",
     "diff",
+    "edit_views",
     "errors",
     "example_op",
     "ops_from_json",

@@ -1,11 +1,10 @@
 """Sessions as conversations: the words of a session in order, and the sessions on a flow one after the other."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from flowise_dev_agent.contracts.base import JsonMapping, read
-from flowise_dev_agent.contracts.change import public_ops_of_rows
 from flowise_dev_agent.contracts.event_data import InterruptData
 from flowise_dev_agent.contracts.interrupts import ListedInterrupt
 from flowise_dev_agent.contracts.turns import (
@@ -17,10 +16,9 @@ from flowise_dev_agent.contracts.turns import (
     TurnList,
     TurnQuestion,
 )
-from flowise_dev_agent.patch import SetParam
-from flowise_dev_agent.patch.views.canvas_view import public_value
 from flowise_dev_agent.persistence import SessionFilter, SessionRow, Sessions, Turns
 from flowise_dev_agent.persistence.turns import TurnRow
+from flowise_dev_agent.runtime.sessions.own_hand import edits_of
 from flowise_dev_agent.runtime.sessions.views import decode_cursor, encode_cursor, public_status
 
 _KINDS: Final[Mapping[str, TurnKind]] = {
@@ -53,7 +51,6 @@ _WORDS: Final[Mapping[str, str]] = {
     "rollback": "Undo it.",
     "cancel": "Cancel.",
 }
-_VALUE_CHARS: Final = 400
 
 
 class Conversations:
@@ -115,7 +112,7 @@ def _turn(row: TurnRow) -> Turn:
         words = "\n".join(asked.questions) or row.summary
         return Turn(at=row.at, who="session", kind="question", words=words, interrupt=about)
     action = row.answer.get("action", "answer")
-    edits = _edits(row.answer)
+    edits = edits_of(row.answer)
     kind: TurnKind = "edits" if row.answer.get("ops") else _KINDS.get(action, "decision")
     answered = [
         Answered(question=question, answer=str(given))
@@ -126,10 +123,11 @@ def _turn(row: TurnRow) -> Turn:
         who="person",
         by=row.by,
         kind=kind,
-        words=_words(action, row.answer, asked, edits),
+        words=_words(action, row.answer, asked, [edit.in_words for edit in edits]),
         action=action,
         interrupt=about,
         answered=answered,
+        edits=edits,
     )
 
 
@@ -151,22 +149,3 @@ def _words(action: str, answer: JsonMapping, asked: InterruptData, edits: Sequen
     if isinstance(budget := answer.get("budget"), dict):
         said += [f"{name}: {value}" for name, value in budget.items() if value is not None]
     return "\n".join([*(() if answer.get("ops") else said), *edits])
-
-
-def _edits(answer: JsonMapping) -> list[str]:
-    """The person's own hand, a line each; secrets are hidden."""
-    lines: list[str] = []
-    edits: Any = answer.get("edits") or {}
-    for value in edits.get("values") or []:
-        param = str(value["param"])
-        shown = public_value(param.rpartition(".")[2], value["value"])
-        lines.append(f"{value['node_id']}.{param}: {str(shown)[:_VALUE_CHARS]}")
-    lines += [f"Without {node_id}" for node_id in edits.get("removals") or []]
-    ops: Any = answer.get("ops") or []
-    for op in public_ops_of_rows(ops):
-        if isinstance(op, SetParam):
-            lines.append(f"{op.node_id}.{op.param_name}: {op.value}"[:_VALUE_CHARS])
-        else:
-            said = op.model_dump(mode="json", exclude_defaults=True, exclude={"op_type"})
-            lines.append(f"{op.op_type}: {', '.join(map(str, said.values()))}"[:_VALUE_CHARS])
-    return lines

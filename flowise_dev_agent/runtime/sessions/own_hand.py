@@ -1,19 +1,23 @@
 """What a person changes by hand in an answer: looked at before the answer is taken, so that a mistake leaves the
-question open."""
+question open, and told by the titles of nodes and fields as they are then."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict
+from typing import Any, Final
 
+from flowise_dev_agent.contracts.answers import PlanEdits
+from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt, PlanApprovalInterrupt
 from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.errors import InvalidAnswerError
-from flowise_dev_agent.patch import Finding, GraphIR
+from flowise_dev_agent.patch import EditView, Finding, GraphIR, PatchOp, RemoveNode, SetParam, edit_views, ops_from_list
 from flowise_dev_agent.persistence import Blobs, SessionRow, Sessions
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.sessions.views import session_view
 
 _MOST_TOLD = 3
+#: The field of a stored answer that holds its edits as they are told.
+_TOLD: Final = "by_hand"
 
 
 class OwnHand:
@@ -24,27 +28,50 @@ class OwnHand:
         self._blobs = blobs
         self._agent = agent
 
-    async def check(self, row: SessionRow, interrupt: Interrupt, answer: Mapping[str, Any]) -> None:
-        """Nothing for an answer without changes by hand. Raises InvalidAnswerError with the findings in `details`."""
-        if not (answer.get("edits") or answer.get("ops")):
-            return
+    async def checked(self, row: SessionRow, interrupt: Interrupt, answer: JsonMapping) -> JsonMapping:
+        """The answer, with its changes by hand in words. Raises InvalidAnswerError with the findings in `details`."""
+        ops = _ops(answer)
+        if not ops:
+            return answer
         change = await self._sessions.change(row.id) or {}
         sha256 = change.get("base") or change.get("after")
         base = GraphIR.from_flow_data(await self._blobs.get(sha256)) if sha256 else GraphIR.empty()
         schemas = await self._agent.schemas(row.instance_id)
-        found = await asyncio.to_thread(self._agent.wrong_by_hand, self._plan(row, interrupt), answer, base, schemas)
+        plan = self._plan(row, interrupt)
+        found = await asyncio.to_thread(self._agent.wrong_by_hand, plan, answer, base, schemas)
         if found:
             raise InvalidAnswerError(
                 f"Your changes cannot be made. {_told(found)}",
                 hint="Nothing was changed, and the question is still open: correct what is named and send it again.",
                 details={"findings": [finding.model_dump(mode="json") for finding in found]},
             )
+        if answer.get("edits") and plan:
+            base = (await asyncio.to_thread(self._agent.planned_flow, plan, base, schemas)).graph
+        return {**answer, _TOLD: [asdict(one) for one in edit_views(ops, base, schemas)]}
 
     def _plan(self, row: SessionRow, interrupt: Interrupt) -> PlanContract | None:
         if isinstance(interrupt, PlanApprovalInterrupt):
             return interrupt.data.contract
         plan = session_view(row, self._agent.chatflow_link).plan
         return plan.contract if plan else None
+
+
+def edits_of(answer: JsonMapping) -> list[EditView]:
+    """What a stored answer changes by hand; by ids, if it is of a service that did not tell it."""
+    told: Any = answer.get(_TOLD)
+    if told:
+        return [EditView(**one) for one in told]
+    return list(edit_views(_ops(answer), GraphIR.empty(), {}))
+
+
+def _ops(answer: JsonMapping) -> list[PatchOp]:
+    edits = PlanEdits.model_validate(answer.get("edits") or {})
+    ops: Any = answer.get("ops")
+    return [
+        *(SetParam(node_id=one.node_id, param_name=one.param, value=one.value) for one in edits.values),
+        *(RemoveNode(node_id=node_id) for node_id in edits.removals),
+        *(ops_from_list(ops) if ops else ()),
+    ]
 
 
 def _told(found: list[Finding]) -> str:

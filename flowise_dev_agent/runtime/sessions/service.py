@@ -166,11 +166,11 @@ class SessionService:
         if body.interrupt_id is not None and body.interrupt_id != row.interrupt_id:
             raise _nothing_open(row, asked=body.interrupt_id)
         answer = self._agent.check_answer(interrupt, body)
-        await self._own_hand.check(row, interrupt, answer)
+        told = await self._own_hand.checked(row, interrupt, answer)
         plan = self._agent.approved_plan(interrupt, answer)
         given = Answer(
             row.interrupt_id,
-            answer,
+            told,
             action=f"{interrupt.type}.{answer.get('action', 'answer')}",
             words=words_of(interrupt, answer),
             plan=None if plan is None else plan.fitted_json(_MAX_PLAN_BYTES),

@@ -12,6 +12,7 @@ from tests.e2e.page.screen import WORK_MS, Screen
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ZOO = "Build a chatbot with GPT-4o and memory for a zoo"
+ANIMALS = "You know every animal of the zoo."
 
 
 async def inputs(flowise: FlowiseClient, session: str, node: str) -> dict[str, Any]:
@@ -46,16 +47,23 @@ async def test_a_plan_and_a_result_are_changed_by_hand_with_undo_and_written_as_
     await expect(page.locator('.react-flow__node[data-id="chatOpenAI_0"]')).to_contain_text("0.3")
     await screen.press("Approve with my edits")
     await screen.question("The result")
+    said = page.locator(".turn.mine")
+    await expect(said.last).to_contain_text("Approved.")
+    await expect(said.last.get_by_role("listitem")).to_have_text(["Temperature of OpenAI: Before 0.9 → After 0.3"])
     assert str((await inputs(flowise_flows, session, "chatOpenAI_0"))["temperature"]) == "0.3"
 
     await page.locator('.react-flow__node[data-id="conversationChain_0"]').click()
     prompt = form.get_by_label("System Message")
-    await prompt.fill("You know every animal of the zoo.")
+    await prompt.fill(ANIMALS)
     await prompt.blur()
     assert await screen.violations() == []
     await screen.press("Write and test my changes")
     await expect(page.get_by_label("Iteration to accept")).to_be_visible(timeout=WORK_MS)
-    said = await inputs(flowise_flows, session, "conversationChain_0")
-    assert said["systemMessagePrompt"] == "You know every animal of the zoo."
+    change = f"Before A chatbot with GPT-4o and memory for a zoo → After {ANIMALS}"
+    told = f"System Message of Conversation Chain: {change}"
+    await expect(said.last.get_by_role("listitem")).to_have_text([told])
+    await expect(said.last).not_to_contain_text("conversationChain_0")
+    set_ = await inputs(flowise_flows, session, "conversationChain_0")
+    assert set_["systemMessagePrompt"] == ANIMALS
     await screen.press("Accept")
     await screen.status("Accepted")

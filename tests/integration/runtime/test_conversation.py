@@ -72,10 +72,14 @@ async def test_a_persons_own_edits_are_told_without_secrets(engine: Runtime) -> 
     await reply(engine, view, action="iterate", ops=[op, {"op_type": "RemoveNode", "node_id": "calculator_0"}])
     turns = (await engine.conversations.of_session(view.thread_id)).turns
     approved, changed = turns[2], turns[4]
-    assert approved.words.splitlines()[:2] == ["Approved.", "chatOpenAI_0.temperature: 0.2"]
-    assert approved.words.endswith("Without calculator_0")
+    assert approved.words.splitlines()[:2] == ["Approved.", "temperature of chatOpenAI_0: 0.2"]
+    assert approved.words.endswith("Removed: calculator_0")
     assert "some-private-thing" not in approved.words
-    assert (changed.kind, changed.words) == ("edits", "chatOpenAI_0.topP: 1\nRemoveNode: calculator_0")
+    assert (changed.kind, changed.words) == ("edits", "topP of chatOpenAI_0: 1\nRemoved: calculator_0")
+    assert [(edit.op_type, edit.node, edit.field, edit.after) for edit in changed.edits] == [
+        ("SetParam", "chatOpenAI_0", "topP", "1"),
+        ("RemoveNode", "calculator_0", "", ""),
+    ]
 
 
 async def test_the_sessions_on_a_flow_are_one_conversation_page_by_page(engine: Runtime, world: World) -> None:

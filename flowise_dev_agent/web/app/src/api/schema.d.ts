@@ -4401,6 +4401,37 @@ export interface components {
             type: "drift";
         };
         /**
+         * EditView
+         * @description One op. ``node`` and ``other`` are titles: of what it changes, and of what is connected or put in its place.
+         *     ``field`` is a label, with both values as people may see them, '' for none.
+         */
+        EditView: {
+            /**
+             * After
+             * @default
+             */
+            after: string;
+            /**
+             * Before
+             * @default
+             */
+            before: string;
+            /**
+             * Field
+             * @default
+             */
+            field: string;
+            /** Node */
+            node: string;
+            /** Op Type */
+            op_type: string;
+            /**
+             * Other
+             * @default
+             */
+            other: string;
+        };
+        /**
          * EditedValue
          * @description A field that the person sets. `param` is a name or a path, as in the op `SetParam`.
          */
@@ -10385,6 +10416,11 @@ export interface components {
              * @description The name of the person's key.
              */
             by: string | null;
+            /**
+             * Edits
+             * @description What was changed by hand; `words` says it, too.
+             */
+            edits: components["schemas"]["EditView"][];
             interrupt: components["schemas"]["TurnQuestion"] | null;
             /**
              * Kind

@@ -2,6 +2,7 @@ import type { Turn } from "../api/types";
 import { t } from "../i18n";
 import { moment } from "../ui/format";
 import { useOther } from "../ui/Person";
+import { HandEdits } from "./HandEdits";
 
 /** More text than this gets a scroll bar of its own. */
 const LONG = 900;
@@ -13,12 +14,14 @@ interface Props {
   by?: Turn["by"];
   /** The questions of a clarification with their answers. */
   answered?: Turn["answered"];
+  /** What they changed by hand, which `words` does not say. */
+  edits?: Turn["edits"];
   /** What the person is called where nobody is named. */
   speaker?: string;
 }
 
 /** What a person said, in their own words. */
-export function Said({ at, words, by, answered = [], speaker }: Props) {
+export function Said({ at, words, by, answered = [], edits = [], speaker }: Props) {
   const other = useOther(by);
   return (
     <article className="turn mine">
@@ -45,8 +48,9 @@ export function Said({ at, words, by, answered = [], speaker }: Props) {
           {words}
         </p>
       ) : (
-        <p>{words}</p>
+        words && <p>{words}</p>
       )}
+      {edits.length > 0 && <HandEdits edits={edits} />}
     </article>
   );
 }

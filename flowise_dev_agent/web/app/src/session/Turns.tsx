@@ -20,7 +20,7 @@ export function Turns({ turns, open, speaker }: { turns: Turn[]; open: string | 
     .map((turn, index) =>
       turn.who === "person" ? (
         // biome-ignore lint/suspicious/noArrayIndexKey: turns are only appended
-        <Said key={index} at={turn.at} by={turn.by} words={wordsOf(turn)} answered={turn.answered} speaker={speaker} />
+        <Said key={index} {...turn} words={wordsOf(turn)} speaker={speaker} />
       ) : (
         // biome-ignore lint/suspicious/noArrayIndexKey: turns are only appended
         <p key={index} className="turn theirs">
@@ -31,9 +31,11 @@ export function Turns({ turns, open, speaker }: { turns: Turn[]; open: string | 
 }
 
 /** The person's own words as they are; what a press on a button says in the language of the page. */
-function wordsOf({ kind, words }: Turn): string {
-  if (kind !== "approval" && kind !== "decision" && kind !== "choice") return words;
-  const [said = "", ...more] = words.split("\n");
+function wordsOf({ kind, words, edits }: Turn): string {
+  // Its last lines say the edits.
+  const lines = words.split("\n").slice(0, -edits.length || undefined);
+  if (kind !== "approval" && kind !== "decision" && kind !== "choice") return lines.join("\n");
+  const [said = "", ...more] = lines;
   return [t(said), ...more].join("\n");
 }
 
