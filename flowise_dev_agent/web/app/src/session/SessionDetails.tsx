@@ -28,7 +28,7 @@ export function SessionCards({ session, tests }: { session: SessionView; tests: 
       )}
       {tests.length > 0 && !reviewed && (
         <Card title={t("Tests")}>
-          <TestList tests={tests} />
+          <TestList tests={tests} verdict={session.result?.verdict} />
         </Card>
       )}
       {ended && (

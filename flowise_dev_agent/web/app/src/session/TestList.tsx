@@ -1,4 +1,4 @@
-import type { Trial } from "../api/types";
+import type { Trial, Verdict } from "../api/types";
 import { t } from "../i18n";
 import { said } from "../i18n/sentences";
 import { duration } from "../ui/format";
@@ -29,15 +29,17 @@ interface Props {
   tests: Test[];
   /** The same questions, asked before the change. */
   baseline?: Test[];
-  /** The judge's notes, in the order of the tests. */
-  notes?: string[];
+  /** What was judged of the answers: until then, that there is one says nothing more. */
+  verdict?: Verdict | null;
   /** The session that keeps the traces of the tests. */
   session?: string;
 }
 
 /** Test questions with the answers of the flow. */
-export function TestList({ tests, baseline = [], notes = [], session }: Props) {
+export function TestList({ tests, baseline = [], verdict, session }: Props) {
   if (tests.length === 0) return <p className="quiet">{t("No tests yet.")}</p>;
+  const notes = verdict?.notes ?? [];
+  const judged = (verdict?.criteria ?? []).some((one) => one.judged_by === "model" || one.state === "shown");
   const trials = Math.max(...tests.map((one) => one.trial));
   return (
     <ul className="plain stack tight" aria-label={t("Tests")}>
@@ -57,7 +59,7 @@ export function TestList({ tests, baseline = [], notes = [], session }: Props) {
                   </small>
                 )}
                 {test.duration_ms !== null && <small>{duration(test.duration_ms)}</small>}
-                <Result test={test} />
+                <Result test={test} judged={judged} />
               </span>
             </div>
             <div className="said">
@@ -98,8 +100,9 @@ export function TestList({ tests, baseline = [], notes = [], session }: Props) {
   );
 }
 
-function Result({ test }: { test: Test }) {
-  if (test.passed) return <span className="badge ok">{t("✓ Passed")}</span>;
+function Result({ test, judged }: { test: Test; judged: boolean }) {
+  if (test.passed)
+    return judged ? <span className="badge ok">{t("✓ Passed")}</span> : <span className="badge">{t("Answered")}</span>;
   // A conversation that could not be held has no cause, only a reason.
   return test.category ? (
     <span className="badge bad">{t("✗ Failed")}</span>

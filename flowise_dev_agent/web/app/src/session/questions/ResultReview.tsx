@@ -57,7 +57,7 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
         )}
       </p>
       {verdict && <VerdictView verdict={verdict} />}
-      <TestList tests={tests} baseline={baseline} notes={verdict?.notes ?? []} session={session.thread_id} />
+      <TestList tests={tests} baseline={baseline} verdict={verdict} session={session.thread_id} />
       {change?.summary && (
         <p>
           <strong>{t("What changed:")}</strong> {said(change.summary)}. {t("The picture shows it.")}

@@ -384,6 +384,16 @@ it("shows what the tests show of the parts and the criteria, and what happened i
   expect(screen.getByText("Missing")).toBeTruthy();
   expect(screen.getByText(/You are Eva/)).toBeTruthy();
   expect(screen.getByText("What happened inside")).toBeTruthy();
+  expect(screen.getByText("✓ Passed")).toBeTruthy();
+});
+
+it("does not say of an answer that nobody judged that it passed", () => {
+  const criteria = [{ id: "c1", text: "It remembers.", state: "not_shown", judged_by: "code", evidence: [] }];
+  const verdict = { done: true, headline: "runs", notes: [], parts: [], criteria };
+  const tests = [{ ...RESULT.tests[0], passed: true, category: null, answer: "Eva" }];
+  show(ResultReviewForm, { ...RESULT, verdict, tests } as unknown as typeof RESULT, RESULT_OPTIONS);
+  expect(screen.getByText("Answered")).toBeTruthy();
+  expect(screen.queryByText(/Passed/)).toBeNull();
 });
 
 it("accepts an earlier iteration that showed more", async () => {
