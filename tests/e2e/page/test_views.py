@@ -228,6 +228,9 @@ async def test_patterns_are_imported_found_exported_and_deleted(site: Site, tmp_
     file = tmp_path / "patterns.json"
     file.write_text(json.dumps({"format": "flowise-dev-agent/patterns", "version": 1, "patterns": [pattern]}))
     async with site.page("/patterns") as page:
+        # There is nothing to search in.
+        await expect(page.get_by_text("No patterns yet.")).to_be_visible()
+        await expect(page.get_by_label("Search")).to_have_count(0)
         await page.get_by_label("Import…").set_input_files(file)
         await expect(page.get_by_text("1 pattern imported.")).to_be_visible()
         await page.get_by_label("Search").fill("lisbon")
@@ -270,7 +273,10 @@ async def test_an_instance_is_refreshed_and_its_state_and_the_settings_are_shown
         await expect(page.get_by_text("Nothing has changed.")).to_be_visible(timeout=WORK_MS)
         await expect(page.get_by_text(re.compile(r"\d+ of Flowise \d"))).to_be_visible()
     async with site.page("/instances") as page:
-        await expect(page.get_by_label("Instance default").get_by_text("reachable")).to_be_visible(timeout=20_000)
+        server = page.get_by_label("Instance default")
+        await expect(server.get_by_text("reachable")).to_be_visible(timeout=20_000)
+        # Its address is said once.
+        await expect(server.get_by_text(str(site.flowise.endpoint))).to_have_count(1)
     async with site.page("/settings") as page:
         await expect(page.get_by_text("rules, without a model")).to_be_visible()
         assert "whsec" not in await page.content()

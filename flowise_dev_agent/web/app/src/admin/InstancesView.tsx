@@ -51,9 +51,14 @@ function Instance({ instance }: { instance: InstanceView }) {
         <State ok={instance.state === "ok"} word={instance.state === "ok" ? t("reachable") : t("not reachable")} />
         {instance.default && <span className="badge">{t("default")}</span>}
       </h2>
+      {instance.default && <Connection kind="flowise" />}
       <dl className="facts">
-        <dt>{t("Address")}</dt>
-        <dd>{instance.endpoint}</dd>
+        {!instance.default && (
+          <>
+            <dt>{t("Address")}</dt>
+            <dd>{instance.endpoint}</dd>
+          </>
+        )}
         {instance.version && (
           <>
             <dt>{t("Flowise")}</dt>
@@ -87,7 +92,6 @@ function Instance({ instance }: { instance: InstanceView }) {
         )}
       </dl>
       {instance.error && <p className="note bad">{said(instance.error)}</p>}
-      {instance.default && <Connection kind="flowise" />}
       <p>
         <Link href="/knowledge">{t("Knowledge")}</Link>
       </p>

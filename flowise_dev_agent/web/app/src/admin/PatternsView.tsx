@@ -86,31 +86,33 @@ export function PatternsView() {
         )}
       </div>
       <ErrorNote error={error ?? remove.error ?? importing.error ?? exporting.error} />
-      <div className="row">
-        <label className="field">
-          {t("Search")}
-          <TextInput
-            type="search"
-            value={words}
-            most={MOST_SEARCHED}
-            onChange={(event) => setWords(event.target.value)}
-          />
-        </label>
-        <label className="field">
-          {t("Category")}
-          <select
-            value={category ?? ""}
-            onChange={(event) => setCategory((event.target.value || undefined) as typeof category)}
-          >
-            <option value="">{t("All")}</option>
-            {Object.entries(CATEGORIES).map(([value, name]) => (
-              <option key={value} value={value}>
-                {t(name)}
-              </option>
-            ))}
-          </select>
-        </label>
-      </div>
+      {(words || category || (data && data.patterns.length > 0)) && (
+        <div className="row">
+          <label className="field">
+            {t("Search")}
+            <TextInput
+              type="search"
+              value={words}
+              most={MOST_SEARCHED}
+              onChange={(event) => setWords(event.target.value)}
+            />
+          </label>
+          <label className="field">
+            {t("Category")}
+            <select
+              value={category ?? ""}
+              onChange={(event) => setCategory((event.target.value || undefined) as typeof category)}
+            >
+              <option value="">{t("All")}</option>
+              {Object.entries(CATEGORIES).map(([value, name]) => (
+                <option key={value} value={value}>
+                  {t(name)}
+                </option>
+              ))}
+            </select>
+          </label>
+        </div>
+      )}
       {isPending && <p className="quiet">{t("Loading the patterns…")}</p>}
       {data?.patterns.length === 0 && (
         <p className="quiet">
