@@ -10,6 +10,7 @@ from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.values import is_empty, on_one_line
+from flowise_dev_agent.patch.views.canvas_view import public_value
 from flowise_dev_agent.redaction import guarded, looks_secret, masked, named_items, named_secret, redacted
 
 #: Characters of a value that are shown, and of what is alike before the first difference.
@@ -191,6 +192,7 @@ def _value_changes(path: str, before: Any, after: Any, show: _Show, *, hidden: b
     """The differences inside objects and lists one by one, by path."""
     if before == after or (is_empty(before) and is_empty(after)):
         return
+    before, after = _as_settings(before, after), _as_settings(after, before)
     if isinstance(before, dict) and isinstance(after, dict):
         hidden = hidden or _is_secret_row(before) or _is_secret_row(after)
         for key in dict.fromkeys([*after, *before]):
@@ -203,11 +205,18 @@ def _value_changes(path: str, before: Any, after: Any, show: _Show, *, hidden: b
         if name == CREDENTIAL_KEY:
             yield _credential_change(path, before, after)
         elif hidden or _has_secret(name, before) or _has_secret(name, after):
-            yield FieldChange(path, _state(before, "(hidden)"), _state(after, "(hidden, other)"))
+            old, new = (_as_text(public_value(name, value, hidden=hidden)) for value in (before, after))
+            start = _first_difference(old, new)
+            yield FieldChange(path, show(old, start), show(new, start) if new != old else "(hidden; another one)")
         else:
             old, new = _readable(before), _readable(after)
             start = _first_difference(old, new)
             yield FieldChange(path, show(old, start), show(new, start))
+
+
+def _as_settings(value: Any, other: Any) -> Any:
+    """No settings are empty ones, so that those of a component that came or went are told one by one."""
+    return {} if is_empty(value) and isinstance(other, dict) else value
 
 
 def _credential_change(path: str, before: Any, after: Any) -> FieldChange:

@@ -446,6 +446,16 @@ def test_no_difference_is_said_to_be_none(schemas: Schemas) -> None:
     assert (found.text, found.summary) == ("no difference", "no difference")
 
 
+def test_a_model_that_comes_into_a_step_is_told_setting_by_setting(schemas: Schemas) -> None:
+    before = _build(schemas, [AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0")])
+    set_ = SetParam(node_id="llmAgentflow_0", param_name="llmModel", value="chatOpenAI")
+    bound = BindCredential(node_id="llmAgentflow_0", credential_id=OTHER, path="llmModelConfig")
+    (node,) = diff(before, _edit(schemas, before, set_, bound).graph).changed
+    fields = {field.name: (field.before, field.after) for field in node.fields}
+    assert fields["llmModelConfig.FLOWISE_CREDENTIAL_ID"] == ("", "bound")
+    assert fields["llmModelConfig.temperature"] == ("", "0.9")
+
+
 def test_differences_hide_secrets_and_shorten_texts(schemas: Schemas) -> None:
     before = _build(schemas, agentflow(NOWHERE))
     prompt = "Answer as a pirate. " * 20
@@ -464,7 +474,7 @@ def test_differences_hide_secrets_and_shorten_texts(schemas: Schemas) -> None:
     (node,) = found.changed
     fields = {field.name: (field.before, field.after) for field in node.fields}
     assert fields["llmModelConfig.FLOWISE_CREDENTIAL_ID"] == ("bound", "bound to another")
-    assert fields["llmModelConfig.basepath"] == ("", "(hidden, other)")
+    assert fields["llmModelConfig.basepath"] == ("", "(hidden)")
     assert len(fields["llmUserMessage"][1]) < 100
     told = found.text + json.dumps(asdict(found))
     assert not any(secret in told for secret in (UUID, OTHER, "sk-abc"))

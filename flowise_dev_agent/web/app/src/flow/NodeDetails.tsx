@@ -1,13 +1,14 @@
 import { useContext } from "react";
-import type { FieldChange } from "../api/types";
+import type { CanvasNode, FieldChange } from "../api/types";
 import { t } from "../i18n";
 import { duration } from "../ui/format";
 import { EditingContext } from "./edits";
+import { paramLabel } from "./layout";
 import { LitContext, outputText } from "./lit";
 import { MarkBadge } from "./MarkBadge";
 import type { MarkedNode } from "./merge";
 import { NodeForm } from "./NodeForm";
-import { readable } from "./readable";
+import { readable, settingsIn } from "./readable";
 
 /** All settings of a node; changed fields first, before and after. While a plan or a result is open, as a form. */
 interface Props {
@@ -20,8 +21,8 @@ export function NodeDetails({ marked, instance, onClose }: Props) {
   const editing = useContext(EditingContext);
   const { node, mark, fields } = marked;
   const ran = useContext(LitContext).run?.filter((step) => step.node_id === node.id) ?? [];
-  const changed = new Set(fields.map((field) => root(field.name)));
-  const rest = node.params.filter((param) => !changed.has(param.name));
+  const changed = new Set(fields.flatMap(({ name }) => [name, root(name)]));
+  const rest = settingsOf(node.params).filter((param) => !changed.has(param.name));
   return (
     <section className="card stack tight node-details" aria-label={t("Details of {{node}}", { node: node.label })}>
       <header>
@@ -71,7 +72,7 @@ export function NodeDetails({ marked, instance, onClose }: Props) {
             {rest.map((param) => (
               <div key={param.name}>
                 <dt>
-                  <small>{param.label}</small>
+                  <small>{t(param.label)}</small>
                 </dt>
                 <dd>
                   <Value text={param.value} />
@@ -101,8 +102,9 @@ function OutputOf({ name, value }: { name: string; value: unknown }) {
 
 /** Both values of a field: in full from the canvas, else shortened from the comparison. */
 function OldNew({ field, marked }: { field: FieldChange; marked: MarkedNode }) {
-  const full = (side: MarkedNode["before"]) => side?.params.find((param) => param.name === field.name)?.value;
-  const label = marked.node.params.find((param) => param.name === field.name)?.label ?? field.name;
+  const found = (side: MarkedNode["before"]) => side && settingsOf(side.params).find(({ name }) => name === field.name);
+  const full = (side: MarkedNode["before"]) => found(side)?.value;
+  const label = t((found(marked.node) ?? found(marked.before))?.label ?? paramLabel(field.name));
   return (
     <div className="old-new">
       <strong>{label}</strong>
@@ -122,6 +124,23 @@ function Value({ text, kind = "" }: { text: string; kind?: "" | "old" | "new" })
     </pre>
   );
 }
+
+/** The settings of a component inside the node, such as an agent's model, as fields of their own. */
+function settingsOf(params: CanvasNode["params"]): CanvasNode["params"] {
+  return params.flatMap((param) => {
+    const owner = param.name.replace(/Config$/, "");
+    const settings = owner === param.name ? null : settingsIn(param.value);
+    return settings
+      ? settings.filter(([name]) => name !== owner).map(([name, value]) => named(param.name, name, value))
+      : [param];
+  });
+}
+
+const named = (owner: string, name: string, value: string) => ({
+  name: `${owner}.${name}`,
+  label: name === "FLOWISE_CREDENTIAL_ID" ? "Credential" : paramLabel(name),
+  value,
+});
 
 /** The parameter of a path such as `llmModelConfig.temperature`. */
 const root = (path: string): string => path.split(/[.[]/)[0] ?? path;

@@ -6,8 +6,13 @@ type Rows = Record<string, unknown>;
 const isRow = (value: unknown): value is Rows => typeof value === "object" && value !== null && !Array.isArray(value);
 const isSet = (value: unknown): boolean => value !== "" && value !== null && value !== false && value !== undefined;
 
+/** A file in a field, as Flowise keeps it: its type, and its name unless the text was cut before it. */
+const FILE = /^data:([\w.+/-]+);base64,[^,]*(?:,filename:([^,]+))?$/;
+
 /** "calculator" and "system · Be kind." of rows, "Model Name gpt-4o · Temperature 0.2" of settings; else the text. */
 export function readable(text: string): string {
+  const file = FILE.exec(text);
+  if (file) return file[2] ?? file[1] ?? text;
   if (!/^[[{]/.test(text)) return text;
   try {
     const value: unknown = JSON.parse(text);
@@ -18,8 +23,20 @@ export function readable(text: string): string {
   }
 }
 
+/** The settings in a JSON object by name, as text, without those that are not set; null of another text. */
+export function settingsIn(text: string): [string, string][] | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (!isRow(value)) return null;
+    const set = Object.entries(value).filter(([, one]) => isSet(one));
+    return set.map(([name, one]) => [name, typeof one === "string" ? one : JSON.stringify(one)]);
+  } catch {
+    return null;
+  }
+}
+
 const lineOf = (item: unknown): string => {
-  if (!isRow(item)) return typeof item === "string" ? item : JSON.stringify(item);
+  if (!isRow(item)) return typeof item === "string" ? readable(item) : JSON.stringify(item);
   const own = Object.entries(item).filter(([, value]) => isSet(value));
   const parts = own.map(([name, value]) =>
     typeof value === "string" ? value : isRow(value) ? inWords(value, Object.keys(item)) : said(name, value),
