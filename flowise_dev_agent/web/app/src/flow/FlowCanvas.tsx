@@ -158,7 +158,7 @@ export function FlowCanvas({
                 </button>
               )}
             </Panel>
-            <Panel position="bottom-center">
+            <Panel position="bottom-left" className="canvas-layout">
               <button
                 type="button"
                 className="button small"
