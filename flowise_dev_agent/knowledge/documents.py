@@ -246,7 +246,8 @@ def _main() -> int:
     except InvalidInputError as error:
         answer = json.dumps({"error": error.message, "hint": error.hint})
     except (Exception, MemoryError) as error:  # noqa: BLE001 - whatever a hostile file makes a parser raise
-        answer = json.dumps({"error": f"The file cannot be read ({type(error).__name__})."})
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        answer = json.dumps({"error": "The file cannot be read; it may be damaged."})
     print(answer)
     return 0
 

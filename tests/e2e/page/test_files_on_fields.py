@@ -49,6 +49,11 @@ async def test_a_file_goes_into_a_file_field_as_it_is(screen: Screen, flowise_fl
     waiting = plan.locator(".file-drop").filter(has=page.locator(".points"))
     picker = waiting.locator("input[type=file]")
     await expect(picker).to_have_attribute("accept", ".csv")
+    # What it does not take is refused by name before it is sent.
+    await picker.set_input_files({"name": "hours.exe", "mimeType": "", "buffer": b"MZ"})
+    await expect(waiting.get_by_role("alert")).to_have_text("hours.exe does not fit here. It takes .csv.")
+    await picker.set_input_files({"name": "all.csv", "mimeType": "text/csv", "buffer": b"a," * (11 * 1024**2)})
+    await expect(waiting.get_by_role("alert")).to_have_text("all.csv is larger than 20 MB.")
     rows = b"place,opens\nlighthouse,nine\n"
     await picker.set_input_files({"name": "hours.csv", "mimeType": "text/csv", "buffer": rows})
     await expect(waiting.locator(".chip")).to_contain_text("hours.csv")

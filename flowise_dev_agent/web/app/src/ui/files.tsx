@@ -25,6 +25,17 @@ export async function upload(file: File): Promise<StoredFile> {
   return { id: stored.id, name: stored.facts.name, kind: stored.facts.kind };
 }
 
+/** As the service has it. */
+const MOST_MB = 20;
+
+/** Before it is sent; a dropped file can be any. */
+function check({ name, size }: File, kinds: string): void {
+  const endings = kinds.split(",").map((one) => one.trim().toLowerCase());
+  if (kinds && !endings.some((one) => one === "*" || name.toLowerCase().endsWith(one)))
+    throw new Error(t("{{name}} does not fit here. It takes {{kinds}}.", { name, kinds: endings.join(", ") }));
+  if (size > MOST_MB * 1024 ** 2) throw new Error(t("{{name}} is larger than {{most}} MB.", { name, most: MOST_MB }));
+}
+
 interface Props {
   files: StoredFile[];
   onChange: (files: StoredFile[]) => void;
@@ -35,7 +46,7 @@ interface Props {
 }
 
 /** A field that files can be dropped on, with a button for those who do not drag and a chip for each file. */
-export function FileDrop({ files, onChange, children, className = "", kinds = KINDS }: Props) {
+export function FileDrop({ files, onChange, children, className = "", kinds = "" }: Props) {
   const [over, setOver] = useState(false);
   const picker = useRef<HTMLInputElement>(null);
   const latest = useRef(files);
@@ -43,6 +54,7 @@ export function FileDrop({ files, onChange, children, className = "", kinds = KI
   const store = useMutation({
     mutationFn: async (dropped: File[]) => {
       for (const file of dropped) {
+        check(file, kinds);
         const stored = await upload(file);
         latest.current = [...latest.current, stored];
         onChange(latest.current);
@@ -82,7 +94,7 @@ export function FileDrop({ files, onChange, children, className = "", kinds = KI
           type="file"
           hidden
           multiple
-          accept={kinds}
+          accept={kinds || KINDS}
           aria-label={t("Files")}
           onChange={(event) => {
             store.mutate([...(event.target.files ?? [])]);
