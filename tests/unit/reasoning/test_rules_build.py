@@ -306,7 +306,7 @@ async def test_credential_ids_are_left_to_code(catalogue: NodeStore) -> None:
         ("A supervisor with workers, multi-agent please", "who does what"),
         ("do something nice with stuff", "for whom, and from which information"),
         ("An AgentFlow that answers from our handbook (pasted text)", "document store"),
-        ('Nimm den Knoten "quantenTeleporter" für meinen Chatbot', "gibt es keinen Knoten 'quantenTeleporter'"),
+        ('Nimm den Knoten "quantenTeleporter" für meinen Chatbot', "gibt es keinen Knoten „quantenTeleporter“"),
     ],
 )
 async def test_what_cannot_be_built_is_declined_with_the_reason(text: str, said: str, catalogue: NodeStore) -> None:

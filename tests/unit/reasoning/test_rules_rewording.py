@@ -444,6 +444,8 @@ def test_as_is_how_a_copy_is_called(wish: str, name: str) -> None:
         ("Benenne den Flow in Anna um", "Anna"),
         ("Der Flow soll künftig Anna heißen", "Anna"),
         ("Cambia el nombre del flujo a Coral Azul", "Coral Azul"),
+        ("Renombra el flow a Coral Azul", "Coral Azul"),
+        ("Renomeie este flow para Balcão 2", "Balcão 2"),
         ("Cambia nome al flusso: Bottega Argilla", "Bottega Argilla"),
         ("Change le nom du flux en Bureau du port", "Bureau du port"),
         ("Wijzig de naam van de flow naar Golf Noord", "Golf Noord"),
