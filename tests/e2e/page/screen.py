@@ -75,6 +75,10 @@ class Screen:
         """Return once the text is on the page."""
         await expect(self.page.get_by_text(text).filter(visible=True).first).to_be_visible()
 
+    async def settles(self, expression: str, arg: object = None) -> None:
+        """Return once the expression is true: a picture that grows or a view that changes is not there at once."""
+        await self.page.wait_for_function(expression, arg=arg)
+
     async def violations(self) -> list[str]:
         """What axe finds wrong for people who use a keyboard or a screen reader."""
         await expect(self.page.locator("h1, dialog[open]").first).to_be_visible()

@@ -160,12 +160,12 @@ async def test_that_the_rules_had_to_help_is_read_before_the_plan_is_approved(
     title = (await screen.question("The plan")).get_by_role("heading", name="The plan")
     notice = screen.page.get_by_text("the configured reasoning mode failed")
     await expect(notice).to_be_visible()
+    ends = [await notice.element_handle(), await title.element_handle()]
     for size in SIZES:
         await screen.page.set_viewport_size(size)
-        above, approve = await notice.bounding_box(), await title.bounding_box()
-        assert above
-        assert approve
-        assert above["y"] + above["height"] <= approve["y"]
+        await screen.settles(
+            "([one, other]) => one.getBoundingClientRect().bottom <= other.getBoundingClientRect().top", ends
+        )
     await screen.page.context.close()
 
 

@@ -20,7 +20,9 @@ async def in_sight(screen: Screen, card: Locator, names: list[str]) -> None:
         await screen.page.set_viewport_size(size)
         talk = screen.page.locator(".talk")
         await talk.evaluate("(one) => one.scrollTo(0, 0)")
-        assert await talk.evaluate("(one) => one.scrollHeight - one.clientHeight") > 100
+        await screen.settles(
+            "[...document.querySelectorAll('.talk')].every((a) => a.scrollHeight - a.clientHeight > 100)"
+        )
         for name in names:
             await expect(card.get_by_role("button", name=name, exact=True)).to_be_in_viewport(ratio=1)
         assert await screen.overflow() <= 0
@@ -39,11 +41,10 @@ async def test_all_actions_of_a_long_question_are_in_sight_without_scrolling(
     # What has the focus is not behind the bar.
     field = result.get_by_role("link", name="Open the flow in Flowise")
     await field.focus()
-    bar = await result.locator(".dock").bounding_box()
-    box = await field.bounding_box()
-    assert bar
-    assert box
-    assert box["y"] + box["height"] <= bar["y"]
+    await screen.settles(
+        """document.activeElement.matches("a") && document.activeElement.getBoundingClientRect().bottom
+            <= document.querySelector(".dock").getBoundingClientRect().top"""
+    )
 
 
 async def test_after_acceptance_the_way_on_comes_first_and_delete_last(
@@ -124,9 +125,9 @@ async def test_the_picture_is_beside_the_conversation_and_the_browser_keeps_the_
     await page.reload()
     result = await screen.question("The result")
     await expect(result.get_by_label("What should be different?")).to_have_value("half a thought")
-    kept = await talk.bounding_box()
-    assert kept
-    assert abs(kept["width"] - after["width"]) < 3
+    await screen.settles(
+        "(width) => Math.abs(document.querySelector('.talk').getBoundingClientRect().width - width) < 3", after["width"]
+    )
     # On a phone one of the three is seen at a time, and none is drawn again.
     await page.set_viewport_size(SIZES[1])
     await expect(nodes.first).not_to_be_in_viewport()
@@ -182,9 +183,7 @@ async def test_on_a_phone_a_session_is_cancelled_in_its_menu_and_nobody_else_is_
     await screen.start("a bot")
     await screen.question("A few questions first")
     # The bar has room for the name.
-    name = await page.locator(".bench-head h1").bounding_box()
-    assert name
-    assert name["width"] > 150
+    await screen.settles("document.querySelector('.bench-head h1').getBoundingClientRect().width > 150")
     await screen.press("More")
     await screen.press("Cancel session")
     assert await screen.violations() == []
