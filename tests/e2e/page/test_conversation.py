@@ -43,6 +43,10 @@ async def test_what_a_person_said_is_read_in_order_and_again_at_the_next_change_
     # What is typed survives the way to another view and back.
     await page.get_by_role("link", name="History").click()
     await expect(page.get_by_role("heading", name="History of the flow")).to_be_visible()
+    # The only version is not compared with itself.
+    await expect(page.get_by_role("region", name="Compare").locator(".react-flow__node").first).to_be_visible()
+    await expect(page.get_by_role("button", name="Swap")).to_have_count(0)
+    await expect(page.get_by_role("group", name="State to show")).to_have_count(0)
     await page.go_back()
     await expect(page.get_by_label("What should be different?")).to_have_value("Use a temperature of 0.3")
     await screen.press("Change it")

@@ -91,13 +91,15 @@ function ChangeCanvas({ change, instance }: { change: FlowChange; instance?: str
         onChoose={setChosen}
         arranged={change.before ? "flowise" : "compact"}
       >
-        <fieldset className="choices" aria-label={t("State to show")}>
-          {sides.map(([value, name]) => (
-            <button key={value} type="button" aria-pressed={side === value} onClick={() => setSide(value)}>
-              {name}
-            </button>
-          ))}
-        </fieldset>
+        {change.before_label !== change.after_label && (
+          <fieldset className="choices" aria-label={t("State to show")}>
+            {sides.map(([value, name]) => (
+              <button key={value} type="button" aria-pressed={side === value} onClick={() => setSide(value)}>
+                {name}
+              </button>
+            ))}
+          </fieldset>
+        )}
         <Legend marked={both} />
       </FlowCanvas>
       {marked && (

@@ -217,13 +217,15 @@ function Comparison({ flow, versions, before, after, onCompare }: ComparisonProp
   );
   return (
     <section className="comparison" aria-label={t("Compare")}>
-      <div className="row">
-        {choice(t("From"), before, (value) => onCompare(value, after))}
-        {choice(t("To"), after, (value) => onCompare(before, value))}
-        <button type="button" className="button" onClick={() => onCompare(after, before)}>
-          {t("Swap")}
-        </button>
-      </div>
+      {!(versions.length === 1 && versions[0]?.current) && (
+        <div className="row">
+          {choice(t("From"), before, (value) => onCompare(value, after))}
+          {choice(t("To"), after, (value) => onCompare(before, value))}
+          <button type="button" className="button" onClick={() => onCompare(after, before)}>
+            {t("Swap")}
+          </button>
+        </div>
+      )}
       <ErrorNote error={error} />
       {isPending && <p className="quiet">{t("Comparing…")}</p>}
       <Renamed from={data?.before_name} to={data?.after_name} />
