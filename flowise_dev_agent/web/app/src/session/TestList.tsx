@@ -39,7 +39,7 @@ interface Props {
 export function TestList({ tests, baseline = [], verdict, session }: Props) {
   if (tests.length === 0) return <p className="quiet">{t("No tests yet.")}</p>;
   const notes = verdict?.notes ?? [];
-  const judged = (verdict?.criteria ?? []).some((one) => one.judged_by === "model" || one.state === "shown");
+  const judged = (verdict?.criteria ?? []).some((one) => one.state === "shown");
   const trials = Math.max(...tests.map((one) => one.trial));
   return (
     <ul className="plain stack tight" aria-label={t("Tests")}>

@@ -387,8 +387,9 @@ it("shows what the tests show of the parts and the criteria, and what happened i
   expect(screen.getByText("✓ Passed")).toBeTruthy();
 });
 
-it("does not say of an answer that nobody judged that it passed", () => {
-  const criteria = [{ id: "c1", text: "It remembers.", state: "not_shown", judged_by: "code", evidence: [] }];
+it("does not say of an answer that showed nothing that it passed", () => {
+  // Nor where a model judged and nothing was shown.
+  const criteria = [{ id: "c1", text: "It remembers.", state: "not_shown", judged_by: "model", evidence: [] }];
   const verdict = { done: true, headline: "runs", notes: [], parts: [], criteria };
   const tests = [{ ...RESULT.tests[0], passed: true, category: null, answer: "Eva" }];
   show(ResultReviewForm, { ...RESULT, verdict, tests } as unknown as typeof RESULT, RESULT_OPTIONS);
