@@ -664,3 +664,33 @@ def test_a_text_that_a_flow_answers_from_goes_on_with_another_one(there: str, wi
     store = AddNode(node_name="memoryVectorStore", node_id="memoryVectorStore_0")
     plan = planned(BOATS, f'{wish}: "{text}"', graph=flow(BOATS, stored, store))
     assert [(one.param, one.mode, one.value) for one in plan.values] == [("text", mode, text)]
+
+
+@pytest.mark.parametrize(
+    ("wish", "listed"),
+    [
+        ("We'd like thumbs up under each answer. Say that Sunday is closed.", "We'd like thumbs up under each answer."),
+        ("Pon preguntas sugeridas. Di que el domingo cerramos.", "Pon preguntas sugeridas."),
+        ("Hij moet startvragen tonen. Zeg dat we op zondag dicht zijn.", "Hij moet startvragen tonen."),
+    ],
+)
+def test_a_part_that_is_wished_for_and_not_built_is_listed_and_not_prompted(wish: str, listed: str) -> None:
+    plan = planned("You are kind.", wish)
+    assert any(part.state == "not_understood" and part.quote.startswith(listed) for part in plan.parts), plan.parts
+    assert listed not in prompt_after("You are kind.", plan)
+    assert prompt_after("You are kind.", plan) != "You are kind."
+
+
+def test_a_part_that_is_only_said_to_the_model_is_listed_by_name() -> None:
+    plan = planned("You are kind.", "If they ask for JSON, say that our memory is short.")
+    assert [part.reason for part in plan.parts if part.state == "not_understood"] == [say("part_told", "en")]
+
+
+@pytest.mark.parametrize(
+    "kept", ["The memory can stay.", "Das Gedächtnis soll er behalten.", "La memoria se queda.", "Pamięć zostaje."]
+)
+def test_what_stays_changes_nothing_and_is_told_to_nobody(kept: str) -> None:
+    plan = planned("You are kind.", f"{kept} Never mention prices.")
+    assert prompt_after("You are kind.", plan) == told("You are kind.", "Never mention prices.")
+    assert ([node for node in plan.nodes if not node.existing], plan.removals) == ([], [])
+    assert all(part.state == "covered" for part in plan.parts)

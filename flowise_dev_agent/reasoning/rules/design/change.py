@@ -27,7 +27,6 @@ from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 
 _MODELS = "Chat Models"
 _SENTENCE, _AGENT = pattern("values", "sentence"), "agentAgentflow"
-_STAYS, _REMAINS = pattern("change", "stays"), pattern("change", "remains")
 #: What people call a node of a kind; the title alone names none of several.
 _ANY = frozenset({"", "agent", "llm", "model", "start"})
 
@@ -52,7 +51,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         there |= {node.node_id: node.node_name for node in planned.nodes}
         there = {id_: name for id_, name in there.items() if id_ not in planned.removals}
     existing = world.schemas(there)
-    wish = pattern("about", "appended").sub("", naming.without_scope(wish))
+    wish = pattern("about", "appended").sub("", naming.without_scope(wish, naming.names_in(request)))
     renames = request.existing and request.intent.operation != "copy"
     new_name, wish = naming.take_flow_name(wish) if renames else ("", wish)
     titles = {label.casefold() for label in request.labels.values()}
@@ -79,9 +78,8 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     ids |= build.fresh_ids(tuple(edits.replaced.values()), {**existing, **ids})
     ids |= made.added
     added = world.schemas(ids)
-    values = _one_each(
-        build.values_of(added, change, "", world), _values(request, change, stays, wish, world), made.values
-    )
+    new = build.values_of(added, change, "", world)
+    values = _one_each(new, _values(request, change, stays, wish, world), made.values)
     own, come, out = _own_tools(request, change, wish, world)
     values += own
     ranged = [_in_range(request, one, world) for one in values]
@@ -194,20 +192,16 @@ def _pending(request: PlanRequest) -> bool:
 def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World) -> Mapping[str, NodeSchema]:
     """The places (`node id` or `node id.path`) that a wish means: in nodes that it names, else all. Raises
     DeclinedError where a number says which."""
-    going = [wish[a:b] for a, b in wording.clauses(wish) if not (_REMAINS.search(wish[a:b]))]
-    said = "\n".join([*going, build.asked(request.requirement, request.clarifications).details])
+    said = "\n".join([wish, build.asked(request.requirement, request.clarifications).details])
     owners = {place: place.partition(".")[0] for place in places}
     names = {id_: [wording.whole(name) for name in _own_names(request, id_)] for id_ in owners.values()}
     here = [id_ for id_ in names if any(name.search(said) for name in names[id_])]
-    named = [id_ for id_ in here if any(not _STAYS.search(said[: one.start()]) for name in names[id_]
-             for one in mentions(said, name))]  # fmt: skip
-    # A title may be an everyday word, too: as it is written it is the title.
-    exact = [id_ for id_ in named if request.labels.get(id_, "") in wish]
+    named = [id_ for id_ in here if any(any(mentions(said, name)) for name in names[id_])]
     # "The node that writes the mail" is "Write mail", "the one that drafts" the Drafter.
     alike = [] if here else list(dict.fromkeys(id_ for one in _SENTENCE.findall(wish) for id_ in titled(request, one)
                                                if id_ in names and "Agentflow" in request.existing[id_]))  # fmt: skip
     if here or len(alike) == 1:
-        meant = exact or named or alike or [id_ for id_ in names if id_ not in here]
+        meant = named or alike or [id_ for id_ in names if id_ not in here]
         return {place: schema for place, schema in places.items() if owners[place] in meant}
     models = [place for place, schema in places.items() if schema.category in (_MODELS, "LLMs")]
     if len(models) > 1 and any(mentions(wish, pattern("inside", "ordinal"))):
@@ -247,9 +241,8 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
     no_memory, kept = "bufferMemory" in unwanted(change.text, world), (Span(*place, keep=True) for place in places)
     # Of a chain that can return its sources a wish that speaks of them asks for that.
     shown = any(param.name == "returnSourceDocuments" for schema in nodes for param in schema.params)
-    spans = (
-        replace(one, task=one.task and not (shown and one.params & {"returnSourceDocuments"})) for one in change.spans
-    )
+    asked = {"returnSourceDocuments"} if shown else set[str]()
+    spans = (replace(one, task=one.task and not one.params & asked) for one in change.spans)
     return replace(change, spans=(*spans, *kept), no_memory=change.no_memory or no_memory)
 
 

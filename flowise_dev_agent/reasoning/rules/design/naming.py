@@ -1,9 +1,11 @@
 """What a wish calls a flow, a copy or a node, and what of it is to stay as it is."""
 
 import re
+from collections.abc import Set
 
+from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design.wording import asks
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import NUL, concepts, quoted_spans, squeeze
 
 _FLOW, _COPYING = pattern("naming", "flow"), ("called", "in_copy", "otherwise", "untouched")
@@ -12,15 +14,33 @@ _CALLED, _IN_COPY, _OTHERWISE, _UNTOUCHED = (pattern("copying", name) for name i
 _COPIED_AS = re.compile(rf"(?i)(?:{words('copy').pattern})[^.;:\n]{{0,90}}?\s{pattern('copying', 'as').pattern}")
 #: How Flowise names a flow.
 _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
-_QUOTES, _LONGEST_NAME = "\"“”„«»「」' ", 100
+_QUOTES, _LONGEST_NAME, _FEW_WORDS = "\"“”„«»「」' ", 100, 5
 _GOES_ON = re.compile(r"(?:,| [–—-])\s\w")
 _SCOPE, _COURTESY, _KEEPS = (pattern("change", name) for name in ("scope", "courtesy", "keeps"))
+_REMAINS, _OUT = pattern("change", "remains"), pattern("change", "out")
+_CLAUSE = re.compile(rf"(?:,\s)?(?:(?!\s(?:{'|'.join(wordset('ands'))})\s)[^.,;:!?\n]|[.,](?=\w))+[.!]*")
 
 
-def without_scope(text: str) -> str:
+def names_in(request: PlanRequest) -> frozenset[str]:
+    """The words by which the parts of a flow go: of the titles of its nodes, and of their addresses."""
+    inputs = (value for node in (request.base.nodes if request.base else ()) for value in node.inputs.values())
+    held = (*request.labels.values(), *(one for one in inputs if isinstance(one, str) and one.startswith("http")))
+    return frozenset(re.findall(r"[^\W_]{4,}", " ".join(held).casefold()))
+
+
+def stays(said: str, names: Set[str] = frozenset()) -> bool:
+    """Whether a clause says of a part of the flow that it stays as it is."""
+    remains = _REMAINS.search(said)
+    if not (remains or _KEEPS.match(said)) or _OUT.search(said) or words("remove").search(said) or '"' in said:
+        return False
+    groups = ("parts", "own", "sources")[: 3 if remains or len(said.split()) <= _FEW_WORDS else 2]
+    return any(name in said.casefold() for name in names) or bool(concepts(said, *groups))
+
+
+def without_scope(text: str, names: Set[str] = frozenset()) -> str:
     """The text without what is to stay as it is ("leave the rest alone", "keep the memory"), and without thanks."""
-    quotes, found = quoted_spans(text), [match for one in (_SCOPE, _KEEPS) for match in one.finditer(text)]
-    kept = [one for one in found if one.re is not _KEEPS or concepts(one[0], "parts", "own")]
+    quotes, clauses = quoted_spans(text), (one for one in _CLAUSE.finditer(text) if stays(one[0], names))
+    kept = [*_SCOPE.finditer(text), *clauses]
     for match in [*kept, *_COURTESY.finditer(text)]:
         # What goes on with a reason is no wish.
         because = match.re is not _COURTESY and _GOES_ON.match(text[match.end() :])

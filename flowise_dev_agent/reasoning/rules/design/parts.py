@@ -3,13 +3,14 @@
 import json
 import re
 from collections.abc import Mapping, Sequence, Set
+from itertools import chain
 
 from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedValue
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.naming import wish_for_copy, without_scope
+from flowise_dev_agent.reasoning.rules.design.naming import names_in, wish_for_copy, without_scope
 from flowise_dev_agent.reasoning.rules.design.prompt import Unit, is_empty, units, without_opening
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language import text as texts
@@ -102,7 +103,7 @@ class Account:
             covered = not lost and bool(unit.structure or nodes or values or neutral or not found)
             # Of a language that the rules do not read a wish for a part may be told to the model, too.
             foreign = covered and not nodes and set(values) <= set(prompts) and world.language not in READ
-            told = covered and not self._there and self._is_open(unit)
+            told = covered and not (self._there and unit.structure) and self._is_open(unit)
             state = "not_understood" if told or not covered else "assumed" if foreign else "covered"
             key = "part_told" if told else "part_foreign" if foreign else "part_missed"
             never = [kind for one, kind in self._signals()
@@ -162,7 +163,8 @@ class Account:
 
     def _is_open(self, unit: Unit) -> bool:
         """Whether a stretch names a part or a setting of a flow that nothing in the design does."""
-        found = [(_PRODUCT.search(self._text, *match.span()) or match).span() for match, _ in self._signals()]
+        said = [] if self._there else [match for match, _ in self._signals()]
+        found = [(_PRODUCT.search(self._text, *match.span()) or match).span() for match in said]
         found += [(a, b) for a, b in self._concepts if not any(span.meets(a, b) for span, _ in self._done)]
         return any(start < unit.end and unit.start < end for start, end in found)
 
@@ -239,14 +241,12 @@ def _head(plain: str) -> str:
 def for_request(plan: PlanContract, request: PlanRequest) -> PlanContract:
     """The plan with an answer to each part of the request, from what was read of the text in smaller stretches."""
     former = {part.quote: part for part in request.previous.parts} if request.previous else {}
-    parts = enumerate(
-        (one for part in request.parts for one in _answered(part, plan, former, request.intent.language)), start=1
-    )
-    numbered = [part.model_copy(update={"id": f"p{number}"}) for number, part in parts]
+    answered = (_answered(part, plan, former, request.intent.language, names_in(request)) for part in request.parts)
+    numbered = [one.model_copy(update={"id": f"p{n}"}) for n, one in enumerate(chain.from_iterable(answered), start=1)]
     return plan.model_copy(update={"parts": numbered[:_MOST] or plan.parts})
 
 
-def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part], language: str) -> list[Part]:
+def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part], language: str, names: Set[str]) -> list[Part]:
     if plan.declined or plan.answer is not None:
         state, reason = ("not_possible", plan.declined) if plan.declined else ("covered", "")
         return [part.model_copy(update={"state": state, "reason": reason})]
@@ -256,7 +256,7 @@ def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part], langua
         return [former[part.quote].model_copy(update={"source": part.source})]
     # That the rest stays, and a name of the flow, are read before all else.
     name = plan.new_name or (plan.flow_name if plan.operation == "copy" else None)
-    bare = wish_for_copy(part.quote, None) if plan.operation == "copy" else without_scope(part.quote)
+    bare = wish_for_copy(part.quote, None) if plan.operation == "copy" else without_scope(part.quote, names)
     open_ = "" if name and name in part.quote else without_opening(bare.replace(NUL, " "))
     says = not all(is_empty(one) or one.isdigit() for one in re.findall(r"\w+", open_))
     if 0 < len(plan.parts) < _MOST and not mine and says:

@@ -143,14 +143,9 @@ def _needed(schema: NodeSchema, said: Said, language: str) -> dict[str, Any]:
 def open_params(schema: NodeSchema, values: Mapping[str, Any] | None = None) -> list[InputParam]:
     """Required fields that are shown and that neither `values` nor a default fills."""
     given = {**{param.name: param.default for param in schema.params}, **(values or {})}
-    return [
-        param
-        for param in schema.params
-        if not param.optional
-        and param.type not in ("boolean", "tabs")
-        and given.get(param.name) in (None, "")
-        and is_visible({"show": param.show, "hide": param.hide}, given)
-    ]
+    needed = (one for one in schema.params if not one.optional and one.type not in ("boolean", "tabs"))
+    empty = (one for one in needed if given.get(one.name) in (None, ""))
+    return [one for one in empty if is_visible({"show": one.show, "hide": one.hide}, given)]
 
 
 def _filled(schema: NodeSchema, values: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
@@ -220,9 +215,8 @@ def exchanged(reading: Reading, nodes: Iterable[tuple[NodeSchema, Mapping[str, A
     fields = [(name, field, inputs.get(field) or next((one.get("placeholder") for one in schema.input_definitions
               if one["name"] == field), "")) for schema, inputs in nodes
               for field, name in constants("asked").get(schema.category, {}).items()]  # fmt: skip
-    held = [
-        (name, field, to_number(str(old))) for name, field, old in fields if re.fullmatch(r"\d+(?:\.\d+)?", str(old))
-    ]
+    plain = re.compile(r"\d+(?:\.\d+)?")
+    held = [(name, field, to_number(str(old))) for name, field, old in fields if plain.fullmatch(str(old))]
     for match in (one for looked_for in patterns("values", "exchange") for one in looked_for.finditer(reading.text)):
         meant = [(name, field) for name, field, number in held if number == to_number(match["old"])]
         if len({name for name, _ in meant}) == 1:

@@ -21,7 +21,7 @@ from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, capital,
 _OBLIGED, _REFERS, _REMARK = (pattern("about", name) for name in ("obliged", "refers", "remark"))
 _ADDRESS, _IF = pattern("prompt", "address"), pattern("prompt", "if")
 _CAN_IT, _FROM_NOW, _STEP = (pattern("change", name) for name in ("can_it", "from_now_on", "step"))
-_ALTERS, _IT = pattern("change", "alters"), pattern("change", "it")
+_ALTERS, _IT, _WANTS = (pattern("change", name) for name in ("alters", "it", "wants"))
 _TIME, _SENTENCE = pattern("values", "time"), pattern("values", "sentence")
 #: How a wish says that something is to be in the prompt: "add that ...", "put in: ...".
 _PUT = re.compile(rf"(?i)(?:{words('add').pattern})[^:.;\n]{{0,20}}?(?:[:：]|,?\s(?:that|que|che|że))\s*(?=\S)")
@@ -84,7 +84,8 @@ def pieces(
         certain = any("://" not in text[one.start : one.end] and "source" not in one.names for one in asked_for)
         mentions = named or here or any(one.meets(start, end) for one in kept)
         firm = (mentions and alters(unquoted(said))) or any(quiet or "signal" in one.names for one in named)
-        firm = firm or (_OBLIGED.search(said) and any("parts" in one.params for one in asked_for))
+        wants = (_OBLIGED.search(said) or _WANTS.search(said)) and any("parts" in one.params for one in asked_for)
+        firm = firm or (wants and not (behaves(_ADDRESS.sub("", said)) or _IF.match(said)))
         return not _PUT.match(said) and bool(firm or (told and certain and quiet and not _VALUE.search(said)))
 
     def wishes(start: int, end: int) -> list[int]:
@@ -114,20 +115,18 @@ def pieces(
             again = all(any(one.names & other.names - {DONE} for other in parts if other not in own) for one in own)
             part = (own and not (again and says and _instructs(said) and not alters(said))) or (asked and not says)
             because = meets and (words("because").match(said) or (_REFERS.match(said) and not _OBLIGED.search(said)))
-            # Beside what is done an "only" is none of an instruction.
-            rules = asks(said) or _IF.match(said) if any(DONE in one.names for one in here) else _instructs(said)
-            clause = rules or {*text[:begin].split()[-1:]} & wordset("thats")
-            about = any(one.meets(begin, finish) for one in concepts)
-            fact = quoted(said) if meets and not copied else _VALUE.search(said) or (copied and about)
-            tells = (item and not meets) or clause or fact
+            clause = _instructs(said) or {*text[:begin].split()[-1:]} & wordset("thats")
+            plain = _VALUE.search(said) or (copied and texts.concepts(said, *groups))
+            fact = plain if copied or not meets else quoted(said)
+            instructs = (item and not meets) or clause or fact
             last = next((one.kind for one in reversed(found) if one.kind != "remark"), "")
-            told = (copied and not meets) or not beside or ((tells or last == "wish") and not because)
+            told = (copied and not meets) or not beside or ((instructs or last == "wish") and not because)
             # "It" is what is not done, and what follows in its sentence says more of it, unless it tells something.
             more = begin > start and not (behaves(said) or _IF.match(said) or _VALUE.search(said))
             goes_on = last == "undone" and (more or _REFERS.match(said) or (alters(said) and refers(said)))
             undone = not own and (goes_on or fails(begin, finish, told=bool(told)))
             kind = "undone" if undone else "remark" if not told or (opinion and _opines(said)) else "wish"
-            if part or (meets and words("keep").search(said)):
+            if part:
                 kind = "part"
             elif found and found[-1].kind == kind and said and begin > start:
                 begin = found.pop().start

@@ -65,10 +65,8 @@ def wordset(name: str) -> frozenset[str]:
 @cache
 def table(name: str) -> NodeTable:
     """(words, what they mean) of a table, in its order: node names in order of preference, or a kind of signal."""
-    return tuple(
-        (_whole([*row.get("words", ()), *_said(name, row["key"])]), tuple(row.get("means", [row["key"]])))
-        for row in _NAMED[name]
-    )
+    rows = ((row, [*row.get("words", ()), *_said(name, row["key"])]) for row in _NAMED[name])
+    return tuple((_whole(said), tuple(row.get("means", [row["key"]]))) for row, said in rows)
 
 
 @cache

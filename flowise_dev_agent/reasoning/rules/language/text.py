@@ -12,9 +12,8 @@ from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, M
 #: What turns a mention into its opposite, in front of it or right behind it.
 _NOT_BEFORE, _NOT_BEHIND, _CLAUSE = (pattern("text", name) for name in ("not_before", "not_behind", "clause"))
 #: What makes a clause a fact about people, a thing to say, or forbidden; hours, and what a flow does at a time.
-_OURS, _TELLS, _NEVER, _OPENED, _ACTS, _THEIRS = (
-    pattern("facts", name) for name in ("ours", "tells", "never", "opened", "acts", "theirs")
-)
+_OURS, _TELLS, _NEVER = (pattern("facts", name) for name in ("ours", "tells", "never"))
+_OPENED, _ACTS, _THEIRS = (pattern("facts", name) for name in ("opened", "acts", "theirs"))
 NUL = "\x00"
 #: As a name of a stretch: what it asks for is done.
 DONE = "@done"
