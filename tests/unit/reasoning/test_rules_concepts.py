@@ -2,6 +2,8 @@
 
 import pytest
 
+from flowise_dev_agent.reasoning.rules.design.naming import without_scope
+from flowise_dev_agent.reasoning.rules.design.reading import read
 from flowise_dev_agent.reasoning.rules.language.text import concepts
 
 
@@ -28,3 +30,23 @@ def test_a_part_or_a_setting_has_a_name_in_each_language(said: str, concept: str
 )
 def test_everyday_words_and_quotations_are_none_of_a_flow(said: str) -> None:
     assert concepts(said) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "numbers"),
+    [
+        ("Bitte höchstens 5 Durchläufe pro Antwort", {"max_iterations": 5}),
+        ("Limit it to 4 rounds", {"max_iterations": 4}),
+        ("aller chercher davantage de passages, 8 par question", {"top_k": 8}),
+        ("Haal per vraag 6 passages op", {"top_k": 6}),
+    ],
+)
+def test_a_number_beside_a_concept_is_its_value(said: str, numbers: dict[str, float]) -> None:
+    assert read(said).numbers == numbers
+
+
+@pytest.mark.parametrize(
+    "stays", ["Writer and Polish stay on whatever they are.", "Le Writer ne bouge pas.", "Polish bleibt."]
+)
+def test_of_steps_that_stay_nothing_is_left_to_read(stays: str) -> None:
+    assert without_scope(f"Use Claude. {stays}", frozenset({"writer", "polish"})).strip() == "Use Claude."

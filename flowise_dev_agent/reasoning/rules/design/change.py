@@ -197,11 +197,13 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
     names = {id_: [wording.whole(name) for name in _own_names(request, id_)] for id_ in owners.values()}
     here = [id_ for id_ in names if any(name.search(said) for name in names[id_])]
     named = [id_ for id_ in here if any(any(mentions(said, name)) for name in names[id_])]
+    # A title may be an everyday word, too: as it is written it is the title.
+    exact = [id_ for id_ in named if request.labels.get(id_, "") in wish]
     # "The node that writes the mail" is "Write mail", "the one that drafts" the Drafter.
     alike = [] if here else list(dict.fromkeys(id_ for one in _SENTENCE.findall(wish) for id_ in titled(request, one)
                                                if id_ in names and "Agentflow" in request.existing[id_]))  # fmt: skip
     if here or len(alike) == 1:
-        meant = named or alike or [id_ for id_ in names if id_ not in here]
+        meant = exact or named or alike or [id_ for id_ in names if id_ not in here]
         return {place: schema for place, schema in places.items() if owners[place] in meant}
     models = [place for place, schema in places.items() if schema.category in (_MODELS, "LLMs")]
     if len(models) > 1 and any(mentions(wish, pattern("inside", "ordinal"))):

@@ -5,7 +5,7 @@ from collections.abc import Set
 
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design.wording import asks
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
 from flowise_dev_agent.reasoning.rules.language.text import NUL, concepts, quoted_spans, squeeze
 
 _FLOW, _COPYING = pattern("naming", "flow"), ("called", "in_copy", "otherwise", "untouched")
@@ -17,8 +17,7 @@ _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECA
 _QUOTES, _LONGEST_NAME, _FEW_WORDS = "\"“”„«»「」' ", 100, 5
 _GOES_ON = re.compile(r"(?:,| [–—-])\s\w")
 _SCOPE, _COURTESY, _KEEPS = (pattern("change", name) for name in ("scope", "courtesy", "keeps"))
-_REMAINS, _OUT = pattern("change", "remains"), pattern("change", "out")
-_CLAUSE = re.compile(rf"(?:,\s)?(?:(?!\s(?:{'|'.join(wordset('ands'))})\s)[^.,;:!?\n]|[.,](?=\w))+[.!]*")
+_REMAINS, _OUT, _CLAUSE = (pattern("change", name) for name in ("remains", "out", "clause"))
 
 
 def names_in(request: PlanRequest) -> frozenset[str]:
