@@ -17,7 +17,7 @@ from flowise_dev_agent.reasoning.rules.design.reading import read
 from flowise_dev_agent.reasoning.rules.design.selection import select
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language import text as texts
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.rules.render.ops import to_ops
 from flowise_dev_agent.reasoning.wording import split
@@ -27,7 +27,6 @@ _ERROR_ANSWER = re.compile(
     r"internal server error|not found\s*$)",
     re.IGNORECASE,
 )
-_FEW_BEFORE = 3
 _TITLE_WORDS, _TITLE_CHARS, _TITLE_READ = 7, 60, 400
 _TITLE_END = re.compile(r"[.!?](?:\s|$)|[;:()（）。！？\n]|\s-\s")
 
@@ -53,8 +52,8 @@ class DeterministicReasoner(Reasoner):
         try:
             names = select(reading, World(nodes, credential_types, reading.language))
         except DeclinedError:
-            chat, tools = reading.provider.chat if reading.provider else "", [names[0] for names in reading.tools]
-            names = [*reading.requested, chat, *tools, reading.vector_store or "", reading.memory or ""]
+            own = (reading.provider.chat if reading.provider else "", reading.vector_store or "", reading.memory or "")
+            names = [*reading.requested, *(one[0] for one in reading.tools), *own]
         return [name for name in dict.fromkeys(names) if name in nodes.schemas]
 
     async def judge(self, request: contracts.JudgeRequest) -> contracts.Reasoned[contracts.Verdict]:
@@ -93,33 +92,36 @@ def _classify(request: contracts.ClassifyRequest) -> contracts.Intent:
 
 
 def _title(text: str, language: str, *, new: bool) -> str:
-    """The first words that say something, at most seven."""
-    said = re.sub(r"https?://|[\"“”„«»]|(?<=\bDr)\.|(?<=\bSt)\.", "", texts.squeeze(text[:_TITLE_READ]))
+    """A name that the text gives, else the first of its phrases that says something: of the bot, or whose it is."""
+    given = naming.take_flow_name(text)[0] if new else ""
+    read = texts.squeeze(text[:_TITLE_READ].strip().replace("\n", "; "))
+    said = re.sub(r"https?://|[\"“”„«»]|(?<=\bDr)\.|(?<=\bSt)\.", "", read)
     sentences = [one for one in _TITLE_END.split(said) if one.strip()] or [said]
-    opened = [without_opening(one) for one in sentences] if new else sentences
-    stretch = next((one for one in opened if one), sentences[0]).split()
-    named = [one for name in ("chat", "any_bot", "agent") if new and (one := words(name).search(said))]
-    start = min((one.start() for one in named), default=0)
-    before, behind = said[:start], _TITLE_END.split(said[start:], maxsplit=1)[0].split()
-    own = sum(not is_empty(word) for word in re.findall(r"\w+", before))
+    named = (one.start() for name in ("chat", "any_bot", "agent") if (one := words(name).search(said)))
+    start = min(named, default=len(said))
     # Where a person speaks of themselves before: "I run a shop and need a bot for ...".
-    theirs = own >= _FEW_BEFORE or (own and ("," in before or before.split()[0].casefold() in wordset("speakers")))
-    stretch = behind if theirs and len(behind) > _FEW_BEFORE else stretch
-    # Without "Please build me a simple".
-    while new and len(stretch) > 1 and stretch[0].strip(",.:").casefold() in wordset("leads") | wordset("articles"):
-        stretch.pop(0)
-    # Rather whole phrases than the beginning of the next.
-    opens = wordset("connectors") | wordset("prepositions")
-    stretch = stretch[: next((n for n, word in enumerate(stretch, 1) if n > 1 and word[-1] == ","), None)]
-    ends = [number for number in range(2, len(stretch)) if stretch[number].casefold() in opens] + [len(stretch)]
-    chosen = stretch[: max((end for end in ends if end <= _TITLE_WORDS), default=_TITLE_WORDS)]
-    # A part of what somebody is to do says nothing: "helper for people who land".
-    said = " ".join(chosen) if len(chosen) == len(stretch) else pattern("naming", "half").sub("", " ".join(chosen))
-    found = without(said, wordset("loose_ends"), front=False).strip(" ,'’\"“”-")[:_TITLE_CHARS]
-    if new and pattern("naming", "clause").search(found):
-        business = pattern("naming", "business").search(text)
-        found = f"Chatbot {business['name'] if business else ''}".strip()
-    return texts.capital(found) if re.search(r"\w", found) else say("default_title", language)
+    own, opened = pattern("naming", "trade").search(said), [without_opening(one) if new else one for one in sentences]
+    asks = next((one for one in opened if one), sentences[0])
+    speaks = start < len(said) and said.split()[0].casefold() in wordset("speakers")
+    theirs = speaks or pattern("naming", "clause").search(_phrase(asks)) or (own and own.start() < start)
+    found = [_TITLE_END.split(said[start:])[0], own["trade"] if own else ""]
+    phrases = [_phrase(one) for one in (found if theirs else [asks, *found])]
+    told = (one for one in phrases if not pattern("naming", "clause").search(one) and any(
+        not (is_empty(word) or word in FUNCTIONS) for word in re.findall(r"\w+", one.lower())))  # fmt: skip
+    title = texts.capital((given or next(told, "") or ("Chatbot" if theirs else phrases[0]))[:_TITLE_CHARS])
+    return title if re.search(r"\w", title) else say("default_title", language)
+
+
+def _phrase(stretch: str) -> str:
+    """At most seven words of a stretch, without "please build me a simple"; rather whole phrases than the beginning of
+    the next."""
+    said = stretch.split()
+    while len(said) > 1 and said[0].strip(",.:").casefold() in wordset("leads") | wordset("articles"):
+        said.pop(0)
+    said = said[: next((n for n, word in enumerate(said, 1) if n > 1 and word[-1] == ","), None)]
+    ends = [n for n in range(2, len(said)) if said[n].casefold() in wordset("connectors") | wordset("prepositions")]
+    chosen = said[: max((end for end in (*ends, len(said)) if end <= _TITLE_WORDS), default=_TITLE_WORDS)]
+    return without(" ".join(chosen), wordset("loose_ends"), front=False).strip(" ,'’\"“”-")
 
 
 def _operation(text: str, target: str | None) -> contracts.Operation:

@@ -260,10 +260,10 @@ async def test_an_address_to_point_to_is_no_source(wish: str, catalogue: NodeSto
         ("My dad moved here from Syria and wants to practise English with a friend.", "Chatbot"),
         (
             "I was told by my sister in law that this can make a chatbot, I'm a nurse at Harbour Vets",
-            "Chatbot Harbour Vets",
+            "Nurse at Harbour Vets",
         ),
         ("RAG over our docs site please.", "RAG over our docs site"),
-        ("I want an intake helper for people who land on my page.", "Helper for people"),
+        ("I want an intake helper for people who land on my page.", "Helper for people who land"),
         ("Kette, die Texte ins Englische übersetzt", "Kette, die Texte ins Englische übersetzt"),
     ],
 )
@@ -350,3 +350,18 @@ CALLS = [
 async def test_calls_to_people_are_declined_in_all_languages(wish: str, catalogue: NodeStore) -> None:
     plan = await planned(wish, catalogue)
     assert say("gap_phone", detect_language(wish)) in (plan.declined or "")
+
+
+@pytest.mark.parametrize(
+    ("wish", "node"),
+    [
+        ("A chat helper for learners. It should keep a running summary of the talk instead of every message.", "S"),
+        ("Ein Chatbot für Halter. Lange Gespräche soll er zusammenfassen statt alles zu behalten.", "S"),
+        ("Un chatbot para clientes que recuerde un resumen de lo hablado y no todos los mensajes.", "S"),
+        ("Un assistente per gli ospiti. Deve tenere a mente un riassunto della conversazione.", "S"),
+        ("Un simulatore d'esame: una domanda alla volta, aspetta la risposta e corregge.", "bufferMemory"),
+    ],
+)
+async def test_who_talks_remembers_as_it_is_said(wish: str, node: str, catalogue: NodeStore) -> None:
+    names = [one.node_name for one in (await planned(wish, catalogue)).nodes]
+    assert {"S": "conversationSummaryMemory"}.get(node, node) in names

@@ -76,7 +76,8 @@ def open_question(said: Asked, reading: Reading, language: str, *, described: bo
     if not steps and (len({one.chat for _, one in named}) > 1 or len({*models}) > 1):
         said_so = (reading.text[start:].split(maxsplit=1)[0] for start, _ in named)
         return say("question_model", language, names=", ".join(dict.fromkeys(s.strip(".,;:!?'’\"") for s in said_so)))
-    return say("question_address", language) if calls and not (reading.address or described) else None
+    calls = calls and not (reading.address or reading.requests or described)
+    return say("question_address", language) if calls else None
 
 
 def left_open(reading: Reading) -> str | None:
@@ -91,7 +92,8 @@ def left_open(reading: Reading) -> str | None:
     # "AI for my shop": nobody says what is to be done.
     vague = vague or (plain < _FEWEST_WORDS and not (reading.chat or reading.agent or _BOT.search(reading.text)))
     structure = reading.transform or reading.tools or reading.knowledge or reading.structured or reading.denied_words
-    if (not told and not reading.names_structure) or (told and not structure and (vague or not plain)):
+    asks = structure or reading.unknown or any(one.names or one.params for one in reading.spans)
+    if not asks if not told else not structure and (vague or not plain):
         return "question_vague"
     return "question_knowledge" if words("not_there").search(reading.text) and not reading.knowledge else None
 
@@ -103,9 +105,8 @@ def design_new(request: PlanRequest, world: World) -> Design:
     if world.ready:
         # Requests to an address are what the ready ones do.
         taken = {schema.name for schema in world.ready.values()}
-        reading = replace(
-            reading, requests=(), tools=tuple(t for t in reading.tools if not (taken & {*t} or "requests" in t[0]))
-        )
+        tools = tuple(names for names in reading.tools if not (taken & {*names} or "requests" in names[0]))
+        reading = replace(reading, requests=(), tools=tools)
     foreign = [names[0] for names in reading.tools if not usable(names, world)]
     if is_stepwise(reading) or any(name in world.store.schemas for name in foreign):
         try:

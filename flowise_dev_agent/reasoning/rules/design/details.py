@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, unquote
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
+from flowise_dev_agent.reasoning.rules.language import lexicon
 from flowise_dev_agent.reasoning.rules.language.lexicon import BEGINS, ENDS, constants, pattern, patterns, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Scan, Span, first_group, is_negated, quoted_spans, to_number
 
@@ -29,8 +30,9 @@ def read_numbers(scan: Scan) -> dict[str, float]:
         if not any(_within(match, other) for which, other, _ in read if which != name):
             number = to_number(first_group(match))
             found[name] = number if name == "temperature" and number != int(number) else round(number)
-    if scan.find(LOW, params="temperature"):
-        found.setdefault("temperature", _LOW)
+    for said, value in ((lexicon.concept("parts", "deterministic"), 0), (LOW, _LOW)):
+        if scan.find(said, params="temperature"):
+            found.setdefault("temperature", value)
     return found
 
 

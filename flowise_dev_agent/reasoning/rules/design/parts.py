@@ -11,7 +11,7 @@ from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design.naming import names_in, wish_for_copy, without_scope
-from flowise_dev_agent.reasoning.rules.design.prompt import Unit, is_empty, units, without_opening
+from flowise_dev_agent.reasoning.rules.design.prompt import Unit, behaves, is_empty, units, without_opening
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, constants, pattern, words, wordset
@@ -98,14 +98,16 @@ class Account:
             nodes, values = (list(dict.fromkeys(one for effect in here for one in effect[n])) for n in (0, 1))
             values += [f"{one.node_id}.{one.param}" for one in self._values if one.value in quoted(quote)]
             values += [] if unit.structure else prompts
-            neutral = all(word in wordset("empty_role_words") for word in said)
+            neutral = all(map(is_empty, said))
             lost = self._unsaid(unit) or any(span.meets(unit.start, unit.end) for span in self.missed)
             covered = not lost and bool(unit.structure or nodes or values or neutral or not found)
             # Of a language that the rules do not read a wish for a part may be told to the model, too.
             foreign = covered and not nodes and set(values) <= set(prompts) and world.language not in READ
             told = covered and not (self._there and unit.structure) and self._is_open(unit)
-            state = "not_understood" if told or not covered else "assumed" if foreign else "covered"
-            key = "part_told" if told else "part_foreign" if foreign else "part_missed"
+            # Beside a prompt that is given word for word a remark is written nowhere.
+            aside = not (covered or lost or told or self._there or prompts or behaves(quote))
+            state = "assumed" if foreign or aside else "not_understood" if told or not covered else "covered"
+            key = "part_told" if told else "part_foreign" if foreign else "part_remark" if aside else "part_missed"
             never = [kind for one, kind in self._signals()
                      if kind in _IMPOSSIBLE and unit.start <= one.start() < unit.end]  # fmt: skip
             key = f"gap_{never[0]}" if never and key == "part_missed" else key
@@ -252,6 +254,10 @@ def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part], langua
         return [part.model_copy(update={"state": state, "reason": reason})]
     quote = _plain(part.quote)
     mine = [own for own in plan.parts if _head(said := _plain(own.quote)) in quote or _head(quote) in said]
+    # What an answer says is told to the model as it is.
+    held = [f"{one.node_id}.{one.param}" for one in plan.values if quote in _plain(str(one.value))]
+    if not mine and held:
+        return [part.model_copy(update={"values": held, "state": "covered"})]
     if not mine and part.quote in former:
         return [former[part.quote].model_copy(update={"source": part.source})]
     # That the rest stays, and a name of the flow, are read before all else.

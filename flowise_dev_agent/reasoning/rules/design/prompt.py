@@ -148,11 +148,8 @@ def without_opening(text: str) -> str:
 def without(text: str, loose: frozenset[str], *, front: bool = True) -> str:
     """The text without the words of `loose` at one of its ends."""
     parts = text.split(" ")
-    index, gone = 0 if front else -1, ""
-    while parts and (
-        parts[index].strip(" ,;:!." if front else " ,;:").casefold() in loose
-        or not re.search(r"[\w€$£¥%]", parts[index])
-    ):
+    index, gone, marks = 0 if front else -1, "", " ,;:!." if front else " ,;:"
+    while parts and (parts[index].strip(marks).casefold() in loose or not re.search(r"[\w€$£¥%]", parts[index])):
         gone = parts.pop(index)
     if front and gone.casefold() in wordset("speakers"):
         parts.insert(0, gone)

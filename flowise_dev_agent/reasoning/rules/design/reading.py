@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.rules.design import details, providers
-from flowise_dev_agent.reasoning.rules.language import text as texts
+from flowise_dev_agent.reasoning.rules.language import lexicon
 from flowise_dev_agent.reasoning.rules.language.lexicon import NodeTable, constants, pattern, patterns, table, words
 from flowise_dev_agent.reasoning.rules.language.text import Scan, Span, detect_language, first_group, mentioned, squeeze
 
@@ -34,7 +34,6 @@ _LISTED = re.compile(rf"{_QUOTE}(?:(?:\s?,|\s(?:or|and|oder|und|o|y|ou|et|e)\b)+
 _SENTENCES = re.compile(r"(?:[^.;!?\n]|[.;!?](?!\s|$))+")
 #: Wishes fit into this many characters; what is behind them is not searched for structure.
 _MAX_READ = 6_000
-_MIN_PASTED = 400
 
 
 @dataclass(frozen=True)
@@ -95,13 +94,6 @@ class Reading:
     requested: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
 
-    @property
-    def names_structure(self) -> bool:
-        """Whether it says anything about how the flow is made."""
-        named = self.no_memory or self.transform or self.prompt_text or self.system_text or self.unknown
-        asked = any((one.names or one.params) and not (one.denied or one.keep) for one in self.spans)
-        return bool(named or asked or any(texts.concepts(self.text)))
-
 
 def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Reading:
     """Read a requirement (`new`) or a wish for a change; `text` is normalised. Without `store` no node types are looked
@@ -123,17 +115,23 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Rea
         scan.text = scan.text.replace(first_group(match), "\x00" * len(first_group(match)))
     plain = scan.text
     numbers = details.read_numbers(scan)
+    crawl = lexicon.concept("parts", "crawl")
+    if len(scan.find(crawl, params="limit")) < len([*crawl.finditer(plain)]):
+        numbers.setdefault("pages", 1)
     # What is to be done in one case is a part of a conversation: "if he writes Arabic, translate it below".
     tasks = [one for name in ("transforms", "translate") for one in scan.find(words(name), task=True)]
     task = any(not pattern("facts", "in_case").search(plain[: one.start()]) for one in tasks)
+    # Who waits for an answer and goes on from it talks: "corrects it, then asks the next".
+    asks = any(one.search(plain) for one in (words("rag"), _ABOUT))
+    task = (task or (mentioned(plain, words("pasted")) and not asks)) and not mentioned(plain, words("dialogue"))
     structured = any(scan.find(one, task=True) for one in (details.STRUCTURED, details.EXTRACTS))
     denied_words = _denied_words(scan)
     content = not denied_words and _has(scan, "content_moderation", ["@Moderation"])
     requested, unknown, named_tools = _named_nodes(scan, store)
     tools = tuple(dict.fromkeys([*_tools(scan), *named_tools]))
     loaders = tuple(names[0] for looked_for, names in table("loaders") if scan.find(looked_for, names))
-    agent = mentioned(plain, words("agent"))
-    requests = details.requests_of(scan) if agent and not _AGENTFLOW.search(plain) else ()
+    agent, chat = (mentioned(plain, words(name)) for name in ("agent", "chat"))
+    requests = details.requests_of(scan) if (agent or (new and chat)) and not _AGENTFLOW.search(plain) else ()
     tools = tuple(names for names in tools if not (requests and "requests" in names[0]))
     # An address that a tool calls is no source of documents.
     called = any("requests" in name for names in tools for name in names)
@@ -164,11 +162,11 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Rea
         text=plain, language=detect_language(plain), provider=providers.chat_provider(plain),
         model=providers.model_id(plain), embeddings=providers.embeddings_provider(plain),
         memory=memory, no_memory=no_memory, tools=tools, requests=requests,
-        agent=agent, chat=mentioned(plain, words("chat")),
+        agent=agent, chat=chat,
         knowledge=(knowledge or (bool(loaders or store_named in _VECTORS) and not task)), topics=topics,
         besides=bool(scan.find(words("besides"), keep=True)), inline_text=inline, urls=urls, model_url=model_url,
-        promised=bool(scan.find(_PROMISE, _DOCUMENTS, "@placeholder")), path=next(iter(paths), None), loaders=loaders,
-        address=next((one for one in addresses if one not in {model_url, *urls, *sent, *asked}), None),
+        promised=not task and bool(scan.find(_PROMISE, _DOCUMENTS, "@placeholder")), path=next(iter(paths), None),
+        loaders=loaders, address=next((one for one in addresses if one not in {model_url, *urls, *sent, *asked}), None),
         stored=bool(scan.find(pattern("words", "stored"), task=True)), adds=adds,
         prompt_text=first_group(prompt[0]).strip() if prompt else None, transform=task, structured=structured,
         system_text=first_group(given[0]).strip() if given else None, denied_words=denied_words,
@@ -210,8 +208,10 @@ def _memory(scan: Scan, numbers: Mapping[str, float], *, task: bool) -> str | No
     if named := _first_of(scan, table("named_memory")):
         return named
     memory, window, buffer = (_has(scan, name, _MEMORY) for name in ("memory", "window_memory", "buffer_memory"))
-    # "Summarise the conversation" can be a task of its own.
-    if (memory or not task) and _has(scan, "summary_memory", _MEMORY):
+    # "Summarise the conversation" can be a task of its own; to keep a summary of it is none.
+    if scan.find(pattern("reading", "kept"), _MEMORY) or (
+        (memory or not task) and scan.find(lexicon.concept("parts", "summary_memory"), _MEMORY)
+    ):
         return "conversationSummaryMemory"
     if "memory_window" in numbers or window:
         return "bufferWindowMemory"
@@ -240,11 +240,9 @@ def _knowledge(scan: Scan, *, task: bool, inline: bool, page: bool) -> tuple[boo
 
 
 def _inline_text(text: str) -> str | None:
-    if match := pattern("reading", "inline").search(text):
-        return first_group(match).strip()
-    # A wish in the first line and a long text under it.
-    wish, _, rest = text.strip().partition("\n")
-    return rest.strip() if len(rest) >= _MIN_PASTED and words("rag").search(wish[:_MAX_READ]) else None
+    """A text that the wish calls one, and gives."""
+    match = pattern("reading", "inline").search(text)
+    return first_group(match).strip() if match else None
 
 
 def _denied_words(scan: Scan) -> tuple[str, ...]:

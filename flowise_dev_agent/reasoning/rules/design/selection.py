@@ -92,12 +92,10 @@ def _ending(reading: Reading, tools: Sequence[str], world: World, *, knowledge: 
         return "toolAgent" if reading.agent or reading.besides else "conversationalRetrievalQAChain"
     if any(schema.category in ("Output Parsers", "Prompts") for schema in schemas):
         return "llmChain"
-    if (reading.structured or reading.transform) and not reading.memory:
-        talks = (reading.chat or reading.agent) and not words("chain").search(reading.text)
-        if reading.structured or reading.no_memory or not talks:
-            return "llmChain"
+    talks = (reading.chat or reading.agent) and not words("chain").search(reading.text)
+    once = (reading.structured or (reading.transform and not talks)) and not reading.memory
     # Every conversation node insists on a memory.
-    return "llmChain" if reading.no_memory else "conversationChain"
+    return "llmChain" if reading.no_memory or once else "conversationChain"
 
 
 def takes(schema: NodeSchema, *classes: str) -> bool:
@@ -295,6 +293,7 @@ def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: fr
 def _wanted(change: Reading, existing: Mapping[str, NodeSchema], world: World, dropped: frozenset[str]) -> list[str]:
     """Node types that the wish speaks of, besides those that it takes out."""
     kinds = {schema.category for schema in existing.values()}
+    more = change.knowledge and "Vector Stores" not in kinds
     embeddings = change.embeddings.embeddings if change.embeddings else None
     # "Use the OpenAI embeddings" names a provider by its embeddings alone.
     model = change.provider if change.provider is not change.embeddings or change.model else None
@@ -311,9 +310,7 @@ def _wanted(change: Reading, existing: Mapping[str, NodeSchema], world: World, d
     names += [name for name in change.requested if world.schema(name).category not in ENDING_CATEGORIES]
     if _asked_documents(change, existing):
         names += documents_of(change, world, as_tool=False)
-    elif "retrieverTool" in names or (
-        change.knowledge and "Vector Stores" not in kinds and _has_list(existing, "Tool")
-    ):
+    elif "retrieverTool" in names or (more and _has_list(existing, "Tool")):
         documents = documents_of(change, world, as_tool=True)
         names += [name for name in documents if name == "retrieverTool" or world.schema(name).category not in kinds]
     return list(dict.fromkeys(name for name in names if name))

@@ -108,9 +108,8 @@ def _asked(schema: NodeSchema, said: Said) -> dict[str, Any]:
     if reading.provider and reading.provider.embeddings == schema.name:
         # The server that all nodes of a provider share.
         fields = {**fields, "baseUrl": "model_url"}
-    return _places(schema, reading) | {
-        field: given[name] for field, name in fields.items() if given.get(name) not in (None, "", [])
-    }
+    own = {field: given[name] for field, name in fields.items() if given.get(name) not in (None, "", [])}
+    return _places(schema, reading) | own
 
 
 def _places(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
