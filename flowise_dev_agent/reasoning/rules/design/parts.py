@@ -15,6 +15,7 @@ from flowise_dev_agent.reasoning.rules.design.prompt import Unit, behaves, is_em
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, constants, pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.senses import senses
 from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, quoted, signals, squeeze, to_number
 from flowise_dev_agent.sanitize import shortened
 
@@ -31,7 +32,7 @@ _CERTAIN = {"bots", "more_branches", *_IMPOSSIBLE}
 _TOLD = {"sequence", "branch", "output", "form"}
 #: Kinds that an AgentFlow is made of: without them the rest of a change makes no sense.
 _WAYS = {"more_branches", "branch", "loop", "approval", "team"}
-_MOST, _LONGEST_REASON, _HEAD = 40, 120, 6
+_MOST, _LONGEST_REASON, _HEAD, _LIKELY = 40, 120, 6, 0.7
 
 
 class Account:
@@ -101,13 +102,17 @@ class Account:
             neutral = all(map(is_empty, said))
             lost = self._unsaid(unit) or any(span.meets(unit.start, unit.end) for span in self.missed)
             covered = not lost and bool(unit.structure or nodes or values or neutral or not found)
+            prose = covered and not nodes and set(values) <= set(prompts)
             # Of a language that the rules do not read a wish for a part may be told to the model, too.
-            foreign = covered and not nodes and set(values) <= set(prompts) and world.language not in READ
+            foreign = prose and world.language not in READ
             told = covered and not (self._there and unit.structure) and self._is_open(unit)
             # Beside a prompt that is given word for word a remark is written nowhere.
             aside = not (covered or lost or told or self._there or prompts or behaves(quote))
-            state = "assumed" if foreign or aside else "not_understood" if told or not covered else "covered"
-            key = "part_told" if told else "part_foreign" if foreign else "part_remark" if aside else "part_missed"
+            likely = prose and not (unit.structure or neutral) and self._asks(quote)
+            assumed = foreign or aside or likely
+            state = "not_understood" if told or not (covered or assumed) else "assumed" if assumed else "covered"
+            key = "part_remark" if aside else "part_foreign" if foreign else "part_missed"
+            key = "part_told" if told or likely else key
             never = [kind for one, kind in self._signals()
                      if kind in _IMPOSSIBLE and unit.start <= one.start() < unit.end]  # fmt: skip
             key = f"gap_{never[0]}" if never and key == "part_missed" else key
@@ -162,6 +167,12 @@ class Account:
     def _calls(self, effect: tuple[list[str], list[str]]) -> bool:
         """Whether what was done has an address of its own: one in a prompt is called by nobody."""
         return bool(effect[0]) or any(word in one.casefold() for one in effect[1] for word in ("url", "link", "path"))
+
+    def _asks(self, quote: str) -> bool:
+        """Whether a stretch is likely to ask for a part or a setting of the flow, whatever it calls it; that a new one
+        is an assistant is done."""
+        kind = not self._there and any(words(name).search(quote) for name in ("any_bot", "chat", "agent"))
+        return not kind and len(quote.split()) > 2 and senses(quote, change=bool(self._there)).part > _LIKELY
 
     def _is_open(self, unit: Unit) -> bool:
         """Whether a stretch names a part or a setting of a flow that nothing in the design does."""

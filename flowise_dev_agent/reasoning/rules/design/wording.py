@@ -16,6 +16,7 @@ from flowise_dev_agent.reasoning.rules.design.values import without_braces
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.senses import senses
 from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, capital, detect_language, quoted, quoted_spans
 
 _OBLIGED, _REFERS, _REMARK = (pattern("about", name) for name in ("obliged", "refers", "remark"))
@@ -34,6 +35,8 @@ _FIRST_QUOTE, _LAST_QUOTE, _ANY_QUOTE = (re.compile(one) for one in (rf"\W*{_QUO
 _ROW_BEGINS, _ROW_ENDS = re.compile(r"(?:(?<![^\n])(?:[-•*]\s*)?|<p>)$"), re.compile(r"^\s*?(?:\n|</p>|$)|^ +")
 _HARD, _BARE = re.compile(r"\d|@|://"), re.compile(r"\d{1,3}")
 _FEW_WORDS, _MOST_WORDS, _LONGEST_READ = 3, 8, 1_000
+#: How probable it has to be that a clause asks for a part of the flow, or that something stays.
+_CERTAIN, _LIKELY = 0.85, 0.6
 _SWAPS, _BY, _FROM, _SMALL, _A_LINE = (pattern("exchange", n) for n in ("swaps", "by", "from", "small", "a_line"))
 _CONTACT, _HEDGED, _NEUTRAL = (pattern("exchange", name) for name in ("contact", "hedged", "neutral"))
 
@@ -126,7 +129,11 @@ def pieces(
             goes_on = last == "undone" and (more or _REFERS.match(said) or (alters(said) and refers(said)))
             undone = not own and (goes_on or fails(begin, finish, told=bool(told)))
             kind = "undone" if undone else "remark" if not told or (opinion and _opines(said)) else "wish"
-            if part:
+            sense = senses(said, change=True)
+            # A heading asks for what follows, a quotation is a text; in a step a wish says what the step does.
+            doubted = kind == "wish" and not (text[begin:finish].rstrip().endswith(":") or quoted(said))
+            kind = "undone" if doubted and not own and sense.part > _CERTAIN and "steps" not in groups else kind
+            if part or (doubted and sense.keep > _LIKELY):
                 kind = "part"
             elif found and found[-1].kind == kind and said and begin > start:
                 begin = found.pop().start
