@@ -173,6 +173,7 @@ def _shown(interrupt: Interrupt) -> str:
     if isinstance(interrupt, PlanApprovalInterrupt):
         data = interrupt.data
         lines.append(data.plan)
+        lines += [f"- assumed: {item.quote!r} ({item.reason})" for item in data.assumed]
         lines += [f"- not done: {item.model_dump_json()}" for item in data.not_done]
     elif isinstance(interrupt, ClarificationInterrupt):
         lines += [f"- {question}" for question in interrupt.data.questions]
