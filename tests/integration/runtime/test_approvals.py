@@ -85,7 +85,7 @@ async def test_who_starts_may_still_ask_for_changes_and_take_back(database_dsn: 
         with pytest.raises(ApprovalNeededError):
             await answered(engine, view, ADA, action="accept")
         with pytest.raises(ApprovalNeededError):
-            await answered(engine, view, ADA, action="iterate", ops=[{"op_type": "x"}])
+            await answered(engine, view, ADA, action="iterate", ops=[{"op_type": "RemoveNode", "node_id": "x"}])
         view = await answered(engine, view, ADA, action="iterate", feedback="shorter")
         assert (await answered(engine, view, ADA, action="rollback")).status == "completed"
 
