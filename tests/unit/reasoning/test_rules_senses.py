@@ -51,11 +51,16 @@ def test_a_part_in_words_that_no_rule_knows_is_listed_as_told_to_the_model_alone
 
 
 def test_a_change_of_a_part_in_words_that_no_rule_knows_is_not_put_into_the_prompt() -> None:
-    plan = planned(BOATS, "Never mention vouchers. Please let it follow the links on the page, too.")
-    assert "follow the links" not in prompt_after(BOATS, plan)
-    assert any("follow the links" in part.quote for part in plan.not_done)
+    plan = planned(BOATS, "Never mention vouchers. Nothing from the last guest may hang around.")
+    assert "hang around" not in prompt_after(BOATS, plan)
+    assert any("hang around" in part.quote for part in plan.not_done)
 
 
 def test_what_stays_is_neither_done_nor_put_into_the_prompt() -> None:
     plan = planned(BOATS, "Never mention vouchers. The tone is fine, please do not touch its instructions.")
     assert "touch its instructions" not in prompt_after(BOATS, plan)
+
+
+def test_a_part_that_is_to_be_kept_short_is_not_taken_for_one_that_stays() -> None:
+    plan = planned(BOATS, "Never mention vouchers. Keep the tool answers short.")
+    assert any("tool answers short" in part.quote for part in plan.not_done)

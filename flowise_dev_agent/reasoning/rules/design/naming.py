@@ -6,6 +6,7 @@ from collections.abc import Set
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design.wording import asks
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
+from flowise_dev_agent.reasoning.rules.language.senses import senses
 from flowise_dev_agent.reasoning.rules.language.text import NUL, concepts, quoted_spans, squeeze
 
 _FLOW, _COPYING = pattern("naming", "flow"), ("called", "in_copy", "otherwise", "untouched")
@@ -14,7 +15,7 @@ _CALLED, _IN_COPY, _OTHERWISE, _UNTOUCHED = (pattern("copying", name) for name i
 _COPIED_AS = re.compile(rf"(?i)(?:{words('copy').pattern})[^.;:\n]{{0,90}}?\s{pattern('copying', 'as').pattern}")
 #: How Flowise names a flow.
 _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
-_QUOTES, _LONGEST_NAME, _FEW_WORDS = "\"“”„«»「」' ", 100, 5
+_QUOTES, _LONGEST_NAME, _FEW_WORDS, _LIKELY = "\"“”„«»「」' ", 100, 5, 0.6
 _GOES_ON = re.compile(r"(?:,| [–—-])\s\w")
 _SCOPE, _COURTESY, _KEEPS = (pattern("change", name) for name in ("scope", "courtesy", "keeps"))
 _REMAINS, _OUT, _CLAUSE = (pattern("change", name) for name in ("remains", "out", "clause"))
@@ -29,11 +30,15 @@ def names_in(request: PlanRequest) -> frozenset[str]:
 
 def stays(said: str, names: Set[str] = frozenset()) -> bool:
     """Whether a clause says of a part of the flow that it stays as it is."""
-    remains = _REMAINS.search(said)
-    if not (remains or _KEEPS.match(said)) or _OUT.search(said) or words("remove").search(said) or '"' in said:
+    remains, keeps = _REMAINS.search(said), _KEEPS.match(said)
+    if not (remains or keeps) or _OUT.search(said) or words("remove").search(said) or '"' in said:
         return False
     groups = ("parts", "own", "sources")[: 3 if remains or len(said.split()) <= _FEW_WORDS else 2]
-    return any(name in said.casefold() for name in names) or bool(concepts(said, *groups))
+    found = concepts(said, *groups)
+    # "Keep the answers of the tool short" tells the bot something.
+    whole = remains or (found and found[-1].end >= len(said.rstrip(" .!")))
+    whole = whole or senses(said, change=True).keep > _LIKELY
+    return bool(whole) and (bool(found) or any(name in said.casefold() for name in names))
 
 
 def without_scope(text: str, names: Set[str] = frozenset()) -> str:
