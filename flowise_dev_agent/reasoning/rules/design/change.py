@@ -57,10 +57,13 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     titles = {label.casefold() for label in request.labels.values()}
     if words("rename").search(wish) or wish.partition("→")[0].strip().casefold() in titles:
         raise world.decline("declined_node_name")
+    question = world.say("question_different")
+    answer = normalised(dict(request.clarifications).get(question, ""))
     if wording.says_nothing(wish) and not (new_name or request.intent.operation == "copy"):
-        question = world.say("question_different")
-        if not (wish := normalised(dict(request.clarifications).get(question, ""))):
+        if not (wish := answer):
             raise DeclinedError(question)
+    elif answer:
+        wish = f"{wish}\n{answer}"
     made, shown = find_steps(request, find_sources(request, wish, existing)), wish
     change = _read(request, wish := made.text, world)
     change = replace(change, spans=(*change.spans, *made.spans))
@@ -106,6 +109,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     if inside and made.spans and not chosen and len(places) > 1:
         # In which step it is to be is not said.
         said = [one._replace(kind="undone") if one.kind == "wish" else one for one in said]
+    said = wording.settled(said, change.text, [wording.held(request, place) or text for place, text in places.items()])
     wishes = wording.lines(change.text, said, {str(one.value) for one in values})
     texts, steps, written, already = wording.worded(request, wishes, change, places, chosen, made.swaps, world)
     spoken, texts = "\n".join(written), _one_each(moved, texts)
@@ -125,6 +129,8 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     if undone and (copied or (inside and texts and not chosen) or not (changes or already)):
         told.check(world, frozenset({"call", "service"}))
         raise world.decline("declined_wish", parts=", ".join(f"«{told.quote(one)}»" for one in undone))
+    if not changes and not already and not answer and wording.complains(change.text):
+        raise DeclinedError(question)
     if not changes:
         raise DeclinedError(steps[-1]) if already else world.decline("declined_no_change")
     steps += [world.say("step_still", where=place, label=one.label, quote=sentence) for one in gone

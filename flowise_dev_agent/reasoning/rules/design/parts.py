@@ -22,6 +22,7 @@ from flowise_dev_agent.sanitize import shortened
 #: "8 instead of 4": a number that was there.
 _FORMER = pattern("facts", "former")
 _SETTING, _PRODUCT = pattern("facts", "setting"), pattern("facts", "product")
+_WHERE = pattern("naming", "where")
 _NUMBERS = re.compile(r"(?:(?<!\w)\.)?(?<![A-Za-z])\d+(?:[.,:-]\d+)*(?!\d|st\b|nd\b|rd\b|th\b|[ºª])")
 #: What a model in the settings would not make possible either, and what is not done whatever else is.
 _IMPOSSIBLE = {"train", "offline", "guarantee", "pay", "phone", "device"}
@@ -32,7 +33,7 @@ _CERTAIN = {"bots", "more_branches", *_IMPOSSIBLE}
 _TOLD = {"sequence", "branch", "output", "form"}
 #: Kinds that an AgentFlow is made of: without them the rest of a change makes no sense.
 _WAYS = {"more_branches", "branch", "loop", "approval", "team"}
-_MOST, _LONGEST_REASON, _HEAD, _LIKELY = 40, 120, 6, 0.7
+_MOST, _LONGEST_REASON, _HEAD, _LIKELY, _NEAR = 40, 120, 6, 0.7, 60
 
 
 class Account:
@@ -108,7 +109,7 @@ class Account:
             told = covered and not (self._there and unit.structure) and self._is_open(unit)
             # Beside a prompt that is given word for word a remark is written nowhere.
             aside = not (covered or lost or told or self._there or prompts or behaves(quote))
-            likely = prose and not (unit.structure or neutral) and self._asks(quote)
+            likely = prose and not (unit.structure or neutral or quoted(quote)) and self._asks(quote)
             assumed = foreign or aside or likely
             state = "not_understood" if told or not (covered or assumed) else "assumed" if assumed else "covered"
             key = "part_remark" if aside else "part_foreign" if foreign else "part_missed"
@@ -161,8 +162,13 @@ class Account:
         """(words, kind) of what names structure that nothing in the design does."""
         # Several agents are none of the one flow that is made, whatever else the words name.
         return [(match, kind) for match, kind in signals(self._text) if kind not in self._kinds and
+                # "In the agentflow" only says where.
+                not (self._there and kind == "team" and _WHERE.search(self._before(match))) and
                 (kind in _NEVER or not any(_does(span, match) and (kind != "call" or self._calls(effect))
                                            for span, effect in self._done))]  # fmt: skip
+
+    def _before(self, match: re.Match[str]) -> str:
+        return self._text[max(0, match.start() - _NEAR) : match.end()]
 
     def _calls(self, effect: tuple[list[str], list[str]]) -> bool:
         """Whether what was done has an address of its own: one in a prompt is called by nobody."""

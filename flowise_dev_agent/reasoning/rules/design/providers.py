@@ -63,7 +63,8 @@ def chat_provider(text: str) -> Provider | None:
 def embeddings_provider(text: str) -> Provider | None:
     """The provider named for the embeddings, if one is named near that word."""
     named = (p for start, p in named_providers(text) if _EMBEDDING_CONTEXT.search(text[start : start + 40]))
-    return next((provider for provider in named if provider.embeddings), None)
+    found = next((provider for provider in named if provider.embeddings), None)
+    return found or (chat_provider(text) if pattern("models", "embeddings_too").search(text) else None)
 
 
 def note_providers(scan: Scan) -> None:

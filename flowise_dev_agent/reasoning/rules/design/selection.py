@@ -295,8 +295,7 @@ def _wanted(change: Reading, existing: Mapping[str, NodeSchema], world: World, d
     kinds = {schema.category for schema in existing.values()}
     more = change.knowledge and "Vector Stores" not in kinds
     embeddings = change.embeddings.embeddings if change.embeddings else None
-    # "Use the OpenAI embeddings" names a provider by its embeddings alone.
-    model = change.provider if change.provider is not change.embeddings or change.model else None
+    model = change.provider
     names = [model.chat] if model and kinds & MODEL_CATEGORIES else []
     names += [change.memory, *tools_of(change, world, dropped)]
     # A source takes the place of another only where that is said.

@@ -3,7 +3,7 @@
 import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import count, groupby, pairwise, product
+from itertools import chain, count, groupby, pairwise, product
 from typing import Literal, NamedTuple
 
 from flowise_dev_agent.contracts.plan import PlannedValue
@@ -15,7 +15,15 @@ from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.design.values import without_braces
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language import text as texts
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import (
+    FUNCTION_WORDS,
+    FUNCTIONS,
+    NUMBER,
+    pattern,
+    patterns,
+    words,
+    wordset,
+)
 from flowise_dev_agent.reasoning.rules.language.senses import senses
 from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, capital, detect_language, quoted, quoted_spans
 
@@ -37,7 +45,11 @@ _HARD, _BARE = re.compile(r"\d|@|://"), re.compile(r"\d{1,3}")
 _FEW_WORDS, _MOST_WORDS, _LONGEST_READ = 3, 8, 1_000
 #: How probable it has to be that a clause asks for a part of the flow, or that something stays.
 _CERTAIN, _LIKELY = 0.85, 0.6
+_COMPLAINS, _DESCRIBES = patterns("about", "complains"), pattern("about", "describes")
+_MOST = re.compile(rf"(?i)^(?:{pattern('text', 'at_most').pattern})\s{NUMBER}")
 _SWAPS, _BY, _FROM, _SMALL, _A_LINE = (pattern("exchange", n) for n in ("swaps", "by", "from", "small", "a_line"))
+_NOW = pattern("exchange", "now")
+_AMOUNT = re.compile(r"(?<![\w.,:])(?P<number>[€$£]?\d+(?:[.,]\d+)?)(?P<unit>\s?(?:[€$£%]|[^\W\d]+))?(?![\d:])")
 _CONTACT, _HEDGED, _NEUTRAL = (pattern("exchange", name) for name in ("contact", "hedged", "neutral"))
 
 
@@ -99,17 +111,20 @@ def pieces(
     sentences = [(*one, any(fails(*two) for two in pairwise([one[0], *wishes(*one[:2]), one[1]])))
                  for one in _sentences(text, closed)]  # fmt: skip
     beside = bool(parts) or any(failing for *_, failing in sentences)
+    grumbled = False
     for start, end, item, failing in sentences:
         here = [one for one in parts if one.meets(start, end)]
         meets = bool(here) or failing
+        wished = any(asks(text[one[0] : one[1]].strip()) for one in sentences if one[0] >= end)
+        grumbles = complains(text[start:end].strip(" -•*")) or bool(wished and _DESCRIBES.match(text[start:end]))
         opinion = _REMARK.search(text, start, end)
         # "My boss says it should ...": who wants it is one thing, what is another.
         framed = [opinion.end()] if opinion and asks(text[opinion.end() : end].strip()) else []
-        joints = sorted({*_joints(text, start, end, closed), *framed}) if opinion or here else []
+        joints = sorted({*_joints(text, start, end, closed), *framed}) if opinion or here or grumbles else []
         # "Add our price list, it is a PDF" is one wish.
         joints = [at for at in joints if not (opinion and opinion.start() < at < opinion.end()) and not (
                   _REFERS.match(text[at:end]) and any(one.meets(at, end) for one in parts))]  # fmt: skip
-        joints = wishes(start, end) if failing and not (opinion or here) else joints
+        joints = wishes(start, end) if failing and not (opinion or here or grumbles) else joints
         for begin, finish in pairwise([start, *joints, end]):
             said = text[begin:finish].strip(" ,;:–—\n")
             says = _says(re.sub(known or r"\Z\A", " ", said))
@@ -130,12 +145,20 @@ def pieces(
             undone = not own and (goes_on or fails(begin, finish, told=bool(told)))
             kind = "undone" if undone else "remark" if not told or (opinion and _opines(said)) else "wish"
             sense = senses(said, change=True)
+            # How it is now is no rule, nor is what goes on from that.
+            grumbled = not asks(said) and ((grumbles and begin == start) or complains(said)
+                                           or (grumbled and not (clause or _VALUE.search(said) or _NOW.search(said)
+                                               or words("instead_of").search(said))))  # fmt: skip
+            thanked = sense.aside > _CERTAIN and not (clause or fact or item)
+            kind = "remark" if grumbled or (thanked and kind == "wish") else kind
             # A heading asks for what follows, a quotation is a text; in a step a wish says what the step does.
             doubted = kind == "wish" and not (text[begin:finish].rstrip().endswith(":") or quoted(said))
-            kind = "undone" if doubted and not own and sense.part > _CERTAIN and "steps" not in groups else kind
+            named = texts.concepts(said, *groups) or not tells(said)
+            doubts = doubted and named and not own and sense.part > _CERTAIN and "steps" not in groups
+            kind = "undone" if doubts else kind
             if part or (doubted and sense.keep > _LIKELY):
                 kind = "part"
-            elif found and found[-1].kind == kind and said and begin > start:
+            elif found and found[-1].kind == kind and said and begin > start and not grumbles:
                 begin = found.pop().start
             found += [Piece(begin, finish, kind, item)] if said or kind == "part" else []
     return found
@@ -232,6 +255,7 @@ def worded(
             if found:
                 already.append(f"«{stretch.strip()}»")
                 line = line.replace(stretch, "", 1)
+        line = _as_fact(line, text) or line if _edits(line) else line
         rest = "\n".join(row for row in line.split("\n") if re.search(r"\w", row)).strip()
         there = len(rest.split()) >= _FEW_WORDS and rest.strip(" .!").casefold() in text.casefold()
         already.extend([f"«{rest}»"] * there)
@@ -276,6 +300,52 @@ def alters(said: str) -> bool:
     return _ALTERS.search(said) is not None and not tells
 
 
+def complains(said: str) -> bool:
+    """Whether a stretch says how it is now, and nothing of how it should be."""
+    now = any(one.search(said) for one in _COMPLAINS)
+    return now and not (asks(said) or _IF.match(said))
+
+
+def settled(said: Sequence[Piece], text: str, held: Sequence[str]) -> list[Piece]:
+    """With commands to edit a text as not done where none of the texts holds what they speak of."""
+    found, closed = list[Piece](), quoted_spans(text)
+    for one in said:
+        command = one.kind == "wish" and _edits(_line(text[one.start : one.end]))
+        joints = _joints(text, one.start, one.end, closed) if command else []
+        joints = [at for at in joints if asks(text[at : one.end].strip())]
+        for start, end in pairwise([one.start, *joints, one.end]):
+            line = _line(text[start:end])
+            stays = (
+                one.kind != "wish"
+                or not _edits(line)
+                or any(
+                    _change(part, there)[1] or _as_fact(line, there)
+                    for there in held
+                    for part in _SENTENCE.findall(line)
+                )
+            )
+            found.append(one._replace(start=start, end=end, kind=one.kind if stays else "undone"))
+    return found
+
+
+def _edits(line: str) -> bool:
+    """Whether a line only makes sense to who edits a text."""
+    renames = words("rename").match(line)
+    value = re.search(r"\d", line) is not None and not _ANY_QUOTE.search(line)
+    commands = _SWAPS.match(line) or words("remove").match(line)
+    return bool(renames or (commands and (_A_LINE.search(line) or value)))
+
+
+def _as_fact(line: str, text: str) -> str:
+    """What a command makes another one, as it is to be: of "change the hours to 9 to 5" "The hours: 9 to 5". Empty
+    unless the text speaks of it once."""
+    verb, by = _SWAPS.match(line), _BY.search(line)
+    what = line[verb.end() : by.start()].strip() if verb and by else ""
+    nouns = [word for word in _words(what) if word not in FUNCTIONS]
+    there = [one for one in _SENTENCE.findall(text) if nouns and _among(nouns, _words(one))]
+    return capital(f"{what}: {line[by.end() :].strip()}") if by and len(there) == 1 else ""
+
+
 def says_nothing(text: str) -> bool:
     """Whether a wish does not say at all what is to be different: "make it better", "they complained"."""
     said = re.findall(r"[^\W\d_]+", text.casefold())
@@ -297,8 +367,9 @@ def _opines(text: str) -> bool:
 
 def _instructs(line: str) -> bool:
     # A script without spaces is not read word by word.
-    unread = " " not in line and not line.isascii()
-    case = _IF.match(_ANDS.sub("", f"{line[:1].lower()}{line[1:]}"))
+    line = _ANDS.sub("", line)
+    unread = (" " not in line and not line.isascii()) or _MOST.match(line) is not None
+    case = _IF.match(f"{line[:1].lower()}{line[1:]}")
     return unread or asks(line) or bool(case or words("insists").search(line))
 
 
@@ -337,7 +408,8 @@ def _says(text: str) -> bool:
 
 def exchange(line: str, text: str) -> Exchange | None:
     """What a line exchanges in a text, or takes out; None unless that is there once, and the line says nothing else."""
-    found = [*_pairs(line), *_removals(line, text), *_contacts(line, text)] if len(line) < _LONGEST_READ else ()
+    read = chain(_pairs(line), _removals(line, text), _contacts(line, text), _facts(line, text))
+    found = read if len(line) < _LONGEST_READ else ()
     for old, new, rest in found:
         numbers = [one.span() for one in _CONTACT.finditer(text)] if _BARE.fullmatch(old) else []
         there = [one for one in whole(old).finditer(text) if not any(a <= one.start() < b for a, b in numbers)]
@@ -373,6 +445,11 @@ def _pairs(line: str) -> Iterator[tuple[str, str, str]]:
         if not before.strip() and len(quotes) == 2:
             yield quotes[0], quotes[1], _ANY_QUOTE.sub(" ", behind)
         yield from ((old, new, f"{left} {right}") for new, old, left, right in _alike(before, behind))
+        # "32 Euro statt 28": the unit belongs to both.
+        new, old = list(_AMOUNT.finditer(before)), _AMOUNT.match(behind.lstrip())
+        if old and new and new[-1].end() >= len(before.rstrip(" ,")):
+            unit, rest = new[-1]["unit"] or "", f"{before[: new[-1].start()]} {behind.lstrip()[old.end() :]}"
+            yield f"{old['number']}{unit}", new[-1][0], rest
     for match in _BY.finditer(line) if _SWAPS.search(line) else ():
         for old, new, left, right in _alike(line[: match.start()], line[match.end() :]):
             # "Change the hours to 9 am to 5 pm" names no old ones, and "from 9 am to 5 pm" are perhaps the new ones.
@@ -413,9 +490,24 @@ def _contacts(line: str, text: str) -> Iterator[tuple[str, str, str]]:
         yield there.pop(), given[0][0], ""
 
 
+def _facts(line: str, text: str) -> Iterator[tuple[str, str, str]]:
+    """The one amount that a line says is another one now, for the only one that the text says of the same."""
+    given = [*_AMOUNT.finditer(line)]
+    if len(given) != 1 or not _NOW.search(line) or _HEDGED.search(line) or _CONTACT.search(line):
+        return
+    rest = _NEUTRAL.sub(" ", f"{line[: given[0].start()].removesuffix('ext. ')} {line[given[0].end() :]}")
+    nouns, found = {word for word in _words(rest) if _tells(word)}, list[str]()
+    for clause in re.split(r"[,;:]\s|[.!?]\s|\n", text):
+        amounts, same = [*_AMOUNT.finditer(clause)], nouns & {*_words(clause)}
+        if len(amounts) == 1 and same and (amounts[0]["unit"] or "").strip() == (given[0]["unit"] or "").strip():
+            found.append(amounts[0][0])
+    if len(found) == 1:
+        yield found[0], given[0][0], rest
+
+
 def _among(some: Iterable[str], others: Sequence[str]) -> bool:
     """Whether each word is among the others, but for the ending of a plural."""
-    return all(any(one in (two, two[:-1]) or two == one[:-1] for two in others) for one in some)
+    return all(any(one == two or (one.isalpha() and one in (two[:-1], f"{two}s")) for two in others) for one in some)
 
 
 def _removals(line: str, text: str) -> Iterator[tuple[str, str, str]]:

@@ -1,0 +1,107 @@
+"""Words that are no rule for the bot: complaints, commands to edit, talk to who builds; and every half of a wish."""
+
+import pytest
+
+from flowise_dev_agent.reasoning.phrases import say
+from tests.unit.reasoning.test_rules_rewording import (
+    BIKES,
+    BOATS,
+    BREAD,
+    CLAY,
+    DIVING,
+    HORSES,
+    SWIMMING,
+    planned,
+    prompt_after,
+    told,
+)
+
+PRICES = "You answer for Larkfield Kennels.\nA night costs 28 GBP, a bath 15 GBP.\nThe galley is on 301."
+
+
+@pytest.mark.parametrize(
+    ("prompt", "wish", "written", "remark", "language"),
+    [
+        (BOATS, "At the moment it always talks about moorings, which annoys people. It should ask for the name first.",
+         "Ask for the name first.", "At the moment it always talks about moorings", "en"),
+        (BOATS, "Thanks, you did great last week! Offer a tour on Saturdays.", "Offer a tour on Saturdays.",
+         "you did great last week!", "en"),
+        (HORSES, "Im Moment redet er ständig vom Wetter. Er soll zuerst nach dem Namen fragen.",
+         "Er soll zuerst nach dem Namen fragen.", "Im Moment redet er ständig vom Wetter.", "de"),
+        (BREAD, "Il ne répond qu'en français alors que la moitié est anglophone. Réponds dans la langue du client.",
+         "Réponds dans la langue du client.", "Il ne répond qu'en français alors que la moitié est anglophone.", "fr"),
+        (DIVING, "El asistente siempre habla de cursos. Contesta primero a la pregunta.",
+         "Contesta primero a la pregunta.", "El asistente siempre habla de cursos.", "es"),
+        (CLAY, "Adesso risponde sempre troppo lungo. Massimo 2 frasi e niente emoji.",
+         "Massimo 2 frasi e niente emoji.", "Adesso risponde sempre troppo lungo.", "it"),
+        (SWIMMING, "Hij begint steeds over de sauna. Antwoord alleen op de vraag.", "Antwoord alleen op de vraag.",
+         "Hij begint steeds over de sauna.", "nl"),
+        (BIKES, "Bot ciągle pyta o kolor. Odpowiadaj krótko.", "Odpowiadaj krótko.", "Bot ciągle pyta o kolor.", "pl"),
+    ],
+)  # fmt: skip
+def test_how_it_is_now_is_shown_and_no_rule(prompt: str, wish: str, written: str, remark: str, language: str) -> None:
+    plan = planned(prompt, wish)
+    after = prompt_after(prompt, plan)
+    assert after == told(prompt, written, language=language)
+    assert remark in {part.quote for part in plan.parts if part.state == "assumed"}
+
+
+@pytest.mark.parametrize("wish", ["It keeps talking about moorings even to members.", "Bot ciągle pyta o kolor."])
+def test_a_mere_complaint_is_asked_about(wish: str) -> None:
+    question = planned(BOATS, wish).declined or ""
+    assert question in {say("question_different", code) for code in ("en", "pl")}
+    after = prompt_after(BOATS, planned(BOATS, wish, (question, "Ask for the boat first.")))
+    assert after == told(BOATS, "Ask for the boat first.")
+
+
+@pytest.mark.parametrize(
+    ("wish", "written", "lost"),
+    [
+        ("Swap sentence 2 and add that dogs need a pass.", "Dogs need a pass.", "Swap sentence 2 and"),
+        ("Change the price to 45 please. Be friendly.", "Be friendly.", "Change the price to 45 please."),
+    ],
+)
+def test_a_command_that_finds_nothing_to_edit_is_told_as_not_done(wish: str, written: str, lost: str) -> None:
+    plan = planned(PRICES, wish)
+    assert prompt_after(PRICES, plan) == told(PRICES, written)
+    assert [part.quote for part in plan.not_done] == [lost]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "wish", "old", "new"),
+    [
+        (PRICES, "The bath is now 18 GBP, not 15.", "15 GBP", "18 GBP"),
+        (PRICES, "galley phone is now ext. 311", "301", "311"),
+        (HORSES, "Eine Reitstunde kostet jetzt 32 Euro statt 28", "28 Euro", "32 Euro"),
+        (DIVING, "El bautismo ahora cuesta 65 euros, no 60.", "60 euros", "65 euros"),
+        (SWIMMING, "Een les kost nu 14 euro i.p.v. 12", "12 euro", "14 euro"),
+    ],
+)
+def test_a_fact_that_is_another_one_now_changes_where_it_stands(prompt: str, wish: str, old: str, new: str) -> None:
+    plan = planned(prompt, wish)
+    assert prompt_after(prompt, plan) == prompt.replace(old, new)
+    assert plan.not_done == []
+
+
+def test_a_sentence_is_not_cut_at_what_is_shortened() -> None:
+    wish = "The new teacher is p. Ewa Kos, ext. 311, see p. es. the board, open until 6 p.m. every day."
+    plan = planned(BOATS, wish)
+    assert prompt_after(BOATS, plan) == told(BOATS, wish)
+    assert [part.quote for part in plan.parts] == [wish]
+
+
+def test_both_halves_of_a_wish_are_done() -> None:
+    plan = planned(BOATS, "rename it to Heron Helper and be gentler, like a grandmother")
+    assert (plan.new_name, plan.not_done) == ("Heron Helper", [])
+    assert prompt_after(BOATS, plan) == told(BOATS, "Be gentler, like a grandmother")
+
+
+def test_the_kind_of_the_flow_at_hand_is_no_part_to_build() -> None:
+    plan = planned(BOATS, "Rename the agentflow to Heron Helper and set the token limit to 250")
+    assert (plan.declined, plan.new_name) == (None, "Heron Helper")
+    assert {value.param: value.value for value in plan.values} == {"maxTokens": 250}
+
+
+def test_a_command_about_what_the_prompt_says_once_is_written_as_a_fact() -> None:
+    plan = planned(BOATS, "Change the hours to 9:00 to 17:00")
+    assert prompt_after(BOATS, plan) == told(BOATS, "The hours: 9:00 to 17:00")
