@@ -6,7 +6,7 @@ from playwright.async_api import Browser, expect
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.page.screen import AUTHORIZATION, WORK_MS, Screen
+from tests.e2e.page.screen import AUTHORIZATION, SIZES, WORK_MS, Screen
 from tests.e2e.people import KEY
 from tests.e2e.service import ServiceProcess
 
@@ -149,6 +149,7 @@ async def test_two_tabs_answer_one_question_and_the_slower_one_sees_the_answer(
     other = await Screen.open(screen.page.context, screen.url)
     # This tab does not hear of the other's answer before it sends its own.
     await other.page.route("**/sessions/*/stream", lambda route: route.abort())
+    await other.page.set_viewport_size(SIZES[1])
     await other.see(session_id)
     slower = await other.question("The plan")
     quicker = await screen.question("The plan")
@@ -159,6 +160,9 @@ async def test_two_tabs_answer_one_question_and_the_slower_one_sees_the_answer(
     await other.reads("This question was answered elsewhere")
     await other.page.unroute_all()
     result = await other.question("The result")
+    # It is read before the next question, also on a phone.
+    await expect(other.page.get_by_text("This question was answered elsewhere")).to_be_in_viewport(ratio=1)
+    assert await other.violations() == []
     # The browser itself reports the lost stream and the refused answer; nothing else is wrong.
     assert all("409" in line or "ERR_FAILED" in line for line in other.heard), other.heard
     # A tab that listens sees the answer without doing anything.

@@ -108,7 +108,17 @@ const MOVES = ["wheel", "touchmove", "pointerdown", "keydown", "focusin"] as con
 
 /** Keep it at the top while what is above it still comes, until the person moves on. */
 function keepInSight(element: HTMLElement): () => void {
-  const show = () => element.scrollIntoView?.({ block: "start" });
+  const show = () => {
+    // With what is to be known before it is answered.
+    let top: Element = element;
+    for (
+      let one = element.closest(".question")?.previousElementSibling;
+      one?.matches(".note");
+      one = one.previousElementSibling
+    )
+      top = one;
+    top.scrollIntoView?.({ block: "start" });
+  };
   const talk = element.closest(".talk");
   show();
   const watch = new MutationObserver(show);
