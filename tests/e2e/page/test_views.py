@@ -15,7 +15,7 @@ from playwright.async_api import Browser, Page, expect
 
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
-from tests.e2e.page.screen import AUTHORIZATION, WORK_MS
+from tests.e2e.page.screen import AUTHORIZATION, SIZES, WORK_MS
 from tests.e2e.page.site import Site, choose
 from tests.e2e.service import ServiceProcess
 from tests.e2e.test_update_over_http import COLDER, make_flow, temperature
@@ -95,6 +95,21 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(si
         await expect(versions.first).to_contain_text("as v1")
         await page.get_by_role("button", name="Skip to content").press("Enter")
         await expect(page.locator("main")).to_be_focused()
+
+
+async def test_the_newest_version_is_undone_by_one_press_and_that_by_the_next(site: Site) -> None:
+    row = await make_flow(site.flowise)
+    reviewed = await site.answer(await site.start(COLDER, target=row.id), action="approve")
+    await site.answer(reviewed, action="accept")
+    for size, newest, degrees in zip(SIZES, ("v2", "v3"), ("0.9", "0.2"), strict=True):
+        async with site.page(f"/history/{row.id}", viewport=size) as page:
+            undo = page.get_by_role("button", name=f"Undo {newest}", exact=True)
+            await expect(undo).to_be_in_viewport(ratio=1)
+            await undo.click()
+            await expect(page.get_by_text("and verified in Flowise")).to_be_in_viewport(ratio=1)
+            assert temperature(await site.flowise.get_chatflow(row.id)) == degrees
+            await expect(page.locator(".version").first).to_contain_text("current")
+            assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
 async def test_p07_p71_a_stale_base_is_decided_on_the_canvas_and_the_draft_promoted(site: Site) -> None:

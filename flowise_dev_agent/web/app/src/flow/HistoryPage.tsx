@@ -29,6 +29,8 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
   const before = asked.get("before") ?? older?.name ?? newest?.name ?? LIVE;
   // The two are in the address, so that a link shows a colleague the same.
   const compare = (from: string, to: string) => go(`/history/${id}?before=${from}&after=${to}`, { replace: true });
+  // One press: nothing is lost by it, and the next press takes it back.
+  const undo = useRestore();
   const earlierThan = (name: string) => versions[versions.findIndex((one) => one.name === name) + 1]?.name ?? name;
   return (
     <div className="stack">
@@ -43,11 +45,17 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
           </div>
         </div>
         <div className="row">
+          {newest?.current && older && (
+            <button type="button" className="button" disabled={undo.isPending} onClick={() => undo.mutate(older)}>
+              {t("Undo {{name}}", { name: newest.name })}
+            </button>
+          )}
           <CopyLink />
           <ShareButton subject="flow" id={id} />
         </div>
       </div>
-      <ErrorNote error={pages.error} />
+      <Restored name={undo.variables?.name ?? ""} done={undo.data} />
+      <ErrorNote error={pages.error ?? undo.error} />
       {pages.isPending && <p className="quiet">{t("Loading the versions…")}</p>}
       {pages.data && versions.length === 0 && (
         <p className="quiet">{t("No versions yet. Each write of a session creates one.")}</p>
@@ -88,6 +96,39 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
 /** The wish that led to it, in the person's words; what happened otherwise in those of the page. */
 const titleOf = ({ origin, title }: NumberedVersion): string => (origin === "session" ? title : said(title));
 
+/** Writes a version to Flowise; what the flow holds then is a version too. */
+function useRestore() {
+  const refresh = useRefresh();
+  return useMutation({
+    mutationFn: ({ session_id, label }: NumberedVersion) =>
+      dataOf(
+        api.POST("/sessions/{session_id}/rollback", { params: { path: { session_id }, query: { version: label } } }),
+      ),
+    onSuccess: refresh,
+  });
+}
+
+function useRefresh() {
+  const queries = useQueryClient();
+  return () => {
+    for (const key of ["versions", "compare", "flow"]) void queries.invalidateQueries({ queryKey: [key] });
+  };
+}
+
+function Restored({ name, done }: { name: string; done: { already_there: boolean } | undefined }) {
+  return (
+    <div role="status">
+      {done && (
+        <p className="note ok">
+          {done.already_there
+            ? t("The flow already is as {{name}}; nothing was written.", { name })
+            : t("The flow is as {{name}} again, and verified in Flowise.", { name })}
+        </p>
+      )}
+    </div>
+  );
+}
+
 interface VersionProps {
   flow: string;
   version: NumberedVersion;
@@ -98,21 +139,10 @@ interface VersionProps {
 }
 
 function Version({ flow, version, called, shown, onShow }: VersionProps) {
-  const queries = useQueryClient();
   const { data: person } = useQuery(caller());
   const mine = version.by === person?.name;
-  const refresh = () => {
-    for (const key of ["versions", "compare", "flow"]) void queries.invalidateQueries({ queryKey: [key] });
-  };
-  const restore = useMutation({
-    mutationFn: () =>
-      dataOf(
-        api.POST("/sessions/{session_id}/rollback", {
-          params: { path: { session_id: version.session_id }, query: { version: version.label } },
-        }),
-      ),
-    onSuccess: refresh,
-  });
+  const refresh = useRefresh();
+  const restore = useRestore();
   const mark = useMutation({
     mutationFn: async (marked: boolean) => {
       const path = { chatflow_id: flow, version: version.name };
@@ -161,22 +191,14 @@ function Version({ flow, version, called, shown, onShow }: VersionProps) {
             question={t("Go back to {{name}}?", { name })}
             yes={t("Write {{name}} to Flowise", { name })}
             busy={restore.isPending}
-            onYes={() => restore.mutate()}
+            onYes={() => restore.mutate(version)}
           >
             <p>{t("What the flow holds now is saved as a version first, so you can undo this.")}</p>
             {version.flow_name !== called && <p>{t("It is called “{{name}}” again.", { name: version.flow_name })}</p>}
           </ConfirmButton>
         )}
       </div>
-      <div role="status">
-        {restore.data && (
-          <p className="note ok">
-            {restore.data.already_there
-              ? t("The flow already is as {{name}}; nothing was written.", { name })
-              : t("The flow is as {{name}} again, and verified in Flowise.", { name })}
-          </p>
-        )}
-      </div>
+      <Restored name={name} done={restore.data} />
       <ErrorNote error={restore.error ?? mark.error} />
     </li>
   );
