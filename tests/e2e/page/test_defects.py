@@ -94,7 +94,7 @@ async def test_a_german_plan_has_german_headings_from_plan_to_summary(
     await screen.press("Starten")
     plan = await screen.question("Der Plan")
     headings = await plan.get_by_role("heading").all_inner_texts()
-    assert {"Der Plan", "Was gebaut wird", "Woran man den Erfolg erkennt"} <= set(headings), headings
+    assert {"Der Plan", "Was gebaut wird", "Erfolgskriterien"} <= set(headings), headings
     await screen.press("Genehmigen", plan)
     result = await screen.question("Das Ergebnis")
     await expect(result.get_by_text("Beantwortet", exact=True).first).to_be_visible()

@@ -1,9 +1,13 @@
 """What the person sees of a plan: real names and values, old beside new, and what an approval allows."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from flowise_dev_agent.agent.plan_binding import capability_of
 from flowise_dev_agent.agent.plan_details import plan_details
+from flowise_dev_agent.contracts import plan_words
 from flowise_dev_agent.contracts.plan import Part
 from flowise_dev_agent.contracts.plan_text import plan_markdown
 from flowise_dev_agent.contracts.plan_words import WORDS
@@ -95,3 +99,12 @@ async def test_a_german_wish_gets_its_plan_under_german_headings() -> None:
     asked = await bench.start("Ich brauche einen Chatbot")
     assert "## Knoten" in asked["data"]["plan"]
     assert asked["data"]["language"] == "de"
+
+
+@pytest.mark.parametrize("language", ["de", "es", "fr"])
+def test_the_page_has_the_words_of_the_plan(language: str) -> None:
+    texts = Path(plan_words.__file__).parents[1] / "web" / "app" / "src" / "i18n" / f"{language}.json"
+    page: dict[str, str] = json.loads(texts.read_text("utf-8"))
+    plan = {key: word for key, word in WORDS[language].items() if key in page}
+    assert {"Success criteria", "What an approval allows"} <= plan.keys()
+    assert plan == {key: page[key] for key in plan}
