@@ -121,7 +121,11 @@ async def test_every_flow_can_be_picked_and_none_is_picked_beforehand(
     await expect(page.get_by_role("link", name="Harbour 11").first).to_be_visible(timeout=WORK_MS)
     await page.get_by_text("Options", exact=True).click()
     found = page.get_by_role("list", name="Flows found")
+    # Who has said nothing of a flow is shown none.
+    await expect(page.get_by_role("searchbox", name="Flow to change or copy")).to_be_visible()
+    await expect(found).to_have_count(0)
     await page.get_by_role("combobox", name="Operation").select_option("update")
+    await expect(found).to_be_visible()
     await page.get_by_role("searchbox", name="Flow to change or copy").fill("harbour")
     await screen.reads("8 of 12 flows")
     await found.get_by_role("button", name="More flows").click()
@@ -135,6 +139,7 @@ async def test_every_flow_can_be_picked_and_none_is_picked_beforehand(
     await expect(card.get_by_role("radio", checked=True)).to_have_count(0)
     await screen.press("Choose", card)
     await screen.reads("Choose one of the flows.")
+    await expect(found).to_have_count(0)
     await card.get_by_role("searchbox", name="Another flow").fill("harbour 00")
     await card.get_by_role("button", name=re.compile("Harbour 00")).click()
     assert await screen.violations() == []

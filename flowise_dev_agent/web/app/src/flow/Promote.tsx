@@ -122,7 +122,7 @@ function Form({ flow, servers, onClose }: Props) {
             ))}
           </fieldset>
           {replaces && (
-            <FlowPicker instance={target} chosen={chosen} onChoose={setChosen} label={t("Flow to replace")} />
+            <FlowPicker instance={target} chosen={chosen} onChoose={setChosen} label={t("Flow to replace")} open />
           )}
           {isFetching && <p className="quiet">{t("Checking what would be written…")}</p>}
           {data && ready && !error && !isFetching && (

@@ -19,13 +19,16 @@ interface Props {
   chosen: Flow | null;
   onChoose: (flow: Flow | null) => void;
   label?: string;
+  /** Shown at once; else when the person turns to the search. */
+  open?: boolean;
 }
 
 /** All flows on the server, a few at a time, with search. None is chosen beforehand. */
-export function FlowPicker({ instance, chosen, onChoose, label = t("Flow to change or copy") }: Props) {
+export function FlowPicker({ instance, chosen, onChoose, label = t("Flow to change or copy"), open = false }: Props) {
   const [text, setText] = useState("");
+  const [turned, setTurned] = useState(false);
   const query = useDeferredValue(searched(text));
-  const found = useInfiniteQuery(flowList(query, instance || undefined, SHOWN));
+  const found = useInfiniteQuery({ ...flowList(query, instance || undefined, SHOWN), enabled: open || turned });
 
   const pages = found.data?.pages ?? [];
   const flows = pages.flatMap((page) => page.flows);
@@ -53,6 +56,7 @@ export function FlowPicker({ instance, chosen, onChoose, label = t("Flow to chan
           placeholder={t("Search by name, node or prompt")}
           most={MOST_SEARCHED}
           value={text}
+          onFocus={() => setTurned(true)}
           onChange={(event) => setText(event.target.value)}
         />
       </label>

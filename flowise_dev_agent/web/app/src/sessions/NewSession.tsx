@@ -194,7 +194,14 @@ function Options({ draft, set, instances }: OptionsProps) {
           </select>
         </label>
       )}
-      {changes && <FlowPicker instance={draft.instance} chosen={draft.target} onChoose={(target) => set({ target })} />}
+      {changes && (
+        <FlowPicker
+          instance={draft.instance}
+          chosen={draft.target}
+          onChoose={(target) => set({ target })}
+          open={draft.operation !== "auto"}
+        />
+      )}
       <label className="field">
         {t("Write mode")}
         <select
