@@ -1,12 +1,15 @@
 """Placeholders of a plan and fields of its nodes are filled by files."""
 
+import base64
 import json
+from pathlib import Path
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Locator, expect
 
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import SIZES, Screen
+from tests.e2e.test_attachments import TEXT, handbook
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -42,7 +45,9 @@ async def test_a_file_becomes_the_value_of_a_placeholder_and_of_a_text_field(
     assert NOTES in json.dumps([one["data"]["inputs"] for one in nodes])
 
 
-async def test_a_file_goes_into_a_file_field_as_it_is(screen: Screen, flowise_flows: FlowiseClient) -> None:
+async def test_a_file_goes_into_a_file_field_as_it_is(
+    screen: Screen, flowise_flows: FlowiseClient, tmp_path: Path
+) -> None:
     page = screen.page
     session = await screen.start("Build a bot with GPT-4o that answers questions from a CSV file")
     plan = await screen.question("The plan")
@@ -52,7 +57,9 @@ async def test_a_file_goes_into_a_file_field_as_it_is(screen: Screen, flowise_fl
     # What it does not take is refused by name before it is sent.
     await picker.set_input_files({"name": "hours.exe", "mimeType": "", "buffer": b"MZ"})
     await expect(waiting.get_by_role("alert")).to_have_text("hours.exe does not fit here. It takes .csv.")
-    await picker.set_input_files({"name": "all.csv", "mimeType": "text/csv", "buffer": b"a," * (11 * 1024**2)})
+    large = tmp_path / "all.csv"
+    large.write_bytes(b"a," * (11 * 1024**2))
+    await picker.set_input_files(large)
     await expect(waiting.get_by_role("alert")).to_have_text("all.csv is larger than 20 MB.")
     rows = b"place,opens\nlighthouse,nine\n"
     await picker.set_input_files({"name": "hours.csv", "mimeType": "text/csv", "buffer": rows})
@@ -65,3 +72,56 @@ async def test_a_file_goes_into_a_file_field_as_it_is(screen: Screen, flowise_fl
     # Flowise keeps the content and leaves the name.
     assert "hours.csv" in flow
     assert "placeholder.csv" not in flow
+
+
+#: As a person drags it from a folder onto the field.
+DROP = """(field, [name, content]) => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([Uint8Array.from(atob(content), (one) => one.charCodeAt(0))], name));
+    for (const kind of ["dragover", "drop"])
+        field.dispatchEvent(new DragEvent(kind, {dataTransfer, bubbles: true, cancelable: true}));
+}"""
+TICKETS = b"""openapi: 3.1.0
+info: {title: Tickets of the harbour, version: "1"}
+paths:
+  /tickets/{number}:
+    get:
+      operationId: getTicket
+      parameters: [{name: number, in: path, required: true, schema: {type: string}}]
+      responses: {"200": {description: the ticket}}
+"""
+
+
+async def drop(field: Locator, name: str, content: bytes) -> None:
+    await field.evaluate(DROP, [name, base64.b64encode(content).decode()])
+
+
+async def test_a_pdf_and_an_openapi_document_are_dropped_on_placeholders(
+    screen: Screen, flowise_flows: FlowiseClient
+) -> None:
+    page = screen.page
+    written: list[str] = []
+    for size, wish, name, content in (
+        (SIZES[0], "a PDF file", "Our handbook.pdf", handbook()),
+        (SIZES[1], "our handbook", "Our handbook.pdf", handbook()),
+        (SIZES[0], "our handbook", "tickets.yaml", TICKETS),
+    ):
+        await page.goto(screen.url)
+        await page.set_viewport_size(size)
+        session = await screen.start(f"Build a bot with GPT-4o that answers questions from {wish}")
+        plan = await screen.question("The plan")
+        waiting = plan.locator(".file-drop").filter(has=page.locator(".points"))
+        await expect(waiting).to_have_count(1)
+        await drop(waiting, name, content)
+        await expect(waiting.get_by_text("filled in")).to_be_visible()
+        assert await screen.violations() == []
+        assert await screen.overflow() <= 0
+        await screen.press("Approve with my edits", plan)
+        await screen.question("The result")
+        (row,) = [row async for row in flowise_flows.iter_chatflows() if f"fda:{session}:flow" in row.tags]
+        nodes = json.loads((await flowise_flows.get_chatflow(row.id)).flow_data)["nodes"]
+        written.append(json.dumps([one["data"]["inputs"] for one in nodes]))
+    # A field for files keeps the file, one for text what is read in it.
+    assert "Our handbook.pdf" in written[0]
+    assert TEXT in written[1]
+    assert "Tickets of the harbour" in written[2]
