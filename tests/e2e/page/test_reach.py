@@ -19,7 +19,10 @@ RECORD_NOTICES = """
         }
     }
     Recorded.permission = "default";
-    Recorded.requestPermission = async () => (Recorded.permission = "granted");
+    Recorded.requestPermission = async () => {
+        document.body.dataset.asked = "yes";
+        return (Recorded.permission = "granted");
+    };
     window.Notification = Recorded;
 """
 
@@ -63,7 +66,13 @@ async def test_the_browser_tells_of_a_question_once_when_the_person_wants_it(scr
     wish = {"requirement": "Build a chatbot with GPT-4o and memory", "session_name": "Heron"}
     await page.request.post(f"{screen.url}/sessions?wait=60", headers=AUTHORIZATION, data=wish)
     await page.reload()
+    # Nobody is asked who has not said so.
+    for size in SIZES:
+        await page.set_viewport_size(size)
+        await expect(page.get_by_role("button", name="Notify me in the browser")).to_be_visible()
+        await expect(page.locator("body")).not_to_have_attribute("data-asked", "yes")
     await screen.press("Notify me in the browser")
+    await expect(page.locator("body")).to_have_attribute("data-asked", "yes")
     await screen.reads("Notifications are on")
     assert await screen.violations() == []
     await page.request.post(
