@@ -3,6 +3,7 @@
 import gc
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # How long an example takes says something about the machine's load and nothing about the code.
@@ -37,3 +38,10 @@ def pytest_collection_finish() -> None:
     """Take what is loaded by now out of the garbage collector's work: it took a fifth of the unit tests' time."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the figures that tests have measured."""
+    for report in terminalreporter.getreports("passed"):
+        if figures := ", ".join(f"{name} {value}" for name, value in report.user_properties):
+            terminalreporter.write_line(f"{report.nodeid}: {figures}")
