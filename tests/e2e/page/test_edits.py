@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import expect
 
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.page.screen import WORK_MS, Screen
+from tests.e2e.page.screen import SIZES, WORK_MS, Screen
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -70,3 +70,30 @@ async def test_a_plan_and_a_result_are_changed_by_hand_with_undo_and_written_as_
     assert set_["systemMessagePrompt"] == ANIMALS
     await screen.press("Accept")
     await screen.status("Accepted")
+
+
+async def test_on_a_phone_another_model_is_chosen_and_a_placeholder_is_typed(
+    screen: Screen, flowise_flows: FlowiseClient
+) -> None:
+    page = screen.page
+    await page.set_viewport_size(SIZES[1])
+    session = await screen.start("Build a bot with GPT-4o that answers questions from our handbook")
+    await screen.question("The plan")
+    await screen.press("Picture")
+    form = page.locator(".node-form")
+    await page.locator('.react-flow__node[data-id="chatOpenAI_0"]').click()
+    # The models that the server offers.
+    await form.get_by_label("Model Name").select_option("gpt-4o-mini")
+    await screen.press("Close the details")
+    await page.locator('.react-flow__node[data-id="plainText_0"]').click()
+    await form.get_by_label("Text", exact=True).fill("The sauna is open on Fridays.")
+    await form.get_by_label("Text", exact=True).blur()
+    assert await screen.violations() == []
+    assert await screen.overflow() <= 0
+    await screen.press("Chat")
+    await screen.reads("2 changed by hand")
+    await expect(page.get_by_text("filled in")).to_be_visible()
+    await screen.press("Approve with my edits")
+    await screen.question("The result")
+    assert (await inputs(flowise_flows, session, "chatOpenAI_0"))["modelName"] == "gpt-4o-mini"
+    assert (await inputs(flowise_flows, session, "plainText_0"))["text"] == "The sauna is open on Fridays."
