@@ -281,6 +281,81 @@ def test_an_approval_goes_and_its_neighbours_are_connected(wish: str) -> None:
     assert (plan.removals, plan.values) == (["humanInputAgentflow_0"], [])
 
 
+def test_before_it_goes_out_is_in_front_of_the_request_that_sends_it() -> None:
+    wish = 'Bevor die Antwort rausgeht, will ich sie freigeben. Also nach dem Schritt "Letter writer" eine Freigabe.'
+    graph, plan = changed(STEPS, wish)
+    assert [edge.source for edge in graph.edges if edge.target == "httpAgentflow_0"] == ["humanInputAgentflow_0"]
+    assert {value.node_id for value in plan.values} == {"humanInputAgentflow_0"}
+    assert plan.steps[0] == "`Letter writer` → `Human Input` → `POST HTTP request`"
+
+
+def test_an_approval_in_a_branch_is_behind_its_last_step_and_then_the_answer_goes_out() -> None:
+    graph, _ = changed(SORTED, "In the Boats branch a colleague has to approve the answer before it goes out.")
+    assert after(graph, "llmAgentflow_0") == {"humanInputAgentflow_0"}
+    assert after(graph, "llmAgentflow_1") == set()
+    (reply,) = after(graph, "humanInputAgentflow_0")
+    assert inputs(graph, reply)["directReplyMessage"] == "{{ llmAgentflow_0 }}"
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Please swap the order of the two steps.",
+        "Somebody has to approve it.",
+    ],
+)
+def test_what_is_about_the_flow_and_not_built_is_in_no_prompt(wish: str) -> None:
+    graph, plan = changed(STEPS, f'In the "Letter writer" step: be brief. {wish}')
+    assert wish in [part.quote for part in plan.not_done]
+    assert "be brief" in str(inputs(graph, "llmAgentflow_1")["llmMessages"])
+    assert wish[:-1] not in str(inputs(graph, "llmAgentflow_1")["llmMessages"])
+
+
+@pytest.mark.parametrize(
+    "wish",
+    ["Zmień nazwę kroku „Letter” na „List”.", 'Rename the step "Letter" to "List".', 'Letter soll "List" heißen.'],
+)
+def test_a_step_is_called_another_name(wish: str) -> None:
+    graph, plan = changed(APPROVED, wish)
+    assert {node.id: node.label for node in graph.nodes}["llmAgentflow_0"] == "List"
+    assert plan.values == []
+
+
+def test_two_steps_that_follow_each_other_go_together() -> None:
+    graph, plan = changed(STEPS, "Remove the Summarise report step. Remove the Letter writer step.")
+    assert after(graph, "startAgentflow_0") == {"httpAgentflow_0"}
+    assert plan.removals == ["llmAgentflow_0", "llmAgentflow_1"]
+
+
+def test_a_branch_that_goes_leaves_no_way_without_a_step() -> None:
+    assert planned(SORTED, "Remove the Boats branch").declined
+
+
+def test_a_branch_of_which_nothing_but_the_name_is_said_is_not_built() -> None:
+    assert planned(SORTED, 'Add a branch "Press".').declined
+
+
+def test_a_branch_has_a_step_of_a_model_like_the_others() -> None:
+    wish = 'Bitte noch einen Zweig "Press": ein Schritt namens Press desk fragt nach der Zeitung und dem Thema.'
+    graph, _ = changed(SORTED, wish)
+    (new,) = after(graph, "conditionAgentAgentflow_0") - {"llmAgentflow_0", "llmAgentflow_1"}
+    assert inputs(graph, new)["llmMessages"][0]["content"] == "Fragt nach der Zeitung und dem Thema."
+    assert {node.id: node.label for node in graph.nodes}[new] == "Press desk"
+
+
+def test_two_branches_each_have_their_reply() -> None:
+    wish = 'Add a branch "Press" with the reply "Ask Jo." and add a branch "Spam" with the reply "No, thank you."'
+    graph, _ = changed(SORTED, wish)
+    replies = {edge.output_name: inputs(graph, edge.target).get("directReplyMessage") for edge in graph.edges
+               if edge.source == "conditionAgentAgentflow_0"}  # fmt: skip
+    assert replies == {"0": None, "1": None, "2": "Ask Jo.", "3": "No, thank you."}
+
+
+def test_a_wish_for_all_models_is_asked_for_only_where_there_are_several() -> None:
+    graph, _ = changed(APPROVED, "Always write in French. Swap the order of the steps.")
+    assert "French" in str(inputs(graph, "llmAgentflow_0")["llmMessages"])
+
+
 def test_a_branch_with_a_fixed_reply_comes_behind_the_others() -> None:
     wish = 'Add a branch to the triage: "Press". If a journalist writes, reply with "Ask Jo. 5 pm is best."'
     graph, _ = changed(SORTED, wish)

@@ -55,7 +55,8 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     renames = request.existing and request.intent.operation != "copy"
     new_name, wish = naming.take_flow_name(wish) if renames else ("", wish)
     titles = {label.casefold() for label in request.labels.values()}
-    if words("rename").search(wish) or wish.partition("→")[0].strip().casefold() in titles:
+    inside = any(schema.category == AGENTFLOW_CATEGORY for schema in existing.values())
+    if (words("rename").search(wish) and not inside) or wish.partition("→")[0].strip().casefold() in titles:
         raise world.decline("declined_node_name")
     question = world.say("question_different")
     answer = normalised(dict(request.clarifications).get(question, ""))
@@ -72,7 +73,6 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         change = replace(change, loaders=(), urls=(), knowledge=False, sources=change.sources and not made.added)
     wired = {f"{op.target_node_id}.{op.target_anchor}" for op in wire(existing).connections} if pending else set[str]()
     occupied = request.occupied | wired
-    inside = any(schema.category == AGENTFLOW_CATEGORY for schema in existing.values())
     edits = Edits() if inside else find_edits(change, existing, occupied, world)
     edits = replace(edits, removed=(*edits.removed, *made.removed))
     going = [*edits.removed, *edits.replaced]
@@ -106,15 +106,17 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     # What is quoted may be the value of a field.
     said = wording.pieces(change.text, [*told.done, *given], lost, kept, groups=groups,
                           copied=request.intent.operation == "copy")  # fmt: skip
-    if inside and made.spans and not chosen and len(places) > 1:
-        # In which step it is to be is not said.
-        said = [one._replace(kind="undone") if one.kind == "wish" else one for one in said]
+    # In which step it is to be is not said, or it is of another part of the flow.
+    open_ = inside and made.spans and not chosen and len(places) > 1
+    said = [one._replace(kind="undone") if one.kind == "wish" and (open_ or any(
+            span.meets(one.start, one.end) for span in made.undone)) else one for one in said]  # fmt: skip
     said = wording.settled(said, change.text, [wording.held(request, place) or text for place, text in places.items()])
     wishes = wording.lines(change.text, said, {str(one.value) for one in values})
     texts, steps, written, already = wording.worded(request, wishes, change, places, chosen, made.swaps, world)
     spoken, texts = "\n".join(written), _one_each(moved, texts)
     ranged = _one_each(ranged, texts)
     written += [str(one.value) for one in (*values, *ranged) if one not in texts]
+    written += [*made.labels.values(), *made.named]
     # What a field held before is often named, too.
     written += [str(request.stored(one.node_id, one.param)) for one in ranged]
     own = [prompt.Unit(one.start, one.end, one.kind == "part", True) for one in said if one.kind != "remark"]
@@ -123,10 +125,10 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     told.missed = [*undone, *(one for one in lost if one in told.missed)]
     already = [*(f"`{one.node_id}.{one.param}` = {one.value}" for one in so), *already]
     ranged = [one for one in ranged if one not in so]
-    changes = ranged or ids or going or new_name or request.intent.operation == "copy"
+    changes = ranged or ids or going or new_name or made.labels or request.intent.operation == "copy"
     steps += [world.say("step_already", parts="; ".join(dict.fromkeys(already)))] if already else []
     copied = request.intent.operation == "copy"
-    if undone and (copied or (inside and texts and not chosen) or not (changes or already)):
+    if undone and (copied or (inside and texts and not chosen and len(places) > 1) or not (changes or already)):
         told.check(world, frozenset({"call", "service"}))
         raise world.decline("declined_wish", parts=", ".join(f"«{told.quote(one)}»" for one in undone))
     if not changes and not already and not answer and wording.complains(change.text):
@@ -137,14 +139,16 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
               for named, names in table("tools") if one.name in names for place in places
               for sentence in _SENTENCE.findall(wording.held(request, place)) if named.search(sentence)]  # fmt: skip
     partners = [op.target_node_id for op in wire({**added, **stays}, list(stays), occupied).connections if added]
-    touched = dict.fromkeys([*(value.node_id for value in ranged), *partners])
+    touched = dict.fromkeys([*(value.node_id for value in ranged), *partners, *made.labels])
     shown = {**{id_: stays[id_] for id_ in touched if id_ in stays}, **added}
     named = (world.store.get(name) for name in (*come, *(str(one.value) for one in ranged)))
     needed = dict.fromkeys(planned.credential_requirements if planned else ())
     needed |= dict.fromkeys(required_types([*added.values(), *filter(None, named)], world.available))
     asides = [told.quote(Span(*one[:2])).strip(" ,;:") for one in said if one.kind == "remark"]
     by = f"feedback:{1 if planned else 0}" if request.feedback else "requirement"
-    steps += [world.say("step_remove", node=id_, label=existing[id_].label) for id_ in edits.removed]
+    steps += made.steps
+    steps += [world.say("step_remove", node=id_, label=request.labels.get(id_) or existing[id_].label)
+              for id_ in edits.removed]  # fmt: skip
     steps += [world.say("step_replace", node=id_, old=existing[id_].label, new=world.schema(name).label)
               for id_, name in edits.replaced.items()]  # fmt: skip
     steps += [] if ranged or ids or going or request.intent.operation != "copy" else [world.say("step_copy")]
@@ -154,7 +158,8 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         flow_name=planned.flow_name if planned else request.intent.title, new_name=new_name or None,
         flow_kind="AGENTFLOW" if inside else "CHATFLOW", values=ranged,
         connections=[*made.links], disconnections=[*made.cuts],
-        nodes=telling.planned(shown, world, existing=set(request.existing)), credential_requirements=list(needed),
+        nodes=telling.planned(shown, world, existing=set(request.existing), labels=made.labels),
+        credential_requirements=list(needed),
         removals=[node_id for node_id in going if node_id in request.existing], steps=steps,
         parts=told.parts(world, source=by, remarks=asides, prompts=[f"{t.node_id}.{t.param}" for t in texts]),
     )  # fmt: skip

@@ -1,25 +1,35 @@
-"""The steps of an AgentFlow that is there: which a wish takes out, puts in front of others, or has say another text."""
+"""The steps of an AgentFlow that is there: which a wish takes out, puts between others, names anew, or has say another
+text. What speaks of its structure and is not read in full is `undone`: it is in no prompt, and told by name."""
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from flowise_dev_agent.contracts.plan import DesignConnection, PlannedValue
-from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design import build, wording
 from flowise_dev_agent.reasoning.rules.design.sources import Made
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
-from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, quoted
+from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, capital, concepts, quoted, quoted_spans, signals
 
-_BEFORE, _OUT, _CALLS = (pattern("change", name) for name in ("before", "out", "calls"))
+_BEFORE, _OUT, _CALLS, _REMAINS = (pattern("change", name) for name in ("before", "out", "calls", "remains"))
 _AGREES, _LAST, _ANSWER, _NO = (pattern("rewiring", name) for name in ("agrees", "last", "answer", "no"))
-_IF, _BRANCH = pattern("prompt", "if"), pattern("rewiring", "branch")
+_COMES, _BEHIND, _NEW, _CALLED = (pattern("rewiring", name) for name in ("comes", "behind", "new", "is_called"))
+_IF, _CONTACT, _BRANCH = pattern("prompt", "if"), pattern("exchange", "contact"), pattern("rewiring", "branch")
 _REPLY, _HUMAN, _CALL, _START = "directReplyAgentflow", "humanInputAgentflow", "httpAgentflow", "startAgentflow"
-_SORTER, _ROWS, _TEXT, _FEW = "conditionAgentAgentflow", "conditionAgentScenarios", "directReplyMessage", 5
-_WORD, _PROCEEDS = re.compile(r"[^\W\d_]{3,}"), ("proceed", "0")
+_SORTER, _ROWS, _TEXT = "conditionAgentAgentflow", "conditionAgentScenarios", "directReplyMessage"
+_MODELS = ("llmAgentflow", "agentAgentflow")
+_WORD, _PROCEEDS, _FEW = re.compile(r"[^\W\d_]{3,}"), ("proceed", "0"), 5
 _PLAIN = frozenset({"Start", "Agent", "LLM", "Reply", "Direct Reply", "Human Input", "HTTP request", "HTTP", "Model"})
+_STRUCTURE = {"approval", "branch", "loop", "schedule", "form", "call"}
+
+
+class _Edge(NamedTuple):
+    source: str
+    output: str
+    target: str
 
 
 def titled(request: PlanRequest, said: str) -> list[str]:
@@ -27,89 +37,264 @@ def titled(request: PlanRequest, said: str) -> list[str]:
     the reply" for the Reply writer."""
     # What everybody calls such a node names none of several.
     titles = {id_: name for id_ in request.existing if (name := request.labels.get(id_, "")) and name not in _PLAIN}
-    own = {id_: {word[:5] for word in _WORD.findall(name.casefold())} for id_, name in titles.items()}
     whole = [id_ for id_, name in titles.items() if wording.whole(name).search(said)]
-    spoken = {word[:5] for word in _WORD.findall(said.casefold())}
-    return whole or [id_ for id_, name in own.items() if name and name <= spoken]
+    return whole or [id_ for id_, name in titles.items() if _stems(name) and _stems(name) <= _stems(said)]
 
 
 def find_steps(request: PlanRequest, made: Made) -> Made:
     """What is understood of `made.text`, with the connections that come and go."""
-    if request.base is None or _START not in request.existing.values():
-        return made
-    kinds = {kind: [id_ for id_, name in request.existing.items() if name == kind] for kind in (_REPLY, _HUMAN, _CALL)}
-    human, last, way, opened, spoken = "", "", "", Span(0, 0), list[Span]()
-    sorter = next((one for one in request.base.nodes if one.name == _SORTER), None)
-    for start, end in wording.clauses(made.text):
-        said, quotes = made.text[start:end], quoted(made.text[start:end])
-        plain = wording.unquoted(said)
-        named, before, agrees = titled(request, plain), _BEFORE.search(plain), _AGREES.search(plain)
-        out = words("remove").search(plain) or _OUT.search(plain)
-        going = kinds[_HUMAN] if agrees else named
-        found, done = made, (*made.spans, Span(start, end, frozenset({DONE})))
-        final = _ANSWER.search(plain) and (_LAST.search(plain) or (named and named == kinds[_REPLY]))
-        if out and len(going) == 1 and going[0] not in made.removed and not quotes:
-            found, last = _without(request, made, going[0]), "out"
-        elif last and not quotes and (final or (out and wording.refers(plain))):
-            found = replace(made)
-        elif sorter and not way and (branch := _BRANCH.search(plain)):
-            short = [*(one for one in quotes if len(one.split()) < _FEW), branch["name"] or ""]
-            way, opened, rest = short[0], done[-1], [one for one in quotes if one not in short]
-            found = _with_branch(request, made, sorter, way, rest[0]) if way and rest else made
-        elif sorter and way and len(quotes) == 1 and not made.added:
-            found, done = _with_branch(request, made, sorter, way, quotes[0]), (*done, opened)
-        elif agrees and before and not (human or kinds[_HUMAN]):
-            behind = plain[before.end() :]
-            near = titled(request, behind) or kinds[_CALL] * bool(_CALLS.search(behind))
-            near = near or kinds[_REPLY] * bool(_ANSWER.search(behind))
-            if len(near) == 1:
-                (human,) = build.fresh_ids((_HUMAN,), request.existing)
-                found = _in_front(request, made, near[0], human, quotes)
-        elif human and _NO.search(plain) and len(quotes) == 1:
-            found = _with_reply(request, made, human, "reject", quotes[0])
-        elif final and len(quotes) == 1 and len(kinds[_REPLY]) == 1 and not _IF.match(plain.strip()):
-            value = PlannedValue(node_id=kinds[_REPLY][0], param=_TEXT, value=quotes[0])
-            found = replace(made, values=(*made.values, value))
-        # "Somebody has to approve it!": where, is said before or behind it.
-        spoken += [done[-1]] if agrees and found is made and not quotes else []
-        made = replace(found, spans=done) if found is not made else made
-    return replace(made, spans=(*made.spans, *spoken)) if human else made
+    return _Steps(request, made).read() if _START in request.existing.values() and request.base else made
 
 
-def _with_reply(request: PlanRequest, made: Made, source: str, output: str, text: str) -> Made:
-    """With a fixed reply behind an output of a step."""
-    (reply,) = build.fresh_ids((_REPLY,), {**request.existing, **made.added})
-    link = DesignConnection(source=source, output=output, target=reply)
-    value = PlannedValue(node_id=reply, param=_TEXT, value=text)
-    added = {**made.added, reply: _REPLY}
-    return replace(made, added=added, values=(*made.values, value), links=(*made.links, link))
+class _Steps:
+    def __init__(self, request: PlanRequest, made: Made) -> None:
+        self._request, self._made, self._kinds = request, made, request.existing
+        self._nodes = {node.id: dict[str, Any](node.inputs) for node in request.base.nodes} if request.base else {}
+        edges = request.base.edges if request.base else ()
+        self._before = [_Edge(one.source, one.output_name, one.target) for one in edges]
+        self._edges = [*self._before]
+        self._sorter = next(iter(self._of(_SORTER)), "") if len(self._of(_SORTER)) == 1 else ""
+        rows: Any = self._nodes[self._sorter].get(_ROWS) if self._sorter else None
+        self._rows: list[Any] = [*(rows or [])]
+        self._added, self._removed, self._labels = dict(made.added), [*made.removed], dict[str, str]()
+        self._values, self._steps, self._plain, self._quotes = [*made.values], list[str](), "", list[str]()
+        #: The person's step that came, what a branch to come is called, and whether a clause took something out.
+        self._human, self._way, self._gone = "", "", False
+
+    def _of(self, kind: str) -> list[str]:
+        return [id_ for id_, name in self._kinds.items() if name == kind]
+
+    def read(self) -> Made:
+        done, undone = [*self._made.spans], list[Span]()
+        names = [*(row.get("scenario", "") for row in self._rows), *self._request.labels.values(), self._request.target]
+        known = {name.casefold() for name in names if name}
+        # Of several models a clause is for the one that it names, or the one before it did.
+        one_model = sum(len(self._of(kind)) for kind in _MODELS) < 2
+        apart, opening = False, list[Span]()
+        for start, end in self._clauses():
+            here, grown = Span(start, end, frozenset({DONE})), len(self._rows)
+            said, gone, self._gone = self._made.text[start:end], self._gone, False
+            self._quotes = [one for one in quoted(said) if one.casefold() not in known]
+            self._plain = said
+            for one in self._quotes:
+                self._plain = re.sub(rf"[\"“„«'‘]\s?{re.escape(one)}\s?[\"”“»'’]", " ", self._plain)
+            self._named = titled(self._request, self._plain)
+            self._ways = [n for n, row in enumerate(self._rows)
+                          if wording.whole(row.get("scenario") or "\x00").search(self._plain)]  # fmt: skip
+            out = not self._quotes and (words("remove").search(self._plain) or _OUT.search(self._plain))
+            if (self._goes(again=gone) if out else any(read() for read in (
+                    self._stays, self._retitled, self._opens, self._agrees, self._refused, self._replies)
+                    )):  # fmt: skip
+                # A branch that is called in one clause is done where another one says what it does.
+                done += [here, *(opening if len(self._rows) > grown else [])]
+                apart = True
+            else:
+                apart = self._is_structure() or (apart and not one_model and not self._named)
+                undone += [here] if apart else []
+                opening = opening or [here] * bool(self._way)
+        undone = [one for one in undone if one not in done]
+        links = [DesignConnection(source=one.source, output=one.output, target=one.target)
+                 for one in self._edges if one not in self._before]  # fmt: skip
+        cuts = [DesignConnection(source=one.source, target=one.target, input=one.target) for one in self._before
+                if one not in self._edges and not {*self._removed} & {one.source, one.target}]  # fmt: skip
+        return replace(
+            self._made, spans=tuple(done), undone=tuple(undone), added=self._added, removed=tuple(self._removed),
+            labels=self._labels, values=tuple(self._values), links=(*self._made.links, *links),
+            cuts=(*self._made.cuts, *cuts), steps=tuple(self._steps), named=tuple(names),
+        )  # fmt: skip
+
+    def _clauses(self) -> Iterator[tuple[int, int]]:
+        """Sentences, and those parts of one that each speak of a part of the flow of their own."""
+        text, closed = self._made.text, quoted_spans(self._made.text)
+        for start, end, _ in wording.sentences(text, closed):
+            at = start
+            for cut in [] if _NEW.search(text[start:end]) else wording.borders(text, start, end, closed):
+                sides = text[at:cut], text[cut:end]
+                if all(map(_strong, sides)) or (wording.asks(sides[1].strip()) and not _IF.match(sides[0].strip())):
+                    yield at, cut
+                    at = cut
+            yield at, end
+
+    def _is_structure(self) -> bool:
+        """Whether a clause is about the flow, and not about how a step behaves."""
+        steps = [id_ for id_ in self._named if self._kinds[id_] in _MODELS]
+        part = concepts(self._plain, "own", "steps") or self._named or self._ways
+        alters = wording.alters(self._plain) or words("rename").search(self._plain) or _OUT.search(self._plain)
+        text = not steps and self._says() and (self._quotes or _CONTACT.search(self._plain))
+        kinds = {kind for _, kind in signals(self._plain)} & _STRUCTURE
+        human = _AGREES.search(self._plain) or any(self._kinds[id_] == _HUMAN for id_ in self._named)
+        return bool(kinds or human) or bool(part) + bool(alters) + bool(text) > 1
+
+    def _says(self) -> bool:
+        return _ANSWER.search(self._plain) is not None
+
+    # --- What a clause asks for: each is True where all of it is done
+
+    def _stays(self) -> bool:
+        part = self._named or self._ways or _AGREES.search(self._plain)
+        asks = self._quotes or wording.alters(self._plain) or wording.tells(self._plain)
+        return bool(part and _REMAINS.search(self._plain) and not asks)
+
+    def _goes(self, *, again: bool) -> bool:
+        """A step or an approval goes; behind one that went it is "it" that does."""
+        going = self._meant() if _AGREES.search(self._plain) else self._named
+        clear = len(going) == 1 or (going and words("all_of_them").search(self._plain))
+        self._gone = bool(clear) and not {*going} & {*self._removed} and all(map(self._without, going))
+        return self._gone or (again and not going and len(self._plain.split()) <= _FEW)
+
+    def _retitled(self) -> bool:
+        step = self._named or (self._meant() if _AGREES.search(self._plain) else [])
+        asks = words("rename").search(self._plain) or _CALLED.search(self._plain)
+        if not asks or len(step) != 1 or len(self._quotes) != 1:
+            return False
+        self._labels[step[0]] = self._quotes[0]
+        return True
+
+    def _opens(self) -> bool:
+        """A further branch, with a fixed reply or a step of a model. What it is called may come in a clause of its
+        own."""
+        branch = any("branch" in one.names for one in concepts(self._plain, "own")) and _COMES.search(self._plain)
+        if not self._sorter or self._removed:
+            return False
+        short = [one for one in self._quotes if len(one.split()) < _FEW] if branch or self._way else []
+        named = _BRANCH.search(self._plain) if branch else None
+        self._way = self._way.strip() or (short or [named["name"] or "" if named else ""])[0] or " " * bool(branch)
+        step, rest = _NEW.search(self._plain), [one for one in self._quotes if one != self._way]
+        like = [id_ for one in self._edges if one.source == self._sorter
+                and self._kinds.get(id_ := one.target) in _MODELS]  # fmt: skip
+        if not self._way.strip() or not ((step and like) or len(rest) == 1):
+            return False
+        name, self._way = self._way, ""
+        self._rows.append({"scenario": name})
+        self._values.append(PlannedValue(node_id=self._sorter, param=_ROWS, value=[*self._rows]))
+        output = str(len(self._rows) - 1)
+        if not step or not like:
+            return self._new(_REPLY, self._sorter, output, {_TEXT: rest[0]})
+        kind, own = self._kinds[like[0]], self._nodes[like[0]]
+        task = [{"role": "system", "content": capital(step["task"].strip())}]
+        fields = {name: value for name, value in own.items() if re.match(r"(?:llm|agent)Model", name)}
+        return self._new(kind, self._sorter, output, {**fields, f"{kind[:-9]}Messages": task}, step["name"] or name)
+
+    def _agrees(self) -> bool:
+        """A person agrees in front of a step, or behind one."""
+        if not _AGREES.search(self._plain) or self._quotes:
+            return False
+        edges, placed = self._place(), _BEFORE.search(self._plain) or _BEHIND.search(self._plain)
+        if self._human:
+            # "Somebody has to approve it!": where, is said before it.
+            return not placed or any(self._human in one for one in edges)
+        if not edges or any(self._kinds.get(one.source) == _HUMAN for one in edges):
+            return False
+        (self._human,) = build.fresh_ids((_HUMAN,), self._kinds)
+        self._added[self._human] = _HUMAN
+        source, _, target = edges[0]
+        if target:
+            self._edges = [one._replace(target=self._human) if one in edges else one for one in self._edges]
+            self._edges.append(_Edge(self._human, "proceed", target))
+        else:
+            self._edges.append(_Edge(source, "", self._human))
+            self._new(_REPLY, self._human, "proceed", {_TEXT: f"{{{{ {source} }}}}"})
+        self._steps.append(" → ".join(map(self._title, (source, self._human, self._edges[-1].target))))
+        return True
+
+    def _refused(self) -> bool:
+        """What is said once a person has not agreed."""
+        humans = [self._human] if self._human else self._meant()
+        if not (_NO.search(self._plain) and len(self._quotes) == 1 and len(humans) == 1):
+            return False
+        there = [one.target for one in self._edges if one.source == humans[0] and one.output not in _PROCEEDS]
+        if there and there != [one for one in there if self._kinds[one] == _REPLY][:1]:
+            return False
+        text = {_TEXT: self._quotes[0]}
+        return self._set(there[0], text) if there else self._new(_REPLY, humans[0], "reject", text)
+
+    def _replies(self) -> bool:
+        """A fixed reply has another text, or another address in it."""
+        replies = self._of(_REPLY)
+        ends = {one.output: one.target for one in self._edges if one.source == self._sorter}
+        meant = [id_ for id_ in replies if id_ in [*self._named, *(ends.get(str(way)) for way in self._ways)]]
+        meant = meant or (replies if _LAST.search(self._plain) and self._says() else [])
+        if len(meant) != 1 or _IF.match(self._plain.strip()):
+            return False
+        text, given = str(self._nodes[meant[0]].get(_TEXT) or ""), _CONTACT.findall(self._plain)
+        there = [one for one in _CONTACT.findall(text) if given and ("@" in one) == ("@" in given[0])]
+        other = self._quotes
+        if not other and len(there) == len(given) == 1:
+            other = [text.replace(there[0], given[0])]
+        return len(other) == 1 and self._set(meant[0], {_TEXT: other[0]})
+
+    # --- Which step is meant
+
+    def _meant(self) -> list[str]:
+        """The approvals that a clause means: those with most of its words, else all."""
+        found = {id_: len(_stems(self._request.labels.get(id_, "")) & _stems(self._plain)) for id_ in self._of(_HUMAN)}
+        return [id_ for id_, shared in found.items() if shared == max(found.values())]
+
+    def _place(self) -> list[_Edge]:
+        """The connections that a step comes into, which all lead to one node; to none behind a last step."""
+        inside = self._inside()
+        calls, replies = ([id_ for id_ in self._of(kind) if id_ in inside] for kind in (_CALL, _REPLY))
+        sent = [id_ for id_ in calls if self._nodes[id_].get("method") != "GET"] or replies
+        for place, side in ((_BEFORE.search(self._plain), "target"), (_BEHIND.search(self._plain), "source")):
+            said = self._plain[place.end() :] if place else ""
+            near = titled(self._request, said) or (calls if _CALLS.search(said) else [])
+            near = near or (sent if said and side == "target" else [])
+            edges = [one for one in self._edges if getattr(one, side) in near[:1]]
+            if len(near) == 1 and len({one.target for one in edges}) == 1:
+                return edges
+            last = inside - {one.source for one in self._edges}
+            if said and side == "target" and not near and len(last) == 1 and self._kinds[one := last.pop()] in _MODELS:
+                return [_Edge(one, "", "")]
+        return []
+
+    def _inside(self) -> set[str]:
+        """The steps of the branch that a clause names; all where it names none."""
+        if len(self._ways) != 1:
+            return {*self._kinds}
+        found = {one.target for one in self._edges if one[:2] == (self._sorter, str(self._ways[0]))}
+        while more := {one.target for one in self._edges if one.source in found} - found:
+            found |= more
+        return found
+
+    def _title(self, id_: str) -> str:
+        method = f"{self._nodes[id_].get('method')} " if self._kinds.get(id_) == _CALL else ""
+        kind = self._request.nodes.get(self._added.get(id_, ""))
+        return f"`{method}{kind.label if kind else self._request.labels.get(id_) or id_}`"
+
+    # --- What is done
+
+    def _set(self, step: str, values: dict[str, Any]) -> bool:
+        self._values += [PlannedValue(node_id=step, param=name, value=value) for name, value in values.items()]
+        return True
+
+    def _new(self, kind: str, source: str, output: str, values: dict[str, Any], label: str = "") -> bool:
+        """With a new step behind an output of another one."""
+        (new,) = build.fresh_ids((kind,), {**self._kinds, **self._added})
+        self._added[new] = kind
+        self._labels |= {new: label} if label else {}
+        self._edges.append(_Edge(source, output, new))
+        return self._set(new, values)
+
+    def _without(self, gone: str) -> bool:
+        """Without a step: what was in front of it goes on to what was behind it, and what a refusal led to alone goes.
+        One stays whose result another one names."""
+        out = [one for one in self._edges if one.source == gone]
+        behind = [one.target for one in out if self._kinds[gone] != _HUMAN or one.output in _PROCEEDS]
+        alone = [one.target for one in out if one.target not in behind
+                 and [edge.source for edge in self._edges if edge.target == one.target] == [gone]]  # fmt: skip
+        others = json.dumps([own for id_, own in self._nodes.items() if id_ != gone], default=str)
+        if re.search(rf"\b{gone}\b", others) or not behind:
+            return False
+        around = [one._replace(target=to) for one in self._edges if one.target == gone for to in behind]
+        self._edges = [*(one for one in self._edges if not {gone, *alone} & {one.source, one.target}), *around]
+        self._removed += [gone, *alone]
+        return True
 
 
-def _with_branch(request: PlanRequest, made: Made, sorter: FlowNode, name: str, text: str) -> Made:
-    """With one more branch behind the others, which ends in a fixed reply."""
-    rows: Any = sorter.inputs.get(_ROWS) or []
-    value = PlannedValue(node_id=sorter.id, param=_ROWS, value=[*rows, {"scenario": name}])
-    return _with_reply(request, replace(made, values=(*made.values, value)), sorter.id, f"{len(rows)}", text)
+def _strong(said: str) -> bool:
+    looked_for = (_AGREES, _OUT, _REMAINS, words("remove"))
+    return bool(quoted(said) or "://" in said or "\x00" in said or any(one.search(said) for one in looked_for))
 
 
-def _without(request: PlanRequest, made: Made, gone: str) -> Made:
-    """Without a step: what was in front of it goes on to what was behind it, and what a refusal led to alone goes."""
-    edges = request.base.edges if request.base else ()
-    asks = request.existing[gone] == _HUMAN
-    behind = [one.target for one in edges if one.source == gone and not (asks and one.output_name not in _PROCEEDS)]
-    refused = [one.target for one in edges if one.source == gone and one.target not in behind]
-    alone = [id_ for id_ in refused if [one.source for one in edges if one.target == id_] == [gone]]
-    links = [DesignConnection(source=one.source, output=one.output_name, target=to)
-             for one in edges if one.target == gone for to in behind]  # fmt: skip
-    return replace(made, removed=(*made.removed, gone, *alone), links=(*made.links, *links))
-
-
-def _in_front(request: PlanRequest, made: Made, step: str, human: str, quotes: Sequence[str]) -> Made:
-    """With a person's step in front of another one."""
-    edges = [one for one in (request.base.edges if request.base else ()) if one.target == step]
-    links = [DesignConnection(source=one.source, output=one.output_name, target=human) for one in edges]
-    links.append(DesignConnection(source=human, output="proceed", target=step))
-    cuts = [DesignConnection(source=one.source, target=one.target, input=one.input_name) for one in edges]
-    values = [PlannedValue(node_id=human, param="humanInputDescription", value=quote) for quote in quotes[:1]]
-    made = replace(made, added={**made.added, human: _HUMAN}, cuts=(*made.cuts, *cuts))
-    return replace(made, values=(*made.values, *values), links=(*made.links, *links))
+def _stems(text: str) -> set[str]:
+    return {word[:5] for word in _WORD.findall(text.casefold())}

@@ -26,8 +26,10 @@ _SERVERS = frozenset({"basepath", "basePath", "baseUrl"})
 
 @dataclass(frozen=True)
 class Made:
-    """`text` is the wish with NULs for addresses; `spans` are where what is done here is said. `swaps` is old -> new,
-    wherever the flow names it; `added` is id -> type, `links` and `cuts` connections that come and go."""
+    """`text` is the wish with NULs for addresses; `spans` are where what is done here is said, `undone` what is not.
+    `swaps` is old -> new, wherever the flow names it; `added` is id -> type, `links` and `cuts` connections that come
+    and go, `labels` titles, `steps` tell of what values do not show, and `named` is what
+    is called by its name."""
 
     text: str
     spans: tuple[Span, ...] = ()
@@ -37,6 +39,10 @@ class Made:
     removed: tuple[str, ...] = ()
     links: tuple[DesignConnection, ...] = ()
     cuts: tuple[DesignConnection, ...] = ()
+    undone: tuple[Span, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    steps: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
 
 
 def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSchema]) -> Made:

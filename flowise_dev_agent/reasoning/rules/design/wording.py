@@ -105,22 +105,22 @@ def pieces(
 
     def wishes(start: int, end: int) -> list[int]:
         """Where clauses of a sentence begin that ask for something of their own."""
-        found = _joints(text, start, end, closed)
+        found = borders(text, start, end, closed)
         return [at for at in found if asks(text[at:end].strip()) and _says(text[start:at])]
 
-    sentences = [(*one, any(fails(*two) for two in pairwise([one[0], *wishes(*one[:2]), one[1]])))
-                 for one in _sentences(text, closed)]  # fmt: skip
-    beside = bool(parts) or any(failing for *_, failing in sentences)
+    read = [(*one, any(fails(*two) for two in pairwise([one[0], *wishes(*one[:2]), one[1]])))
+            for one in sentences(text, closed)]  # fmt: skip
+    beside = bool(parts) or any(failing for *_, failing in read)
     grumbled = False
-    for start, end, item, failing in sentences:
+    for start, end, item, failing in read:
         here = [one for one in parts if one.meets(start, end)]
         meets = bool(here) or failing
-        wished = any(asks(text[one[0] : one[1]].strip()) for one in sentences if one[0] >= end)
+        wished = any(asks(text[one[0] : one[1]].strip()) for one in read if one[0] >= end)
         grumbles = complains(text[start:end].strip(" -•*")) or bool(wished and _DESCRIBES.match(text[start:end]))
         opinion = _REMARK.search(text, start, end)
         # "My boss says it should ...": who wants it is one thing, what is another.
         framed = [opinion.end()] if opinion and asks(text[opinion.end() : end].strip()) else []
-        joints = sorted({*_joints(text, start, end, closed), *framed}) if opinion or here or grumbles else []
+        joints = sorted({*borders(text, start, end, closed), *framed}) if opinion or here or grumbles else []
         # "Add our price list, it is a PDF" is one wish.
         joints = [at for at in joints if not (opinion and opinion.start() < at < opinion.end()) and not (
                   _REFERS.match(text[at:end]) and any(one.meets(at, end) for one in parts))]  # fmt: skip
@@ -167,12 +167,12 @@ def pieces(
 def clauses(text: str) -> Iterator[tuple[int, int]]:
     """Sentences, and clauses of them that ask for something of their own."""
     closed = quoted_spans(text)
-    for start, end, _ in _sentences(text, closed):
-        joints = (at for at in _joints(text, start, end, closed) if asks(text[at:end].strip()))
+    for start, end, _ in sentences(text, closed):
+        joints = (at for at in borders(text, start, end, closed) if asks(text[at:end].strip()))
         yield from pairwise([start, *joints, end])
 
 
-def _joints(text: str, start: int, end: int, closed: Sequence[tuple[int, int]]) -> list[int]:
+def borders(text: str, start: int, end: int, closed: Sequence[tuple[int, int]]) -> list[int]:
     """Where a clause may begin behind another one."""
     found = _JOINT.finditer(text, start, end)
     return [one.end() for one in found if not any(a < one.start() < b for a, b in closed)]
@@ -192,7 +192,7 @@ def refers(said: str) -> bool:
     return _IT.search(said) is not None
 
 
-def _sentences(text: str, closed: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+def sentences(text: str, closed: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
     """Sentences, and which item of a list each is (0: none) that is counted, within a line, too."""
     found = [one for n, one in zip(count(1), _COUNTED.finditer(text), strict=False) if int(one[1]) == n]
     counted = {one.start(): one.end() for one in found if len(found) > 1}
@@ -228,8 +228,8 @@ def worded(
         return values, steps, written, already
     # In which step it is to be is said by the place.
     wishes = [capital(_STEP.sub("", line)) for line in wishes] if chosen else wishes
-    sentences = [sentence for line in wishes for sentence in _SENTENCE.findall(line)]
-    spelled = [place for place, text in texts.items() if any(_change(one, text)[1] for one in sentences)]
+    said = [sentence for line in wishes for sentence in _SENTENCE.findall(line)]
+    spelled = [place for place, text in texts.items() if any(_change(one, text)[1] for one in said)]
     # The one that is named, else the only one, else the only one in which a wish exchanges something.
     open_ = [place for place in chosen or list(texts) if place in spelled] or chosen or list(texts)
     if len(open_) != 1:
@@ -311,7 +311,7 @@ def settled(said: Sequence[Piece], text: str, held: Sequence[str]) -> list[Piece
     found, closed = list[Piece](), quoted_spans(text)
     for one in said:
         command = one.kind == "wish" and _edits(_line(text[one.start : one.end]))
-        joints = _joints(text, one.start, one.end, closed) if command else []
+        joints = borders(text, one.start, one.end, closed) if command else []
         joints = [at for at in joints if asks(text[at : one.end].strip())]
         for start, end in pairwise([one.start, *joints, one.end]):
             line = _line(text[start:end])
