@@ -156,6 +156,7 @@ async def walk_over_open_sessions(
     await screen.see(session)
     await screen.press("Ask for changes", await plan_with_remark(screen, "Call it Berta"))
     await screen.status("Failed")
+    assert await screen.violations() == []
     # Forgotten, it is asked about the sessions that are open too.
     await page.goto(service.url)
     await screen.start("Build a chatbot with GPT-4o and memory")

@@ -70,6 +70,28 @@ async def test_flows_are_found_by_their_cards_and_each_action_leads_on(
     assert await screen.violations() == []
 
 
+async def test_any_of_300_flows_is_found_on_the_page(screen: Screen, flowise_flows: FlowiseClient) -> None:
+    page = screen.page
+    row = await make_flow(flowise_flows)
+    for number in range(300):
+        name = f"Pelican n{number:03}"
+        await flowise_flows.create_chatflow(ChatflowCreate(name=name, type="CHATFLOW", flow_data=row.flow_data))
+    await page.reload()
+    for size in SIZES:
+        await page.set_viewport_size(size)
+        await page.get_by_label("Search flows").fill("pelican n287")
+        await expect(page.locator(".flow-card")).to_have_count(1, timeout=WORK_MS)
+        await expect(page.get_by_role("link", name="Change: Pelican n287")).to_be_visible()
+        assert await screen.overflow() <= 0
+    await page.get_by_text("Options", exact=True).click()
+    await page.get_by_role("combobox", name="Operation").select_option("update")
+    await page.get_by_role("searchbox", name="Flow to change or copy").fill("pelican")
+    await screen.reads("8 of 300 flows")
+    await page.get_by_role("searchbox", name="Flow to change or copy").fill("pelican n000")
+    await page.get_by_role("button", name="Pelican n000").click()
+    assert await screen.violations() == []
+
+
 async def test_the_card_of_a_flow_that_was_just_deleted_asks_for_nothing(
     screen: Screen, flowise_flows: FlowiseClient
 ) -> None:
