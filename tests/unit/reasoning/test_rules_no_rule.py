@@ -23,7 +23,7 @@ PRICES = "You answer for Larkfield Kennels.\nA night costs 28 GBP, a bath 15 GBP
     ("prompt", "wish", "written", "remark", "language"),
     [
         (BOATS, "At the moment it always talks about moorings, which annoys people. It should ask for the name first.",
-         "Ask for the name first.", "At the moment it always talks about moorings", "en"),
+         "Ask for the name first.", "At the moment it always talks about moorings, which annoys people.", "en"),
         (BOATS, "Thanks, you did great last week! Offer a tour on Saturdays.", "Offer a tour on Saturdays.",
          "you did great last week!", "en"),
         (HORSES, "Im Moment redet er ständig vom Wetter. Er soll zuerst nach dem Namen fragen.",
@@ -72,6 +72,7 @@ def test_a_command_that_finds_nothing_to_edit_is_told_as_not_done(wish: str, wri
     [
         (PRICES, "The bath is now 18 GBP, not 15.", "15 GBP", "18 GBP"),
         (PRICES, "galley phone is now ext. 311", "301", "311"),
+        (PRICES, "- take out the bit about the galley, it's closed for good", "\nThe galley is on 301.", ""),
         (HORSES, "Eine Reitstunde kostet jetzt 32 Euro statt 28", "28 Euro", "32 Euro"),
         (DIVING, "El bautismo ahora cuesta 65 euros, no 60.", "60 euros", "65 euros"),
         (SWIMMING, "Een les kost nu 14 euro i.p.v. 12", "12 euro", "14 euro"),
@@ -88,6 +89,23 @@ def test_a_sentence_is_not_cut_at_what_is_shortened() -> None:
     plan = planned(BOATS, wish)
     assert prompt_after(BOATS, plan) == told(BOATS, wish)
     assert [part.quote for part in plan.parts] == [wish]
+
+
+def test_what_a_number_was_before_is_no_rule() -> None:
+    plan = planned(BOATS, "Guests complain.\n- temperature 0.3, not 1\n- answer in Irish")
+    assert {value.param: value.value for value in plan.values}["temperature"] == 0.3
+    assert prompt_after(BOATS, plan) == told(BOATS, "answer in Irish")
+
+
+def test_what_stays_beside_the_rest_is_no_wish() -> None:
+    wish = "El asistente solo habla de precios en la web. Contesta primero a la pregunta. La fuente y lo demás igual."
+    plan = planned(DIVING, wish)
+    assert prompt_after(DIVING, plan) == told(DIVING, "Contesta primero a la pregunta.", language="es")
+
+
+def test_no_rule_is_written_about_an_address_that_nothing_came_of() -> None:
+    wish = "Our free berths are live: https://api.heron.example/berths (GET). It should look there by itself."
+    assert planned(BOATS, wish).declined
 
 
 def test_both_halves_of_a_wish_are_done() -> None:

@@ -498,3 +498,19 @@ def test_a_second_version_of_a_flow_is_a_copy_and_no_change_of_it() -> None:
     wish = "I'd like a second version of my agent for kids: simple words. Leave the original as is."
     intent = asyncio.run(DeterministicReasoner().classify(ClassifyRequest(requirement=wish, target="Heron"))).value
     assert intent.operation == "copy"
+
+
+def test_a_file_that_is_swapped_for_another_takes_its_place() -> None:
+    wish = "The 2023 rules are out of date, swap it for the new ones (Club Rules 2025.pdf, I'll upload it)."
+    plan = planned(DOCUMENTS, wish)
+    assert [(value.node_id, str(value.value).rpartition(": ")[2]) for value in plan.values] == [
+        ("pdfFile_0", "Club Rules 2025.pdf]")
+    ]
+    assert (plan.removals, [node.node_name for node in plan.nodes if not node.existing]) == ([], [])
+
+
+@pytest.mark.parametrize("wish", ["Use Mistral and its embeddings.", "Run on Mistral - chat model AND embeddings"])
+def test_the_embeddings_go_with_their_provider(wish: str) -> None:
+    plan = planned(DOCUMENTS, wish)
+    assert {*plan.removals} == {"chatOpenAI_0", "openAIEmbeddings_0"}
+    assert {node.node_name for node in plan.nodes if not node.existing} == {"chatMistralAI", "mistralAIEmbeddings"}

@@ -128,7 +128,11 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     changes = ranged or ids or going or new_name or made.labels or request.intent.operation == "copy"
     steps += [world.say("step_already", parts="; ".join(dict.fromkeys(already)))] if already else []
     copied = request.intent.operation == "copy"
-    if undone and (copied or (inside and texts and not chosen and len(places) > 1) or not (changes or already)):
+    # What hangs on an address that nothing came of would be a rule about nothing.
+    hangs = any("://" in told.quote(one) for one in undone) and texts
+    if undone and (
+        copied or hangs or (inside and texts and not chosen and len(places) > 1) or not (changes or already)
+    ):
         told.check(world, frozenset({"call", "service"}))
         raise world.decline("declined_wish", parts=", ".join(f"«{told.quote(one)}»" for one in undone))
     if not changes and not already and not answer and wording.complains(change.text):

@@ -5,7 +5,7 @@ from collections.abc import Set
 
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design.wording import asks
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import senses
 from flowise_dev_agent.reasoning.rules.language.text import NUL, concepts, quoted_spans, squeeze
 
@@ -16,6 +16,8 @@ _COPIED_AS = re.compile(rf"(?i)(?:{words('copy').pattern})[^.;:\n]{{0,90}}?\s{pa
 #: How Flowise names a flow.
 _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
 _QUOTES, _LONGEST_NAME, _FEW_WORDS, _LIKELY = "\"“”„«»「」' ", 100, 5, 0.6
+_ALSO = re.compile(r"(?:^|(?<=[.!?\n])|(?<=[.!?]\s))((?:[^\W\d]+\s?){1,3})$")
+_AND = re.compile(rf"\s(?:{'|'.join(wordset('ands'))})\s")
 _GOES_ON = re.compile(r"(?:,| [–—-])\s\w")
 _SCOPE, _COURTESY, _KEEPS = (pattern("change", name) for name in ("scope", "courtesy", "keeps"))
 _REMAINS, _OUT, _CLAUSE = (pattern("change", name) for name in ("remains", "out", "clause"))
@@ -49,7 +51,10 @@ def without_scope(text: str, names: Set[str] = frozenset()) -> str:
         # What goes on with a reason is no wish.
         because = match.re is not _COURTESY and _GOES_ON.match(text[match.end() :])
         if not any(one < match.start() < two for one, two in quotes):
-            text = text[: match.start()] + (NUL if because else " ") * len(match[0]) + text[match.end() :]
+            # "The source and the rest stay": so does what is named before "and".
+            also = _ALSO.search(text, 0, match.start()) if match.re is _SCOPE and _AND.match(match[0]) else None
+            start = also.start(1) if also else match.start()
+            text = text[:start] + (NUL if because else " ") * (match.end() - start) + text[match.end() :]
     return text
 
 

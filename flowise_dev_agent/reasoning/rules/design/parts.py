@@ -11,7 +11,8 @@ from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design.naming import names_in, wish_for_copy, without_scope
-from flowise_dev_agent.reasoning.rules.design.prompt import Unit, behaves, is_empty, units, without_opening
+from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, Unit, behaves, is_empty, units, without_opening
+from flowise_dev_agent.reasoning.rules.design.wording import complains
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, constants, pattern, words, wordset
@@ -21,6 +22,7 @@ from flowise_dev_agent.sanitize import shortened
 
 #: "8 instead of 4": a number that was there.
 _FORMER = pattern("facts", "former")
+_NOT = re.compile(rf"(?i)(?:{words('instead_of').pattern})\s*{NUMBER}")
 _SETTING, _PRODUCT = pattern("facts", "setting"), pattern("facts", "product")
 _WHERE = pattern("naming", "where")
 _NUMBERS = re.compile(r"(?:(?<!\w)\.)?(?<![A-Za-z])\d+(?:[.,:-]\d+)*(?!\d|st\b|nd\b|rd\b|th\b|[ºª])")
@@ -132,7 +134,8 @@ class Account:
         begin = [max(one.start(), one.start("most")) for one in settings]
         if any(not any(span.meets(start, start + 1) for span, _ in self._done) for start in begin):
             return True
-        said = _FORMER.sub(" ", self._text[unit.start : unit.end])
+        said = _NOT.sub(" ", _FORMER.sub(" ", self._text[unit.start : unit.end]))
+        said = BRACKETS.sub(lambda one: " " if complains(one[0].strip("([])")) else one[0], said)
         for span in self._kept:
             said = said.replace(self.quote(span), " ") if span.meets(unit.start, unit.end) else said
         named = [*(one for one in quoted(said) if one.strip("\x00 ")), *words("languages").findall(said)]

@@ -16,7 +16,7 @@ from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, mas
 _URL = re.compile(r"https?://[^\s\"'<>)\]”“»]+(?<![.,;:!?])")
 _SENT_TO, _MORE, _OUT = pattern("words", "sent_to"), pattern("change", "more"), pattern("change", "out")
 _PAGE, _FILE, _NOW, _SAID = (pattern("change", name) for name in ("page", "file", "now", "said"))
-_CALLS = pattern("change", "calls")
+_CALLS, _SWAPS, _BY = pattern("change", "calls"), pattern("exchange", "swaps"), pattern("exchange", "by")
 _BARE = re.compile(r"^https?://(?:www\.)?|/$")
 #: "The docs moved. Swap it."
 _FEW = 5
@@ -59,7 +59,8 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
         titles = {id_: wording.whole(request.labels.get(id_) or NUL) for id_ in loaders}
         mine = [id_ for id_, one in loaders.items() if one.name in kinds or titles[id_].search(said)
                 or (file and file[0] in request.labels.get(id_, ""))]  # fmt: skip
-        instead, done = words("instead_of").search(plain), (*found.spans, Span(start, end, frozenset({DONE})))
+        swaps = _SWAPS.search(plain) and _BY.search(plain)
+        instead, done = words("instead_of").search(plain) or swaps, (*found.spans, Span(start, end, frozenset({DONE})))
         if _MORE.search(plain) and not (instead or _SAID.search(plain)) and (kinds or (last and wording.refers(plain))):
             name = web if address else next((one for one in kinds or last if one != web), "")
             found = replace(_with(found, name, address[0] if address else "", existing), spans=done) if name else found

@@ -194,7 +194,7 @@ def named_fields(schema: NodeSchema, reading: Reading) -> dict[str, tuple[Any, i
         # "Limit 500 tokens" is no limit of pages.
         others = [one for one in reading.spans if one.params and not one.names and param.name not in one.params]
         for looked_for, value in forms:
-            match = next((one for one in looked_for.finditer(text) if _fits(one, others)), None)
+            match = next((one for one in looked_for.finditer(text) if _fits(one, others, reading.numbers)), None)
             taken = None if match is None else _said_value(param, match) if value is None else value
             if match and taken is not None:
                 found[param.name] = (taken, *match.span())
@@ -202,8 +202,11 @@ def named_fields(schema: NodeSchema, reading: Reading) -> dict[str, tuple[Any, i
     return found
 
 
-def _fits(match: re.Match[str], others: Sequence[Span]) -> bool:
+def _fits(match: re.Match[str], others: Sequence[Span], numbers: Iterable[str]) -> bool:
     text, start = match.string, match.start()
+    if any(match.re in _BY_PLACE[name] for name in numbers if name in _BY_PLACE):
+        # It was read where it is said for certain.
+        return False
     if match.re in _BY_PLACE["max_tokens"] and _ELSEWHERE.search(text[:start]):
         return False
     return not (is_negated(text, start, start) or any(one.meets(*match.span()) for one in others))
@@ -245,7 +248,7 @@ def _forms(param: InputParam) -> list[tuple[re.Pattern[str], bool | str | None]]
     name = rf"\b(?:{choices})\b"
     match param.type:
         case "number":
-            set_ = (re.compile(name + _LINK + NUMBER + r"(?!\w)", re.I), None)
+            set_ = (re.compile(name + _LINK + NUMBER + r"(?!\w|[.,]\d|\s?(?:→|->|=>))", re.I), None)
             emptied = rf"\b{_EMPTIED}{name}(?!\s*\d)|{name}{_GONE}"
             return [set_, (re.compile(emptied, re.I), "")] if param.optional else [set_]
         case "boolean":

@@ -44,11 +44,14 @@ _ROW_BEGINS, _ROW_ENDS = re.compile(r"(?:(?<![^\n])(?:[-•*]\s*)?|<p>)$"), re.c
 _HARD, _BARE = re.compile(r"\d|@|://"), re.compile(r"\d{1,3}")
 _FEW_WORDS, _MOST_WORDS, _LONGEST_READ = 3, 8, 1_000
 #: How probable it has to be that a clause asks for a part of the flow, or that something stays.
-_CERTAIN, _LIKELY = 0.85, 0.6
+_CERTAIN, _LIKELY, _ASIDE = 0.85, 0.6, 0.8
 _COMPLAINS, _DESCRIBES = patterns("about", "complains"), pattern("about", "describes")
 _MOST = re.compile(rf"(?i)^(?:{pattern('text', 'at_most').pattern})\s{NUMBER}")
 _SWAPS, _BY, _FROM, _SMALL, _A_LINE = (pattern("exchange", n) for n in ("swaps", "by", "from", "small", "a_line"))
 _NOW = pattern("exchange", "now")
+_IN_PROMPT, _NUMBER_ALONE = pattern("exchange", "in_prompt"), re.compile(r"\W*\d[\d.,:]*(?:\s\w+)?\W*")
+#: A script that puts no space between words.
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _AMOUNT = re.compile(r"(?<![\w.,:])(?P<number>[€$£]?\d+(?:[.,]\d+)?)(?P<unit>\s?(?:[€$£%]|[^\W\d]+))?(?![\d:])")
 _CONTACT, _HEDGED, _NEUTRAL = (pattern("exchange", name) for name in ("contact", "hedged", "neutral"))
 
@@ -116,7 +119,11 @@ def pieces(
         here = [one for one in parts if one.meets(start, end)]
         meets = bool(here) or failing
         wished = any(asks(text[one[0] : one[1]].strip()) for one in read if one[0] >= end)
-        grumbles = complains(text[start:end].strip(" -•*")) or bool(wished and _DESCRIBES.match(text[start:end]))
+        grumbles = complains(text[start:end].strip(" -•*")) or bool(
+            wished and _DESCRIBES.match(text[start:end].strip())
+        )
+        goes_on = (complains(text[at:end].strip()) for at in borders(text, start, end, closed) if grumbled)
+        grumbles = grumbles or (any(goes_on) and not asks(text[start:end].strip()))
         opinion = _REMARK.search(text, start, end)
         # "My boss says it should ...": who wants it is one thing, what is another.
         framed = [opinion.end()] if opinion and asks(text[opinion.end() : end].strip()) else []
@@ -124,6 +131,8 @@ def pieces(
         # "Add our price list, it is a PDF" is one wish.
         joints = [at for at in joints if not (opinion and opinion.start() < at < opinion.end()) and not (
                   _REFERS.match(text[at:end]) and any(one.meets(at, end) for one in parts))]  # fmt: skip
+        if grumbles and not here:
+            joints = [at for at in joints if _instructs(text[at:end].strip()) or _VALUE.search(text[at:end])]
         joints = wishes(start, end) if failing and not (opinion or here or grumbles) else joints
         for begin, finish in pairwise([start, *joints, end]):
             said = text[begin:finish].strip(" ,;:–—\n")
@@ -134,7 +143,8 @@ def pieces(
             part = (own and not (again and says and _instructs(said) and not alters(said))) or (asked and not says)
             because = meets and (words("because").match(said) or (_REFERS.match(said) and not _OBLIGED.search(said)))
             clause = _instructs(said) or {*text[:begin].split()[-1:]} & wordset("thats")
-            plain = _VALUE.search(said) or (copied and texts.concepts(said, *groups))
+            other = _NOW.search(said) or words("instead_of").search(said)
+            plain = _VALUE.search(said) or other or (copied and texts.concepts(said, *groups))
             fact = plain if copied or not meets else quoted(said)
             instructs = (item and not meets) or clause or fact
             last = next((one.kind for one in reversed(found) if one.kind != "remark"), "")
@@ -149,13 +159,17 @@ def pieces(
             grumbled = not asks(said) and ((grumbles and begin == start) or complains(said)
                                            or (grumbled and not (clause or _VALUE.search(said) or _NOW.search(said)
                                                or words("instead_of").search(said))))  # fmt: skip
-            thanked = sense.aside > _CERTAIN and not (clause or fact or item)
-            kind = "remark" if grumbled or (thanked and kind == "wish") else kind
+            # Who has to do something in a flow of steps is perhaps one of them.
+            aside = sense.aside > _ASIDE and not ("steps" in groups and _OBLIGED.search(said))
+            kind = "remark" if grumbled or (aside and kind == "wish") else kind
             # A heading asks for what follows, a quotation is a text; in a step a wish says what the step does.
             doubted = kind == "wish" and not (text[begin:finish].rstrip().endswith(":") or quoted(said))
             named = texts.concepts(said, *groups) or not tells(said)
             doubts = doubted and named and not own and sense.part > _CERTAIN and "steps" not in groups
             kind = "undone" if doubts else kind
+            # "Last 20 messages, not 10": what was there is no rule.
+            former = words("instead_of").match(said)
+            part = part or (former and here and _NUMBER_ALONE.fullmatch(said[former.end() :]))
             if part or (doubted and sense.keep > _LIKELY):
                 kind = "part"
             elif found and found[-1].kind == kind and said and begin > start and not grumbles:
@@ -333,7 +347,8 @@ def _edits(line: str) -> bool:
     renames = words("rename").match(line)
     value = re.search(r"\d", line) is not None and not _ANY_QUOTE.search(line)
     commands = _SWAPS.match(line) or words("remove").match(line)
-    return bool(renames or (commands and (_A_LINE.search(line) or value)))
+    named = _IN_PROMPT.search(line) and value
+    return bool(renames or named or (commands and (_A_LINE.search(line) or value)))
 
 
 def _as_fact(line: str, text: str) -> str:
@@ -367,8 +382,8 @@ def _opines(text: str) -> bool:
 
 def _instructs(line: str) -> bool:
     # A script without spaces is not read word by word.
-    line = _ANDS.sub("", line)
-    unread = (" " not in line and not line.isascii()) or _MOST.match(line) is not None
+    line = _ANDS.sub("", line.lstrip("-•* "))
+    unread = (" " not in line and _UNSPACED.search(line) is not None) or _MOST.match(line) is not None
     case = _IF.match(f"{line[:1].lower()}{line[1:]}")
     return unread or asks(line) or bool(case or words("insists").search(line))
 
@@ -515,8 +530,10 @@ def _removals(line: str, text: str) -> Iterator[tuple[str, str, str]]:
     quotes = _ANY_QUOTE.findall(line) if verb else []
     if len(quotes) == 1:
         yield quotes[0], "", words("remove").sub(" ", _ANY_QUOTE.sub(" ", line))
-    elif verb and not quotes and not line[: verb.start()].strip():
-        said = [word for word in _words(_A_LINE.sub(" ", line[verb.end() :])) if word not in FUNCTIONS]
+    elif verb and not quotes and not line[: verb.start()].strip(" -•*"):
+        what, _, why = line[verb.end() :].partition(", ")
+        what = what if why and not (_instructs(why) or _VALUE.search(why)) else line[verb.end() :]
+        said = [word for word in _words(_A_LINE.sub(" ", what)) if word not in FUNCTIONS]
         spoken = [one for one in _SENTENCE.findall(text) if said and _among(said, _words(one))]
         if len(spoken) == 1 and (_A_LINE.search(line) or _among(filter(_tells, _words(spoken[0])), said)):
             yield spoken[0], "", ""
