@@ -61,3 +61,30 @@ def test_no_prompt_has_a_bracket_that_the_wish_did_not_leave_open(pieces: list[s
         open_before = text.count(opened) - text.count(closed)
         open_after = prompt(text).count(opened) - prompt(text).count(closed)
         assert open_after == 0 or abs(open_after) <= abs(open_before) or open_before != 0, (text, prompt(text))
+
+
+#: What says of a model that it will do, and what tells a bot something: a rule, a tone, a fact.
+WILL_DO = [
+    "gpt-4o-mini is fine, keep it cheap.", "OpenAI reicht, haben wir schon.", "Mistral me va très bien.",
+    "OpenAI está bien.", "OpenAI va bene.", "OpenAI is prima.", "OpenAI serve.", "OpenAI wystarczy.",
+    "This really matters.", "Merci d'avance, pas pressé.",
+]  # fmt: skip
+TOLD = [
+    "It helps with bikes.", "Be polite and brief.", "Never mention the price of OpenAI.", "I never lend out boats.",
+    "We close on Mondays.", "My partner is Ana.", "Keep it short.", "Ruf uns an: 0171 555.", "Samstags ist zu.",
+    "Sé amable.", "Segunda não atendo.", "Le samedi, nous sommes fermés.", "Siate gentili.", "Wees vriendelijk.",
+    "Odpowiada krótko.", "We repair OpenAI robots.", "Mensen praten er soms een uur mee.",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from([*WILL_DO, *TOLD]), min_size=1, max_size=8, unique=True))
+def test_a_prompt_has_all_that_tells_something_and_nothing_else(pieces: list[str]) -> None:
+    reading = read(normalised(" ".join(["A chatbot for our club about sailing.", *pieces])), STORE, new=True)
+    said = prompt_of(reading.text, reading.spans)
+    assert [one for one in TOLD if one in pieces and one not in said] == []
+    assert [one for one in WILL_DO if one in pieces and one.rstrip(".") in said] == []
+
+
+def test_who_asks_is_no_remark() -> None:
+    reading = read(normalised("I'm a ward sister on a cardiology unit. Help with rotas."), STORE, new=True)
+    assert "ward sister" in prompt_of(reading.text, reading.spans)

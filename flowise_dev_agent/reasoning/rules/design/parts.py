@@ -111,6 +111,7 @@ class Account:
             told = covered and not (self._there and unit.structure) and self._is_open(unit)
             # Beside a prompt that is given word for word a remark is written nowhere.
             aside = not (covered or lost or told or self._there or prompts or behaves(quote))
+            aside = aside or any(one.aside and one.meets(unit.start, unit.end) for one in self._kept)
             likely = prose and not (unit.structure or neutral or quoted(quote)) and self._asks(quote)
             assumed = foreign or aside or likely
             state = "not_understood" if told or not (covered or assumed) else "assumed" if assumed else "covered"

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.rules.design import details, providers
+from flowise_dev_agent.reasoning.rules.design.prompt import behaves, is_empty
 from flowise_dev_agent.reasoning.rules.language import lexicon
 from flowise_dev_agent.reasoning.rules.language.lexicon import NodeTable, constants, pattern, patterns, table, words
+from flowise_dev_agent.reasoning.rules.language.senses import senses
 from flowise_dev_agent.reasoning.rules.language.text import Scan, Span, detect_language, first_group, mentioned, squeeze
 
 #: Kinds of nodes that a stretch asks for, where no type is named.
@@ -32,6 +34,11 @@ _WRAPPERS = frozenset({"retrieverTool", "chainTool"})
 _QUOTE = r"(?:[\"“„«]|(?<!\w)')[^\"“”„«»'\n]{1,60}(?:[\"”“»]|'(?!\w))"
 _LISTED = re.compile(rf"{_QUOTE}(?:(?:\s?,|\s(?:or|and|oder|und|o|y|ou|et|e)\b)+\s?{_QUOTE})*", re.IGNORECASE)
 _SENTENCES = re.compile(r"(?:[^.;!?\n]|[.;!?](?!\s|$))+")
+#: What a remark must not hold: a number, a quotation, an address, a name.
+_FACT = re.compile(r"[\d\"“”„«»@:\x00]|\w[./]\w|(?<=[\w,] )[^\W\d_a-z](?<=[A-ZÀ-ÖØ-ÞĄĆĘŁŃÓŚŹŻ])\w")
+_WHO = pattern("reading", "who_asks")
+_SPOKEN, _PREFERS = re.compile(r"[^\W_][\w-]*"), lexicon.FUNCTIONS | lexicon.wordset("preferring")
+_ASIDE, _LONGEST_ASIDE = 0.95, 8
 #: Wishes fit into this many characters; what is behind them is not searched for structure.
 _MAX_READ = 6_000
 
@@ -154,6 +161,7 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Rea
     providers.note_providers(scan)
     for aside in (words("keep"), *patterns("reading", "aside")):
         scan.find(aside, keep=True)
+    scan.spans += _remarks(scan) if new else ()
     memory = None if no_memory else _memory(scan, numbers, task=task)
     # A database that keeps the conversation keeps no documents.
     store_named = None if memory in _KEPT else _first_of(scan, table("vector_stores"))
@@ -179,6 +187,28 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Rea
         fields=details.find_fields(plain) if structured else (), unknown=unknown, spans=tuple(scan.spans),
         requested=requested,
     )  # fmt: skip
+
+
+def _remarks(scan: Scan) -> list[Span]:
+    """What says of a model no more than that it will do, and sentences to whoever builds that ask for nothing. Those in
+    front of the first that tells something say who asks, and for whom."""
+    models, found, told = [start for start, _ in providers.named_providers(scan.text)], list[Span](), False
+    for one in _SENTENCES.finditer(scan.text):
+        said = [*_SPOKEN.finditer(scan.text, *one.span())]
+        if not said:
+            continue
+        sentence = scan.text[said[0].start() : one.end()].rstrip()
+        rest = [word for word in said if not any(span.meets(*word.span()) for span in scan.spans if not span.task)]
+        if any(one.start() <= place < one.end() for place in models) and all(
+            is_empty(word[0]) or word[0].casefold() in _PREFERS for word in rest
+        ):
+            found += [Span(*word.span(), keep=True) for word in rest]
+        elif senses(sentence, change=False).aside <= _ASIDE:
+            told = True
+        elif told and len(said) == len(rest) <= _LONGEST_ASIDE:
+            fact = behaves(sentence) or _FACT.search(sentence) or _WHO.match(sentence)
+            found += [] if fact else [Span(said[0].start(), one.end(), keep=True, aside=True)]
+    return found
 
 
 def _is_model(before: str) -> bool:

@@ -34,7 +34,7 @@ _QUOTED = re.compile(
 @dataclass(frozen=True)
 class Span:
     """A recognised stretch. `names` are node types and `params` fields that it asks for; `keep` is said of what
-    stays, and `task` belongs to the words that the model gets, too."""
+    stays, `task` belongs to the words that the model gets, too, and `aside` asks for nothing."""
 
     start: int
     end: int
@@ -43,6 +43,7 @@ class Span:
     denied: bool = False
     task: bool = False
     keep: bool = False
+    aside: bool = False
 
     def meets(self, start: int, end: int) -> bool:
         return self.start < end and start < self.end
