@@ -128,42 +128,6 @@ async def test_the_canvas_is_one_stop_of_the_tab_key_and_walked_by_arrows(
     assert await screen.violations() == []
 
 
-#: The node is in sight as a whole, beside or above the details that are open.
-COVERED = """(id) => {
-    const [one, over] = [`.react-flow__node[data-id="${id}"]`, ".node-details"].map((found) =>
-        document.querySelector(found)?.getBoundingClientRect());
-    const {left, top, right, bottom} = document.querySelector(".canvas").getBoundingClientRect();
-    return over && one.left >= left && one.top >= top && one.right <= right && one.bottom <= bottom
-        && (one.right <= over.left || one.bottom <= over.top);
-}"""
-
-
-async def test_the_details_of_a_node_never_cover_it(screen: Screen, flowise_flows: FlowiseClient) -> None:
-    del flowise_flows  # deletes what the test leaves on the server
-    page = screen.page
-    await screen.start("Build an agent with GPT-4o and a calculator that remembers the conversation")
-    await screen.question("The plan")
-    nodes = page.locator(".react-flow__node")
-    for size in SIZES:
-        await page.set_viewport_size(size)
-        if size is SIZES[1]:
-            await screen.press("Picture")
-        for node in await nodes.all():
-            name = await node.get_attribute("data-id")
-            await node.click()
-            await expect(page.locator(".node-details")).to_be_visible()
-            await screen.settles(COVERED, name)
-            await screen.press("Close the details")
-        # The one that arrow keys lead to is not covered either.
-        await nodes.first.click()
-        for key in ("ArrowRight", "ArrowLeft"):
-            await page.keyboard.press(key)
-            name = await page.locator(".react-flow__node:focus").get_attribute("data-id")
-            await screen.settles(COVERED, name)
-        assert await screen.violations() == []
-        await screen.press("Close the details")
-
-
 async def test_a_phone_has_one_bar_a_menu_and_actions_for_a_thumb(screen: Screen, flowise_flows: FlowiseClient) -> None:
     page = screen.page
     await make_flow(flowise_flows)

@@ -9,9 +9,8 @@ import {
   useReactFlow,
   useStore,
   useStoreApi,
-  type Viewport,
 } from "@xyflow/react";
-import { type ReactNode, useCallback, useContext, useEffect, useEffectEvent, useMemo, useRef, useState } from "react";
+import { type ReactNode, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
 import type { CanvasView } from "../api/types";
 import { t } from "../i18n";
 import { focusIsFree } from "../ui/keepFocus";
@@ -39,9 +38,6 @@ const FAR = 0.3;
 const TINY = 0.15;
 /** After this time without another step a zoom has ended. */
 const ZOOM_MS = 150;
-/** Around a node that is moved from under its details, and the time that takes. */
-const ROOM = 24;
-const PAN_MS = 200;
 
 /** Positions as in Flowise, or a compact layout. */
 export type Arrangement = "flowise" | "compact";
@@ -148,7 +144,6 @@ export function FlowCanvas({
             }}
             selectionKeyCode={null}
             panOnScroll={false}
-            autoPanOnNodeFocus={chosen === null}
           >
             <Dots />
             {onChoose && <Keys boxes={boxes} onVisit={visit} onLeave={leave} />}
@@ -177,7 +172,7 @@ export function FlowCanvas({
                 {arrangement === "compact" ? t("Positions as in Flowise") : t("Compact layout")}
               </button>
             </Panel>
-            <Fit of={`${arrangement} ${drawn.length}`} shown={boxes.get(visited ?? chosen ?? "")} open={chosen} />
+            <Fit of={`${arrangement} ${drawn.length}`} />
           </Plane>
         </Distance>
       </ReactFlowProvider>
@@ -219,49 +214,17 @@ function Dots() {
   return useContext(DistanceContext) === "near" ? <Background gap={24} /> : null;
 }
 
-interface FitProps {
-  of: string;
-  /** The node that the person is at. */
-  shown: Box | undefined;
-  /** The node whose details are open. */
-  open: string | null;
-}
-
 /** Fits the flow into the window again when its layout, its nodes or the size of the canvas change. */
-function Fit({ of, shown, open }: FitProps) {
-  const { fitView, getViewport, setViewport } = useReactFlow();
-  const canvas = useStore((state) => state.domNode);
-  const uncover = useEffectEvent(() => {
-    const details = canvas?.closest(".change-canvas")?.querySelector(".node-details");
-    const view = canvas && details && shown && uncovered(getViewport(), shown, canvas, details);
-    if (view) void setViewport(view, { duration: matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : PAN_MS });
-  });
+function Fit({ of }: { of: string }) {
+  const { fitView } = useReactFlow();
   const width = useStore((state) => state.width);
   const height = useStore((state) => state.height);
   // biome-ignore lint/correctness/useExhaustiveDependencies: these are what it is fitted to
   useEffect(() => {
-    const frame = requestAnimationFrame(() => void fitView(height < LOW ? FIT_LOW : FIT).then(uncover));
+    const frame = requestAnimationFrame(() => void fitView(height < LOW ? FIT_LOW : FIT));
     return () => cancelAnimationFrame(frame);
   }, [of, width, height, fitView]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only these bring details over a node
-  useEffect(() => uncover(), [shown, open]);
   return null;
-}
-
-/** The view in which the details, beside or below what can be seen, do not cover the box; null when they do not now. */
-function uncovered({ x, y, zoom }: Viewport, box: Box, canvas: Element, details: Element): Viewport | null {
-  const all = canvas.getBoundingClientRect();
-  const over = details.getBoundingClientRect();
-  const right = over.left - all.left;
-  const below = over.top - all.top;
-  const [width, height] = right > below ? [right, all.height] : [all.width, below];
-  const into = (start: number, size: number, free: number) =>
-    Math.max(ROOM, Math.min(start, free - ROOM - size)) - start;
-  const by = {
-    x: into(box.x * zoom + x, box.width * zoom, width),
-    y: into(box.y * zoom + y, box.height * zoom, height),
-  };
-  return by.x || by.y ? { x: x + by.x, y: y + by.y, zoom } : null;
 }
 
 /** The numbers of the steps in which each node ran. */
