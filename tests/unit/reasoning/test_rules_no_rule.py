@@ -61,7 +61,7 @@ def test_a_mere_complaint_is_asked_about(wish: str) -> None:
         ("Change the price to 45 please. Be friendly.", "Be friendly.", "Change the price to 45 please."),
     ],
 )
-def test_a_command_that_finds_nothing_to_edit_is_told_as_not_done(wish: str, written: str, lost: str) -> None:
+def test_a_command_with_nothing_to_edit_is_told(wish: str, written: str, lost: str) -> None:
     plan = planned(PRICES, wish)
     assert prompt_after(PRICES, plan) == told(PRICES, written)
     assert [part.quote for part in plan.not_done] == [lost]
@@ -78,7 +78,7 @@ def test_a_command_that_finds_nothing_to_edit_is_told_as_not_done(wish: str, wri
         (SWIMMING, "Een les kost nu 14 euro i.p.v. 12", "12 euro", "14 euro"),
     ],
 )
-def test_a_fact_that_is_another_one_now_changes_where_it_stands(prompt: str, wish: str, old: str, new: str) -> None:
+def test_a_new_fact_changes_the_old_one(prompt: str, wish: str, old: str, new: str) -> None:
     plan = planned(prompt, wish)
     assert prompt_after(prompt, plan) == prompt.replace(old, new)
     assert plan.not_done == []
