@@ -1,14 +1,15 @@
 """How the page comes: what it asks for and when, and that nothing moves once it is seen. Counted, not timed."""
 
+import asyncio
 import re
 from collections import Counter
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.page.screen import SIZES, WORK_MS, Screen
+from tests.e2e.page.screen import GIVE_KEY, SIZES, WORK_MS, Screen
 from tests.e2e.service import ServiceProcess
 from tests.e2e.test_update_over_http import make_flow
 
@@ -63,6 +64,39 @@ async def test_what_people_read_first_is_there_without_the_program_in_their_lang
             await page.goto(f"{page_service.url}/?again#/settings")
             await expect(page.get_by_text("Flowise Dev Agent", exact=True)).to_be_visible()
             await expect(page.get_by_role("heading", level=1)).to_be_hidden()
+
+
+async def test_what_is_typed_before_the_program_is_there_is_kept_with_the_cursor(
+    browser: Browser, page_service: ServiceProcess
+) -> None:
+    async with await browser.new_context() as context:
+        await context.add_init_script(GIVE_KEY)
+        page = await context.new_page()
+        come = asyncio.Event()
+
+        async def late(route: Route) -> None:
+            await come.wait()
+            await route.continue_()
+
+        await page.route("**/assets/main-*", late)
+        # What the page loads is not waited for: it does not come yet.
+        await page.goto(page_service.url, wait_until="commit")
+        field = page.get_by_label("What should the chatbot do?")
+        await expect(page.locator(".head-start")).to_be_visible()
+        await field.focus()
+        await page.keyboard.type("A bot for our baery")
+        await expect(field).to_have_value("A bot for our baery")
+        for _ in "ery":
+            await page.keyboard.press("ArrowLeft")
+        come.set()
+        await expect(page.get_by_role("button", name="Start", exact=True)).to_be_visible()
+        await expect(page.locator(".head-start")).to_have_count(0)
+        await page.keyboard.type("k")
+        await expect(field).to_have_value("A bot for our bakery")
+        # It is what is kept, not only what is seen.
+        await page.reload()
+        await page.unroute("**/assets/main-*", late)
+        await expect(field).to_have_value("A bot for our bakery")
 
 
 async def test_nothing_moves_on_any_screen_while_it_loads(screen: Screen, flowise_flows: FlowiseClient) -> None:

@@ -274,6 +274,7 @@ async def test_a_phone_a_dark_room_and_a_keyboard_are_enough(browser: Browser, p
     field = page.get_by_label("What should the chatbot do?")
     await field.focus()
     await page.keyboard.type(SUPPORT)
+    await expect(page.get_by_role("button", name="Start", exact=True)).to_be_visible()
     await page.keyboard.press("Control+Enter")
     plan = await screen.question("The plan")
     assert await screen.overflow() <= 0

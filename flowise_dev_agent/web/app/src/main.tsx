@@ -1,10 +1,12 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
+import { flushSync } from "react-dom";
 import { createRoot } from "react-dom/client";
 import { App } from "./App";
 import { Problem } from "./api/client";
 import { speak } from "./i18n";
 import type { Language } from "./i18n/language";
+import { earlyTyping } from "./ui/earlyTyping";
 import { keepFocus } from "./ui/keepFocus";
 
 const queries = new QueryClient({
@@ -30,12 +32,17 @@ export async function draw(language: Language): Promise<void> {
   await speak(language);
   const root = document.getElementById("root");
   if (!root) return;
-  createRoot(root).render(
-    <StrictMode>
-      <QueryClientProvider client={queries}>
-        <App />
-      </QueryClientProvider>
-    </StrictMode>,
+  const goOnTyping = earlyTyping();
+  // At once, so that no key is pressed between what was typed and what is drawn.
+  flushSync(() =>
+    createRoot(root).render(
+      <StrictMode>
+        <QueryClientProvider client={queries}>
+          <App />
+        </QueryClientProvider>
+      </StrictMode>,
+    ),
   );
+  goOnTyping();
   keepFocus(root);
 }
