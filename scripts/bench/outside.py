@@ -1,25 +1,30 @@
-"""What a session talks to, as a process of its own: `python scripts/bench/outside.py MODEL_SECS`.
+"""What a session talks to, as a process of its own: `python scripts/bench/outside.py`.
 
-A Flowise in memory, and a model that answers after so many seconds what was recorded for one requirement. Prints
-`{"flowise": address, "model": address}` when both listen. Of the first, `GET /counts` answers how often each route was
-called and begins again at zero, and `POST /copies` with `id` and `count` adds copies of a chatflow.
+A Flowise in memory, and a model that answers what was recorded for one requirement. Prints
+`{"flowise": address, "model": address}` when both listen. Of each, `GET /counts` answers how often each route was
+called and in how many seconds anything was being answered, and begins again at zero. Of Flowise, `POST /copies` with
+`id` and `count` adds copies of a chatflow; of the model, `POST /delay` with `secs` makes each answer take so long.
 """
 
 import asyncio
 import itertools
 import json
 import signal
-import sys
+import time
+from abc import abstractmethod
 from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from flowise_dev_agent.devkit.cassette import RecordedCase, phase_of
 from flowise_dev_agent.devkit.serving import BackgroundServer
@@ -39,21 +44,89 @@ _CREDENTIALS: Final = [{"id": str(uuid4()), "name": "OpenAI", "credentialName": 
 Row = dict[str, Any]
 
 
-class FlowiseDouble(BackgroundServer):
+class _Usage:
+    """What was asked of a server since it was last looked at."""
+
+    def __init__(self) -> None:
+        self.calls: Counter[str] = Counter()
+        self._secs = 0.0
+        self._open = 0
+        self._since = 0.0
+
+    def begin(self) -> None:
+        """A request has come."""
+        if not self._open:
+            self._since = time.perf_counter()
+        self._open += 1
+
+    def end(self) -> None:
+        """A request has its whole answer."""
+        self._open -= 1
+        if not self._open:
+            self._secs += time.perf_counter() - self._since
+
+    def take(self) -> Row:
+        """Calls by route, and the seconds in which there was any; begins again at zero."""
+        taken: Row = {"calls": dict(self.calls), "secs": self._secs}
+        self.calls, self._secs = Counter(), 0.0
+        return taken
+
+
+class _Timed:
+    """Middleware: notes when a request begins and ends."""
+
+    def __init__(self, app: ASGIApp, usage: _Usage) -> None:
+        self._app = app
+        self._usage = usage
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or follow the server's life."""
+        if scope["type"] != "http" or scope["path"] == "/counts":
+            await self._app(scope, receive, send)
+            return
+        self._usage.begin()
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._usage.end()
+
+
+class _Double(BackgroundServer):
+    """A server that says how it was used."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._usage = _Usage()
+
+    @abstractmethod
+    def routes(self) -> Sequence[BaseRoute]:
+        """What it answers, beside its counts."""
+
+    def app(self) -> Starlette:
+        """Its routes and its counts."""
+        counts = Route("/counts", self._counts)
+        return Starlette(routes=[counts, *self.routes()], middleware=[Middleware(_Timed, usage=self._usage)])
+
+    async def _counts(self, _: Request) -> Response:
+        return JSONResponse(self._usage.take())
+
+    def _count(self, call: str) -> None:
+        self._usage.calls[call] += 1
+
+
+class FlowiseDouble(_Double):
     """The part of Flowise that sessions use, with the committed node schemas."""
 
     def __init__(self) -> None:
         super().__init__("Flowise double")
-        self._counts: Counter[str] = Counter()
         self._ticks = itertools.count()
         self._nodes = (schemas_dir() / SNAPSHOT_FILE).read_bytes()
         self._rows: dict[str, Row] = {}
 
-    def app(self) -> Starlette:
-        """The routes under /api/v1, and the counts."""
+    def routes(self) -> Sequence[BaseRoute]:
+        """Those under /api/v1, and that of copies."""
         flow = f"{_API}/chatflows/{{id}}"
-        routes = [
-            Route("/counts", self._take_counts),
+        return [
             Route("/copies", self._copy, methods=["POST"]),
             Route(f"{_API}/ping", self._ping),
             Route(f"{_API}/version", self._version),
@@ -69,14 +142,6 @@ class FlowiseDouble(BackgroundServer):
             Route(f"{_API}/chatmessage/{{id}}", self._nothing, methods=["DELETE"]),
             Route(f"{_API}/{{path:path}}", self._unknown, methods=["GET", "POST"]),
         ]
-        return Starlette(routes=routes)
-
-    def _count(self, call: str) -> None:
-        self._counts[call] += 1
-
-    async def _take_counts(self, _: Request) -> Response:
-        counts, self._counts = self._counts, Counter()
-        return JSONResponse(dict(counts))
 
     async def _copy(self, request: Request) -> Response:
         wanted = await request.json()
@@ -155,25 +220,33 @@ class FlowiseDouble(BackgroundServer):
         return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-class ModelStub(BackgroundServer):
+class ModelStub(_Double):
     """Both providers' APIs; each phase of each session gets what was recorded for the phase."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self) -> None:
         super().__init__("model stub")
-        self._seconds = seconds
+        self._delay = 0.0
         case = RecordedCase.model_validate_json(_RECORDED.read_text("utf-8"))
         self._answers = {answer.phase: answer.reply() for answer in case.answers} | {"judge": Reply(_JUDGEMENT)}
 
-    def app(self) -> Starlette:
-        """All paths in one handler."""
-        return Starlette(routes=[Route("/{provider}/{path:path}", self._handle, methods=["POST"])])
+    def routes(self) -> Sequence[BaseRoute]:
+        """All paths of both providers in one handler."""
+        return [
+            Route("/delay", self._set_delay, methods=["POST"]),
+            Route("/{provider}/{path:path}", self._handle, methods=["POST"]),
+        ]
+
+    async def _set_delay(self, http: Request) -> Response:
+        self._delay = (await http.json())["secs"]
+        return JSONResponse({})
 
     async def _handle(self, http: Request) -> Response:
         dialect = anthropic if http.path_params["provider"] == "anthropic" else openai
         request = dialect.parse_chat(f"/{http.path_params['path']}", await http.json(), "")
-        if self._seconds:
-            await asyncio.sleep(self._seconds)
-        reply = self._answers[phase_of(request)]
+        phase = phase_of(request)
+        self._count(phase)
+        await asyncio.sleep(self._delay)
+        reply = self._answers[phase]
         if request.stream:
             return StreamingResponse(dialect.stream_chat(request, reply), media_type="text/event-stream")
         return JSONResponse(dialect.render_chat(request, reply))
@@ -183,13 +256,13 @@ def _missing() -> Response:
     return JSONResponse({"statusCode": 404, "success": False, "message": "Chatflow not found"}, 404)
 
 
-def main(model_secs: float) -> None:
+def main() -> None:
     """Serve until SIGTERM."""
-    with FlowiseDouble() as flowise, ModelStub(model_secs) as model:
+    with FlowiseDouble() as flowise, ModelStub() as model:
         print(json.dumps({"flowise": flowise.endpoint, "model": model.endpoint}), flush=True)
         signal.sigwait({signal.SIGTERM, signal.SIGINT})
 
 
 if __name__ == "__main__":
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
-    main(float(sys.argv[1]))
+    main()
