@@ -548,6 +548,7 @@ TOLD = {
     "A flow that writes a reply to a complaint about the bus, then I have to approve it before it goes out. If I "
     "reject it, it should say 'We will get back to you.'":
         ["Writes a reply to a complaint about the bus", "We will get back to you.", "{{ llmAgentflow_0 }}"],
+    "Agentflow: an LLM writes a decision, a manager must approve, then reply 'Done.'": ["Writes a decision", "Done."],
     "Agentflow: Geht es um Müll, dann die Abholtage Dienstag und Freitag nennen. Geht es um Parkausweise, dann auf "
     "Zimmer 14 verweisen. Alles andere: höflich sagen, dass sich jemand meldet.":
         ["Die Abholtage Dienstag und Freitag nennen", "Auf Zimmer 14 verweisen",

@@ -3,7 +3,7 @@ task or one of a few kinds, known by its closed words. The first clause that is 
 then. What a step is told are the person's own words."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -22,11 +22,13 @@ _NUMBERED = pattern("steps", "numbered")
 #: What a person does, and no step.
 _OURS = pattern("facts", "ours")
 _SENTENCE = re.compile(r"\A|[.!?:]\s+|\n")
-#: A line of a list of branches.
-_WAY = re.compile(r"^\W*(?P<name>[^\n]{2,120}?)\s?(?:->|=>|→)\s?(?P<do>\S.*)$")
+#: A line of a list of branches: "billing -> explain the invoice".
+_WAY = re.compile(r"(?m)^\W*(?P<name>[^\n]{2,120}?)\s?(?:->|=>|→)\s?(?P<do>\S.*)$")
 _LONGEST_TEXT, _LONGEST_NAME, _HEAD, _MOST_PIECES, _NEAR = 3_000, 4, 8, 120, 12
+#: The kinds of clauses, the first that fits.
+_KINDS = ("limit", "otherwise", "case", "branch", "each", "call", "approve", "sort", "says", "who")
 #: Kinds that a stretch behind a comma or "and" can begin.
-_BEGINS = ("limit", "otherwise", "case", "branch", "each", "approve", "call", "who")
+_BEGINS = {*_KINDS} - {"sort", "says"}
 #: Structure that is no task of a model.
 _STRUCTURE = {"branch", "loop", "call", "team"}
 #: Kinds of clauses that are a step wherever they are.
@@ -47,37 +49,32 @@ class Step:
     limit: int | None = None
 
 
-def matches(name: str, text: str) -> re.Match[str] | None:
-    return pattern("steps", name).match(text)
-
-
 def found(name: str, text: str) -> re.Match[str] | None:
     return pattern("steps", name).search(text)
 
 
 def kind_of(text: str, names: Sequence[str] = ()) -> str:
     """What a clause does in a flow; "" for one that only says more, or is a task of a model."""
-    agrees = not matches("call", text) and found("approve", text)
-    special = {"branch": mention(text, names), "sort": branch_names(text), "approve": agrees}
-    order = ("limit", "otherwise", "case", "branch", "each", "approve", "call", "sort", "says", "who")
-    return next((name for name in order if (special[name] if name in special else matches(name, text))), "")
+    special = {"branch": mention(text, names), "sort": branch_names(text)}
+    return next((name for name in _KINDS if (special[name] if name in special else found(name, text))), "")
 
 
 def branch_names(text: str) -> list[str]:
     """The branches that a clause sorts into, none where it names fewer than two."""
-    asked, verb = matches("which", text), found("sorts", text)
+    asked, verb = found("which", text), found("sorts", text)
     text = pattern("steps", "answers_each").sub("", text).rstrip("? ")
     each = [squeeze(one["topic"]) for one in pattern("steps", "to_each").finditer(text[verb.end() :])] if verb else []
     into = asked or found("into", text)
+    if not (asked or verb) or not (into or ":" in text or len(each) > 1):
+        return []
     listing = re.sub(r"^[^:(]{0,60}:\s", "", text[into.start("list") :] if into else text)
     # What is in brackets explains a branch.
     plain = re.sub(r"\([^()]*\)", lambda one: one[0].replace(",", "\x01"), listing)
     parts = (squeeze(part.replace("\x01", ",")) for part in pattern("steps", "listed").split(plain))
     bare = (pattern("steps", "article").sub("", re.sub(r"^\W+|[^\w)]+$", "", part)) for part in parts)
     names = each if len(each) > 1 else [pattern("steps", "kinds").sub("", name) for name in bare if name]
-    odd = any(len(name.split()) > _LONGEST_NAME or found("no_topic", name) for name in map(short, names))
-    odd = odd or any(" " in name and matches("does", name) for name in names)
-    return [] if not (asked or verb) or len(names) < 2 or odd or not (into or ":" in text or len(each) > 1) else names
+    odd = any(len(short(name).split()) > _LONGEST_NAME or (" " in name and found("task", name)) for name in names)
+    return [] if len(names) < 2 or odd else names
 
 
 def short(name: str) -> str:
@@ -89,36 +86,40 @@ def clauses(text: str) -> list[tuple[str, str]]:
     """(clause, what is in front of it: "sentence", "then" or a mere comma, ""). A stretch behind a comma or "and" that
     does nothing of its own belongs to what it follows."""
     whole = [*quoted_spans(text), *(match.span() for match in _WHOLE.finditer(text))]
-    cuts = [one for one in pattern("steps", "break").finditer(text)
-            if not any(begin < one.start() and one.end() <= end for begin, end in whole)][:_MOST_PIECES]  # fmt: skip
-    # The mark that closes a quotation belongs to it.
-    ends = [cut.start() + (closing.end() if (closing := _CLOSED.match(cut.group())) else 0) for cut in cuts]
-    borders = ["sentence", *("sentence" if cut["sentence"] else "then" if cut["then"] else "" for cut in cuts)]
-    kept: list[tuple[int, int, str]] = []
-    names: list[str] = []
-    for start, end, border in zip([0, *(cut.end() for cut in cuts)], [*ends, len(text)], borders, strict=True):
-        before = text[kept[-1][0] : kept[-1][1]] if kept else ""
+    kept, names, start, border = list[tuple[str, str]](), list[str](), 0, "sentence"
+    cuts = (one for one in pattern("steps", "break").finditer(text)
+            if not any(begin < one.start() and one.end() <= end for begin, end in whole))  # fmt: skip
+    for cut in [*[*cuts][:_MOST_PIECES], None]:
+        # The mark that closes a quotation belongs to it.
+        closing = _CLOSED.match(cut.group()) if cut else None
+        end = cut.start() + (closing.end() if closing else 0) if cut else len(text)
+        before = kept[-1][0] if kept else ""
         names = branch_names(before) or names
         if kept and _goes_on(text[start:end], before, border, names):
-            start, _, border = kept.pop()
-        kept.append((start, end, border))
-    said = ((text[start:end].strip(" ,.;:!\x00"), border) for start, end, border in kept)
-    plain = ((pattern("steps", "then").sub("", pattern("steps", "opening").sub("", one)), to) for one, to in said)
+            start, border = text.rindex(before, 0, start), kept.pop()[1]
+        kept.append((text[start:end], border))
+        if cut:
+            start, border = cut.end(), "sentence" if cut["sentence"] else "then" if cut["then"] else ""
+    return [(one, to) for clause, to in kept if re.search(r"\w", one := _bare(clause))]
+
+
+def _bare(clause: str) -> str:
+    """A clause without its marks and the words that only put it in order."""
+    for name in ("opening", "then"):
+        clause = pattern("steps", name).sub("", clause.strip(" ,.;:!\x00"))
     # "Daarna vertaalt een agent het": who does it comes first.
-    turned = ((pattern("steps", "inverted").sub(r"\g<who> \g<verb>", one), to) for one, to in plain)
-    return [(one, to) for one, to in turned if re.search(r"\w", one)]
+    return pattern("steps", "inverted").sub(r"\g<who> \g<verb>", clause)
 
 
 def _goes_on(piece: str, before: str, border: str, names: Sequence[str]) -> bool:
     """Whether a stretch belongs to the clause in front of it."""
     if border != "sentence" and _unfinished(before):
-        return not matches("otherwise", piece)
+        return not found("otherwise", piece)
     if border or outcome(piece):
         return False
     kind = kind_of(piece, names)
-    if kind_of(before, names) == "call" and (matches("does", piece) or not found("calling", piece)):
-        return not (kind in _BEGINS or found("does", piece))
-    return kind not in _BEGINS
+    called = kind_of(before, names) == "call" and (found("task", piece) or not found("calling", piece))
+    return kind not in _BEGINS and not (called and found("does", piece))
 
 
 def _unfinished(clause: str) -> bool:
@@ -126,12 +127,12 @@ def _unfinished(clause: str) -> bool:
     if agreed := outcome(clause):
         return not agreed[1]
     bare = re.fullmatch(r"\W*", pattern("steps", "otherwise").sub("", clause, count=1))
-    return bool(bare) or (bool(matches("case", clause) or matches("each", clause)) and not parted(clause))
+    return bool(bare) or (bool(found("case", clause) or found("each", clause)) and not parted(clause))
 
 
 def parted(text: str) -> tuple[str, str] | None:
     """(the condition or the item, what is done then or with each), where a clause says both."""
-    if not (head := matches("case", text) or matches("each", text)):
+    if not (head := found("case", text) or found("each", text)):
         return None
     rest = text[head.end() :]
     # What is done begins behind a comma, or in front of it with an order ("ask for the date, the size"), or with the
@@ -156,20 +157,19 @@ def mention(text: str, names: Sequence[str]) -> tuple[str, str] | None:
     for index, token in enumerate(tokens):
         word, behind = token.group(), text[token.start() :]
         fitting = [name for name in names if alike(word, name)]
-        if not fitting and matches("rest", behind):
-            fitting = [name for name in names if matches("rest", name)] or list(names[-1:])
+        if not fitting and found("rest", behind):
+            fitting = [name for name in names if found("rest", name)] or list(names[-1:])
         if len(fitting) == 1:
             for more in tokens[index + 1 :]:
-                if not (alike(more.group(), fitting[0]) or matches("kinds_alone", more.group())):
+                if not (alike(more.group(), fitting[0]) or found("kinds_alone", more.group())):
                     break
                 token = more
             behind = text[token.end() :]
-            cut = _SEPARATED.match(behind)
-            if cut and all(is_empty(one) or one.casefold() in FUNCTIONS for one in cut[1].split()):
+            if (cut := _SEPARATED.match(behind)) and not _known(cut[1].split()):
                 return fitting[0], behind[cut.end() :]
             # "Billing questions take two days" says nothing of a branch.
-            return (fitting[0], behind.strip()) if behind.strip() and matches("heads", text) else None
-        if not (is_empty(word) or word.casefold() in FUNCTIONS or matches("heads", behind)):
+            return (fitting[0], behind.strip()) if behind.strip() and found("heads", text) else None
+        if _known([word]) and not found("heads", behind):
             return None
     return None
 
@@ -180,26 +180,30 @@ def alike(text: str, other: str) -> bool:
 
 
 def _one(word: str, other: str) -> bool:
-    shorter = min(len(word), len(other))
-    if shorter < 4:
-        return word == other or (shorter > 2 and other.removesuffix("s") == word.removesuffix("s"))
-    stem = max(4, shorter - 2)
-    return word[:stem] == other[:stem] and abs(len(word) - len(other)) <= 4
+    stem = max(4, min(len(word), len(other)) - 2)
+    return word.removesuffix("s")[:stem] == other.removesuffix("s")[:stem] and abs(len(word) - len(other)) <= 4
+
+
+def _known(said: Sequence[str], *others: str) -> list[str]:
+    """The words that say something, and are none of these others."""
+    known = FUNCTIONS.union(others)
+    return [one for one in said if not (is_empty(one) or one.casefold() in known)]
 
 
 def outcome(text: str) -> tuple[str, str] | None:
     """("yes" or "no", what is done then) where a clause says what happens after an approval, and of nothing else."""
-    if not (match := matches("outcome", text)):
+    match = found("outcome", text)
+    # "A manager must approve" is the approval itself.
+    if not match or found("modal", match[0]):
         return None
-    said, do = _WORD.findall(text[: match.start("no" if match["no"] else "yes")])[1:], text[match.end() :]
+    way = "no" if match["no"] else "yes"
+    said, do = _WORD.findall(text[: match.start(way)])[1:], text[match.end() :]
     # "If he does not approve it, ..."
     do = do[again.end() :] if (again := found("approve", do)) and again.start() < _NEAR else do
     if "," in do and "://" not in do.partition(",")[0]:
         more, do = do.split(",", 1)
         said += _WORD.findall(more)
-    known = FUNCTIONS | wordset("approving")
-    else_ = any(not (is_empty(one) or one.casefold() in known) for one in said)
-    return None if else_ else ("no" if match["no"] else "yes", do.strip(" ,:"))
+    return None if _known(said, *wordset("approving")) else (way, do.strip(" ,:"))
 
 
 class Skeleton:
@@ -214,56 +218,50 @@ class Skeleton:
         self._approval: Step | None = None
         #: Where a clause goes: a list of steps, which the next one of the same sentence goes on with.
         self._scope = self._approved = self.steps
-        self._opened = 0
+        self._opened, lead = 0, None
         self.listed = listed or len(_NUMBERED.findall(text)) > 1
         text = without_opening(text[:_LONGEST_TEXT]) or text
         text = (_NUMBERED.sub("\n", text) if self.listed else text).strip()
-        lead = None
-        while found_ := next(
-            filter(None, (matches("lead", text[one.end() :]) for one in _SENTENCE.finditer(text))), None
-        ):
-            before, text, lead = text[: len(text) - len(found_.string)], found_.string[found_.end() :], found_
-            self._tell(squeeze(f"{before}{found_['about'] or ''}").strip(" ,:"))
-            self.sent.append(found_[0])
-        lines = text.strip().split("\n")
-        ways = {line: one for line in lines if (one := _WAY.match(line))}
-        listed = self.listed or len(ways) > 1
-        self.clauses = [one for line in (lines if listed else [text]) for one in clauses(line)]
+        while led := next(filter(None, (found("lead", text[one.end() :]) for one in _SENTENCE.finditer(text))), None):
+            before, text, lead = text[: len(text) - len(led.string)], led.string[led.end() :], led
+            self._tell(squeeze(f"{before}{led['about'] or ''}").strip(" ,:"))
+            self.sent.append(led[0])
+        ways = [*_WAY.finditer(text)]
+        lines = text.strip().split("\n") if self.listed or len(ways) > 1 else [text]
+        self.clauses = [one for line in lines for one in clauses(line)]
         # "A flow that ...": what it does, however that is said.
         self._asked = self.clauses[0][0] if lead and self.clauses and lead[0].strip()[-1:].isalpha() else ""
         if len(ways) > 1:
-            self._branch(lines, ways)
+            self._branch(lines, {one[0].strip("\n"): one for one in ways})
         else:
             self._read(text)
         for step in (one for one in self.steps if one.kind in ("sort", "case")):
-            ways = [*step.ways.values()]
             # Each branch says what happens there, or all are answered.
-            if not (all(ways) and len(ways) > 1) and (any(ways) or not step.of):
+            done = [*map(bool, step.ways.values())]
+            if not (all(done) and len(done) > 1) and (any(done) or not step.of):
                 self.odd = self.odd or step.text
 
     def _read(self, text: str) -> None:
         # "I paste a list, and for each line write ...": the list is none of its steps.
-        starts = [n for n, (one, to) in enumerate(self.clauses) if not n or to == "sentence" or kind_of(one) == "each"]
+        starts = [n for n, (one, to) in enumerate(self.clauses) if to == "sentence" or kind_of(one) == "each"]
         for start, end in pairwise([*starts, len(self.clauses)]):
             self._scope, self._opened, sentence = self.steps, 0, self.clauses[start:end]
             odd = next((one for one in sentence if not self._place(*one)), None)
             if odd:
-                last = sentence[-1][0]
+                last, kinds = sentence[-1][0], {kind_of(clause) for clause, _ in sentence[1:]}
                 whole = text[text.find(odd[0]) : text.find(last) + len(last)] if last in text else odd[0]
-                kinds = {kind_of(clause) for clause, _ in sentence[1:]}
                 self._beside(whole, part=odd is not sentence[0] or bool(kinds & _PARTS))
 
-    def _branch(self, lines: Sequence[str], ways: Mapping[str, re.Match[str]]) -> None:
+    def _branch(self, lines: Sequence[str], ways: dict[str, re.Match[str]]) -> None:
         """A list of branches: "billing -> explain the invoice"."""
-        self._fork = Step("sort", next(iter(ways)), {way["name"]: [] for way in ways.values()})
+        fork = Step("sort", next(iter(ways)))
         for line in lines:
             if way := ways.get(line):
-                self.steps = [self._fork]
-                if kind_of(way["do"]) or {kind for _, kind in signals(way["do"])} & _STRUCTURE:
-                    self.odd = self.odd or ("" if self._open(self._fork, way["name"], way["do"]) else line)
-                else:
-                    # A fact is what is said there.
-                    self._fork.ways[way["name"]] = [Step("", way["do"])]
+                self.steps = [fork]
+                # A fact is what is said there.
+                kind, does = kind_of(way["do"]), {kind for _, kind in signals(way["do"])} & _STRUCTURE
+                fork.ways[way["name"]] = [Step(kind, way["do"])]
+                self.odd = self.odd or (line if does or kind not in ("", "says") else "")
             elif not _structure(line):
                 self._beside(line)
 
@@ -274,9 +272,9 @@ class Skeleton:
             self.odd = self.odd or clause
         # What follows a task is said of it; an approval, branches and conditions are no matter of a model.
         task = not self.steps or (self.steps[-1].kind in ("", "who", "each") and not self._fork)
-        task = task and not (found("no_task", clause) or found("unread", clause))
-        self.told += [] if task else [capital(clause)]
-        self.rules += [] if self._approval or _structure(clause) else [capital(clause)]
+        self.told += [] if task and not (found("no_task", clause) or found("unread", clause)) else [capital(clause)]
+        if not self._approval:
+            self._tell(clause)
 
     def _tell(self, about: str) -> bool:
         """Note what each model is to know; words of structure say nothing of it."""
@@ -288,19 +286,19 @@ class Skeleton:
         fork = self._fork
         names = [*fork.ways] if fork and fork.kind == "sort" else []
         kind, named = kind_of(clause, names), mention(clause, names)
-        if border == "sentence" and not kind and (_structure(clause) or matches("beside", clause)):
+        if border == "sentence" and not kind and (_structure(clause) or found("beside", clause)):
             # "An agentflow."; "GPT-4.1."
             self.sent.append(clause)
             return True
-        if fork and matches("answers", clause):
+        if fork and found("answers", clause):
             fork.of = clause
             return True
         if self._approval and (ending := outcome(clause)):
             return self._ending(self._approval, *ending, clause)
         if self._approval and kind == "limit":
-            return self._again(self._approval, clause)
+            return self._goes_out(clause)
         if fork and kind == "otherwise":
-            rest = next((one for one in fork.ways if matches("rest", one)), "")
+            rest = next((one for one in fork.ways if found("rest", one)), "")
             return self._open(fork, rest, pattern("steps", "otherwise").sub("", clause, count=1))
         if fork and kind in ("branch", "case") and named:
             return self._open(fork, *named)
@@ -319,42 +317,33 @@ class Skeleton:
 
     def _open(self, fork: Step, name: str, do: str) -> bool:
         """What is done on one way."""
-        if fork.ways.get(name):
-            return False
         self._scope, self._opened = fork.ways.setdefault(name, []), self._opened + 1
-        return self._put(do, "")
+        return not self._scope and self._put(do, "")
 
     def _ending(self, approval: Step, way: str, do: str, clause: str) -> bool:
         """What happens once a person has decided."""
-        more = quoted(do) or "://" in do
-        if way == "no" and found("anew", do) and not more:
-            return self._again(approval, clause)
-        if way == "yes" and (not do or words("answer_out").search(do)) and not more:
+        out = found("anew", do) if way == "no" else not do or words("answer_out").search(do)
+        if out and not quoted(do) and "://" not in do:
             return self._goes_out(clause)
         self._scope = self._approved if way == "yes" else approval.ways.setdefault("no", [])
         return self._put(do, "")
 
-    def _again(self, approval: Step, clause: str) -> bool:
-        """How often a draft is made again."""
-        limit = found("times", clause)
-        approval.limit = round(to_number(limit[1])) if limit else approval.limit
-        return self._goes_out(clause)
-
     def _goes_out(self, clause: str) -> bool:
+        """Whether no more is said than that an answer goes out, or how often a draft is made again."""
+        if self._approval and (limit := found("times", clause)):
+            self._approval.limit = round(to_number(limit[1]))
         self.sent.append(clause)
         return not _own(clause, "approving", "replying", "everyday")
 
     def _put(self, clause: str, border: str) -> bool:
         """Add what a clause says at the end of where the sentence is."""
-        kind, scope, came = kind_of(clause), self._scope, matches("incoming", clause)
+        kind, scope, came = kind_of(clause), self._scope, found("incoming", clause)
         if not kind and self._approval in scope and words("answer_out").search(clause):
             return self._goes_out(clause)
-        if self.listed and not (self.steps or kind) and _OURS.match(clause):
-            return self._tell(clause)
-        if came and not (self.steps or kind or found("does", clause[: came.start(1)] + clause[came.end() :])):
-            return self._tell(clause)
-        manner = words("insists").match(clause) or (words("about_language").match(clause) and matches("manner", clause))
-        if border == "sentence" and not kind and manner:
+        manner = words("insists").match(clause) or (words("about_language").match(clause) and found("manner", clause))
+        given = came and not found("does", clause[: came.start(1)] + clause[came.end() :])
+        begins = not (self.steps or kind) and ((self.listed and _OURS.match(clause)) or given)
+        if begins or (border == "sentence" and not kind and manner):
             return self._tell(clause)
         fits = self._fits(step := Step(kind, clause), scope, border)
         scope += [step] if fits else []
@@ -366,7 +355,7 @@ class Skeleton:
         if kind == "sort":
             step.ways = {name: [] for name in branch_names(clause)}
             step.of = clause if self.listed or found("answers_each", clause) or found("to_each", clause) else ""
-            self._fork = self._fork if self.steps else step
+            self._fork = self._fork or step
             return not self.steps
         if kind == "approve":
             said = words("answer_out").sub(" ", clause)
@@ -379,29 +368,28 @@ class Skeleton:
                 return False
             step.of, self._approval, self._approved = " ".join(_own(clause, "approving")), step, self._scope
             return True
+        own = scope is not self.steps and scope is not self._approved
         if kind == "each":
             step.of, step.text = parted(clause) or ("", "")
             return bool(step.of) and _is_task(step.text, freely=True)
-        own = scope is not self.steps and scope is not self._approved
-        freely = own or self.listed or kind == "who" or clause == self._asked
         if kind == "call":
             # Which parts of an answer are sent is not read.
             return not found("listed", clause.partition("://")[0])
+        freely = own or self.listed or kind == "who" or clause == self._asked
         return kind == "says" or _is_task(clause, freely=freely, named=own)
 
 
 def _structure(about: str) -> bool:
     """Whether nothing but words of structure is said."""
-    known = (one.strip(".,:;!?()") for one in about.split())
-    said = (one for one in known if not (is_empty(one) or one.casefold() in FUNCTIONS | {*NUMBER_WORDS}))
-    return all(any(texts.concepts(one, "parts", "own", "steps")) or matches("a_flow", one) for one in said)
+    said = _known([one.strip(".,:;!?()") for one in about.split()], *NUMBER_WORDS)
+    return all(any(texts.concepts(one, "parts", "own", "steps")) or found("a_flow", one) for one in said)
 
 
 def _is_task(clause: str, *, freely: bool, named: bool = False) -> bool:
     """Whether a clause tells a model what to do: it begins, or as an order ends, with what is done; `freely` it may say
     so anywhere; on a `named` branch a fact is one, too."""
     kinds = {kind for match, kind in signals(clause) if kind != "team" or match[0].count(" ") > 3}
-    does = found("does", clause) if freely else (matches("task", clause) or found("ordered", clause))
+    does = found("does", clause) if freely else (found("task", clause) or found("ordered", clause))
     does = does or (named and not words("human").search(clause))
     return bool(does) and not (
         kinds & _STRUCTURE or any(found(name, clause) for name in ("fact", "no_task", "unread", "from_there", "inner"))
@@ -413,5 +401,4 @@ def _own(clause: str, *lists: str) -> list[str]:
     plain, known = clause.casefold(), " ".join(word for name in lists for word in wordset(name))
     for one in (*(pattern("steps", name) for name in ("times", "skeleton", "approve")), words("answer_out")):
         plain = one.sub(" ", plain)
-    said = (one for one in _WORD.findall(plain) if not (one in FUNCTIONS or one.isdigit()))
-    return [one for one in said if not (is_empty(one) or alike(one, known))]
+    return [one for one in _known(_WORD.findall(plain)) if not (one.isdigit() or alike(one, known))]

@@ -17,7 +17,7 @@ from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of,
 from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARAMS, model_ids
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import provider_for, tool_row
-from flowise_dev_agent.reasoning.rules.design.skeleton import Skeleton, Step, alike, found, kind_of, matches, short
+from flowise_dev_agent.reasoning.rules.design.skeleton import Skeleton, Step, alike, found, kind_of, short
 from flowise_dev_agent.reasoning.rules.design.starts import Start, start_of
 from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, parameters, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
@@ -84,7 +84,7 @@ def is_stepwise(reading: Reading) -> bool:
     flow = found("a_flow", text) or (kinds[:1] == ["who"] and "case" in kinds) or kinds.count("who") > 1 or listed
     whole = kinds[:1] == ["each"] or ("each" in kinds and found("each_of_list", text))
     whole = whole or (kinds[:1] == ["sort"] and not made.odd)
-    return bool(whole) or bool((order and matches("method", text)) or (flow and (structure or order)))
+    return bool(whole) or bool((order and found("method", text)) or (flow and (structure or order)))
 
 
 def speaks_of_steps(reading: Reading) -> bool:
@@ -236,7 +236,7 @@ class _Builder:
 
     def _call(self, step: Step, end: _End, _way: str) -> _End:
         """A request to an address, with what is said of its headers and its body."""
-        address = matches("call", step.text)
+        address = found("call", step.text)
         url = address["url"].rstrip(".,;") if address else ""
         gaps, behind = re.findall(r"\{(\w+)\}", url), step.text.partition(url)[2]
         said = {one.upper() for one in pattern("steps", "method").findall(step.text.replace(url, " "))} or {"GET"}
@@ -342,7 +342,7 @@ class _Builder:
     def _step(self, clause: str, title: str = "", *, user: str = "", agent: bool = False, given: str = "",
               fields: Sequence[Field] = ()) -> str:  # fmt: skip
         """One call of a model, told in the words of the clause."""
-        own, who = read(clause, self._world.store), matches("who", clause)
+        own, who = read(clause, self._world.store), found("who", clause)
         task = clause[who.end() :] if who else clause
         named = squeeze(who["who"] or "") if who else ""
         role = "" if _ANY_MODEL.fullmatch(named) else named
