@@ -14,6 +14,21 @@ WORK_MS = 90_000
 SIZES: list[ViewportSize] = [{"width": 1280, "height": 720}, {"width": 390, "height": 844}]
 AUTHORIZATION = {"Authorization": f"Bearer {KEY}"}
 GIVE_KEY = f"sessionStorage.setItem('flowise-dev-agent-key', '{KEY}')"
+#: Records what would be shown, since a headless browser shows nothing.
+RECORD_NOTICES = """
+    class Recorded {
+        constructor(title, options) {
+            const before = document.body.dataset.noticed ?? "";
+            document.body.dataset.noticed = `${before}${title}: ${options.body}.`;
+        }
+    }
+    Recorded.permission = "default";
+    Recorded.requestPermission = async () => {
+        document.body.dataset.asked = "yes";
+        return (Recorded.permission = "granted");
+    };
+    window.Notification = Recorded;
+"""
 
 expect.set_options(timeout=15_000)
 

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, expect
 
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.page.screen import WORK_MS, Screen
+from tests.e2e.page.screen import RECORD_NOTICES, SIZES, WORK_MS, Screen
 from tests.e2e.people import SharedService
 from tests.e2e.scripted import DONE, model_environment, script
 from tests.e2e.test_create_over_http import INTENT, OPS, PLAN
@@ -42,6 +42,8 @@ async def test_p71_what_a_model_writes_is_told_in_sentences_and_drawn_while_it_w
     screen: Screen, standin: ModelStandIn
 ) -> None:
     page = screen.page
+    await page.add_init_script(RECORD_NOTICES)
+    await page.reload()
     watched, gate = Event(), Event()
     script(standin, ANSWERS, gates={"classify": watched, "plan": gate})
     await screen.start(SUPPORT)
@@ -55,6 +57,11 @@ async def test_p71_what_a_model_writes_is_told_in_sentences_and_drawn_while_it_w
     await expect(page.locator(".now")).to_contain_text("…")
     assert "node_name" not in await page.inner_text("main")
     assert '"goal"' not in await page.inner_text("main")
+    # Who goes to do something else may be told when the plan is there.
+    for size in reversed(SIZES):
+        await page.set_viewport_size(size)
+        await expect(page.locator(".now").get_by_role("button", name="Notify me in the browser")).to_be_visible()
+        assert await screen.overflow() <= 0
     story = page.get_by_role("region", name="What happened")
     await expect(story.get_by_text("Plan: waiting for you")).to_have_count(0)
     assert await screen.violations() == []

@@ -4,27 +4,11 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.page.screen import AUTHORIZATION, SIZES, WORK_MS, Screen
+from tests.e2e.page.screen import AUTHORIZATION, RECORD_NOTICES, SIZES, WORK_MS, Screen
 from tests.e2e.service import ServiceProcess
 from tests.e2e.test_update_over_http import make_flow
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-#: Records what would be shown, since a headless browser shows nothing.
-RECORD_NOTICES = """
-    class Recorded {
-        constructor(title, options) {
-            const before = document.body.dataset.noticed ?? "";
-            document.body.dataset.noticed = `${before}${title}: ${options.body}.`;
-        }
-    }
-    Recorded.permission = "default";
-    Recorded.requestPermission = async () => {
-        document.body.dataset.asked = "yes";
-        return (Recorded.permission = "granted");
-    };
-    window.Notification = Recorded;
-"""
 
 
 async def test_a_flow_and_its_actions_are_reached_by_keys_alone(screen: Screen, flowise_flows: FlowiseClient) -> None:

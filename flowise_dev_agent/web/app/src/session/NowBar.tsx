@@ -5,8 +5,12 @@ import { t } from "../i18n";
 import { duration } from "../ui/format";
 import { focusIsFree } from "../ui/keepFocus";
 import { Markdown } from "../ui/Markdown";
+import { NoticeButton } from "../ui/NoticeButton";
 import { currentActivity, type Timeline } from "./timeline";
 import { statusWord } from "./words";
+
+/** After that people turn to something else, and may want to be called back. */
+const PATIENCE_MS = 4_000;
 
 interface Props {
   session: SessionView;
@@ -56,7 +60,13 @@ function Elapsed({ since }: { since: string }) {
     const timer = window.setInterval(() => setNow(Date.now()), 1_000);
     return () => window.clearInterval(timer);
   }, []);
-  return <small aria-hidden="true">{duration(Math.max(0, now - Date.parse(since)))}</small>;
+  const passed = Math.max(0, now - Date.parse(since));
+  return (
+    <>
+      {passed > PATIENCE_MS && <NoticeButton />}
+      <small aria-hidden="true">{duration(passed)}</small>
+    </>
+  );
 }
 
 function statusSentence(session: SessionView): string {

@@ -5,7 +5,7 @@ import type { ListedSession } from "../api/types";
 import { t } from "../i18n";
 import { questionTitle } from "../session/questionTitles";
 import { ago } from "../ui/format";
-import { useNoticeSwitch } from "../ui/notices";
+import { NoticeButton } from "../ui/NoticeButton";
 import { useOther } from "../ui/Person";
 
 const REFRESH_MS = 5_000;
@@ -18,17 +18,12 @@ export function Inbox() {
     queryFn: ({ signal }) => listSessions({ status: "pending_interrupt", limit: SHOWN + 1 }, signal),
     refetchInterval: REFRESH_MS,
   });
-  const notices = useNoticeSwitch();
   if (!data || data.sessions.length === 0) return null;
   return (
     <section className="stack tight" aria-labelledby="inbox-title">
       <div className="row apart">
         <h2 id="inbox-title">{t("Waits for you")}</h2>
-        {notices && (
-          <button type="button" className="button small" aria-pressed={notices.on} onClick={notices.toggle}>
-            {notices.on ? t("Notifications are on") : t("Notify me in the browser")}
-          </button>
-        )}
+        <NoticeButton />
       </div>
       <ul className="plain inbox">
         {data.sessions.slice(0, SHOWN).map((one) => (
