@@ -8,7 +8,7 @@ from flowise_dev_agent.reasoning.rules import language
 from flowise_dev_agent.reasoning.rules.language.senses import senses
 from scripts.train.senses import learned, samples
 from tests.unit.reasoning.test_rules_properties import planned as planned_new
-from tests.unit.reasoning.test_rules_rewording import BOATS, planned, prompt_after
+from tests.unit.reasoning.test_rules_rewording import BOATS, PROMPT, planned, prompt_after, told
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,13 @@ from tests.unit.reasoning.test_rules_rewording import BOATS, planned, prompt_aft
         ("leave the rest as it is", "keep"),
         ("laat de rest maar staan", "keep"),
         ("thanks a lot, you are great", "aside"),
+        ("in caso di conflitto prevale il sito", "told"),
+        ("de prijslijst wint het altijd van de site", "told"),
+        ("If leaflet and web page conflict, believe the leaflet", "told"),
+        ("Lass die Finger von der Wissensbasis", "keep"),
+        ("that phone number was wrong all along", "aside"),
+        ("Von Technik verstehe ich wenig.", "aside"),
+        ("l'ordinateur ce n'est pas mon truc", "aside"),
     ],
 )
 def test_a_clause_that_nobody_labelled_is_told_apart(clause: str, sense: str) -> None:
@@ -64,3 +71,27 @@ def test_what_stays_is_neither_done_nor_put_into_the_prompt() -> None:
 def test_a_part_that_is_to_be_kept_short_is_not_taken_for_one_that_stays() -> None:
     plan = planned(BOATS, "Never mention vouchers. Keep the tool answers short.")
     assert any("tool answers short" in part.quote for part in plan.not_done)
+
+
+@pytest.mark.parametrize(
+    ("text", "remark", "told_too"),
+    [
+        ("A chatbot for the lift maintenance lot. I am really no good with computers. Help takes 20 minutes.",
+         "no good with", "Help takes 20 minutes"),
+        ("Chatbot für unsere Bäckerei, ich kenne mich nicht aus. Brot kostet 4 Euro.", "kenne", "Brot kostet 4 Euro"),
+        ("Un chatbot pour notre fleuriste, je n'ai aucune idée de ces choses. Il tutoie.", "aucune", "tutoie"),
+        ("Een chatbot voor onze manege, van computers snap ik niks. Een les kost 12 euro.", "snap", "12 euro"),
+    ],
+)  # fmt: skip
+def test_that_somebody_is_no_expert_is_no_word_for_the_model(text: str, remark: str, told_too: str) -> None:
+    _, plan = planned_new(text)
+    prompt = next(str(one.value) for one in plan.values if one.param == PROMPT)
+    assert remark not in prompt
+    assert told_too in prompt
+    assert any(remark in part.quote and part.state == "assumed" for part in plan.parts)
+
+
+def test_a_thing_that_no_part_of_the_flow_can_know_is_declined_and_not_told() -> None:
+    plan = planned(BOATS, "Never mention vouchers. Look up the tide before you answer.")
+    assert prompt_after(BOATS, plan) == told(BOATS, "Never mention vouchers.")
+    assert any("tide" in part.quote for part in plan.not_done)

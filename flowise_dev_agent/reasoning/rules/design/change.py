@@ -238,7 +238,7 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
     """The wish, in which the names of nodes only say where. Raises DeclinedError where two models could be meant."""
     base = request.base.nodes if request.base else ()
     nodes = [(schema, node.inputs) for node in base if (schema := world.store.get(node.name))]
-    change = exchanged(read(text, world.store), nodes)
+    change = exchanged(replace(read(wording.unasked(text), world.store), text=text), nodes)
     named = [one for _, one in providers.chat_providers(change.text)]
     here = {*request.existing.values(), *request.inside.values()}
     # One that is there already is only spoken of beside another one.

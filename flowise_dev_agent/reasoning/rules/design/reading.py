@@ -34,11 +34,13 @@ _WRAPPERS = frozenset({"retrieverTool", "chainTool"})
 _QUOTE = r"(?:[\"“„«]|(?<!\w)')[^\"“”„«»'\n]{1,60}(?:[\"”“»]|'(?!\w))"
 _LISTED = re.compile(rf"{_QUOTE}(?:(?:\s?,|\s(?:or|and|oder|und|o|y|ou|et|e)\b)+\s?{_QUOTE})*", re.IGNORECASE)
 _SENTENCES = re.compile(r"(?:[^.;!?\n]|[.;!?](?!\s|$))+")
+_CLAUSES = re.compile(r"(?:[^,.;!?\n]|[,.;!?](?!\s|$))+[.;!?]?")
 #: What a remark must not hold: a number, a quotation, an address, a name.
 _FACT = re.compile(r"[\d\"“”„«»@:\x00]|\w[./]\w|(?<=[\w,] )[^\W\d_a-z](?<=[A-ZÀ-ÖØ-ÞĄĆĘŁŃÓŚŹŻ])\w")
 _WHO = pattern("reading", "who_asks")
 _SPOKEN, _PREFERS = re.compile(r"[^\W_][\w-]*"), lexicon.FUNCTIONS | lexicon.wordset("preferring")
-_ASIDE, _LONGEST_ASIDE = 0.95, 8
+#: How probable it has to be that a clause asks for nothing, and how many words it has; beside others rather more.
+_ASIDE, _SHORTEST_ASIDE, _LONGEST_ASIDE = 0.92, 3, 8
 #: Wishes fit into this many characters; what is behind them is not searched for structure.
 _MAX_READ = 6_000
 
@@ -190,25 +192,32 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Rea
 
 
 def _remarks(scan: Scan) -> list[Span]:
-    """What says of a model no more than that it will do, and sentences to whoever builds that ask for nothing. Those in
+    """What says of a model no more than that it will do, and clauses to whoever builds that ask for nothing. Those in
     front of the first that tells something say who asks, and for whom."""
     models, found, told = [start for start, _ in providers.named_providers(scan.text)], list[Span](), False
     for one in _SENTENCES.finditer(scan.text):
-        said = [*_SPOKEN.finditer(scan.text, *one.span())]
-        if not said:
-            continue
-        sentence = scan.text[said[0].start() : one.end()].rstrip()
-        rest = [word for word in said if not any(span.meets(*word.span()) for span in scan.spans if not span.task)]
-        if any(one.start() <= place < one.end() for place in models) and all(
-            is_empty(word[0]) or word[0].casefold() in _PREFERS for word in rest
-        ):
+        rest = _unread(scan, one)
+        preferred = all(is_empty(word[0]) or word[0].casefold() in _PREFERS for word in rest)
+        if preferred and any(one.start() <= place < one.end() for place in models):
             found += [Span(*word.span(), keep=True) for word in rest]
-        elif senses(sentence, change=False).aside <= _ASIDE:
-            told = True
-        elif told and len(said) == len(rest) <= _LONGEST_ASIDE:
-            fact = behaves(sentence) or _FACT.search(sentence) or _WHO.match(sentence)
-            found += [] if fact else [Span(said[0].start(), one.end(), keep=True, aside=True)]
+            continue
+        whole = not rest or senses(one[0].strip(), change=False).aside > _ASIDE
+        told = told or not whole
+        for clause in [one] if whole else _CLAUSES.finditer(scan.text, *one.span()):
+            said, words_of = clause[0].strip(), [*_SPOKEN.finditer(clause[0])]
+            few = (whole or len(words_of) >= _SHORTEST_ASIDE) and len(words_of) <= _LONGEST_ASIDE
+            fact = behaves(said) or _FACT.search(said) or _WHO.match(said)
+            aside = told and few and not fact and senses(said, change=False).aside > _ASIDE
+            if aside and len(rest := _unread(scan, clause)) == len(words_of):
+                found += [Span(one.start(), clause.end(), keep=True, aside=True) for one in rest[:1]]
     return found
+
+
+def _unread(scan: Scan, said: re.Match[str]) -> list[re.Match[str]]:
+    """The words of a stretch that nothing was read from."""
+    read = [span for span in scan.spans if not span.task and span.meets(*said.span())]
+    spoken = _SPOKEN.finditer(scan.text, *said.span())
+    return [word for word in spoken if not any(span.meets(*word.span()) for span in read)]
 
 
 def _is_model(before: str) -> bool:

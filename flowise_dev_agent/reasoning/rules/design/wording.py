@@ -114,16 +114,11 @@ def pieces(
     read = [(*one, any(fails(*two) for two in pairwise([one[0], *wishes(*one[:2]), one[1]])))
             for one in sentences(text, closed)]  # fmt: skip
     beside = bool(parts) or any(failing for *_, failing in read)
-    grumbled = False
     for start, end, item, failing in read:
         here = [one for one in parts if one.meets(start, end)]
         meets = bool(here) or failing
-        wished = any(asks(text[one[0] : one[1]].strip()) for one in read if one[0] >= end)
-        grumbles = complains(text[start:end].strip(" -•*")) or bool(
-            wished and _DESCRIBES.match(text[start:end].strip())
-        )
-        goes_on = (complains(text[at:end].strip()) for at in borders(text, start, end, closed) if grumbled)
-        grumbles = grumbles or (any(goes_on) and not asks(text[start:end].strip()))
+        wished, sentence = any(asks(text[a:b].strip()) for a, b, *_ in read if a >= end), text[start:end].strip(" -•*")
+        grumbles = complains(sentence) or bool(wished and _DESCRIBES.match(sentence))
         opinion = _REMARK.search(text, start, end)
         # "My boss says it should ...": who wants it is one thing, what is another.
         framed = [opinion.end()] if opinion and asks(text[opinion.end() : end].strip()) else []
@@ -155,10 +150,8 @@ def pieces(
             undone = not own and (goes_on or fails(begin, finish, told=bool(told)))
             kind = "undone" if undone else "remark" if not told or (opinion and _opines(said)) else "wish"
             sense = senses(said, change=True)
-            # How it is now is no rule, nor is what goes on from that.
-            grumbled = not asks(said) and ((grumbles and begin == start) or complains(said)
-                                           or (grumbled and not (clause or _VALUE.search(said) or _NOW.search(said)
-                                               or words("instead_of").search(said))))  # fmt: skip
+            # How it is now is no rule.
+            grumbled = not asks(said) and ((grumbles and begin == start) or complains(said))
             # Who has to do something in a flow of steps is perhaps one of them.
             aside = sense.aside > _ASIDE and not ("steps" in groups and _OBLIGED.search(said))
             kind = "remark" if grumbled or (aside and kind == "wish") else kind
@@ -184,6 +177,17 @@ def clauses(text: str) -> Iterator[tuple[int, int]]:
     for start, end, _ in sentences(text, closed):
         joints = (at for at in borders(text, start, end, closed) if asks(text[at:end].strip()))
         yield from pairwise([start, *joints, end])
+
+
+def unasked(text: str) -> str:
+    """A wish with NULs for what asks for no part, whatever it names: which of two has precedence in the answers, what
+    holds in one case, and what is to be left alone."""
+    for start, end in clauses(text):
+        said = text[start:end].strip(" -•*")
+        sense, named = senses(said, change=True), texts.concepts(said, "parts", "sources")
+        rule = named and sense.told > (sense.part if _IF.match(said) else _CERTAIN) and not alters(said)
+        text = texts.masked(text, start, end) if rule or sense.keep > _LIKELY else text
+    return text
 
 
 def borders(text: str, start: int, end: int, closed: Sequence[tuple[int, int]]) -> list[int]:
@@ -316,7 +320,7 @@ def alters(said: str) -> bool:
 
 def complains(said: str) -> bool:
     """Whether a stretch says how it is now, and nothing of how it should be."""
-    now = any(one.search(said) for one in _COMPLAINS)
+    now = any(one.search(said) for one in _COMPLAINS) or senses(said, change=True).aside > _ASIDE
     return now and not (asks(said) or _IF.match(said))
 
 
@@ -325,30 +329,22 @@ def settled(said: Sequence[Piece], text: str, held: Sequence[str]) -> list[Piece
     found, closed = list[Piece](), quoted_spans(text)
     for one in said:
         command = one.kind == "wish" and _edits(_line(text[one.start : one.end]))
-        joints = borders(text, one.start, one.end, closed) if command else []
-        joints = [at for at in joints if asks(text[at : one.end].strip())]
+        joints = [
+            at for at in borders(text, one.start, one.end, closed) if command and asks(text[at : one.end].strip())
+        ]
         for start, end in pairwise([one.start, *joints, one.end]):
             line = _line(text[start:end])
-            stays = (
-                one.kind != "wish"
-                or not _edits(line)
-                or any(
-                    _change(part, there)[1] or _as_fact(line, there)
-                    for there in held
-                    for part in _SENTENCE.findall(line)
-                )
-            )
-            found.append(one._replace(start=start, end=end, kind=one.kind if stays else "undone"))
+            edited = _SENTENCE.findall(line) if one.kind == "wish" and _edits(line) else []
+            stays = any(_change(part, there)[1] or _as_fact(line, there) for there in held for part in edited)
+            found.append(one._replace(start=start, end=end, kind="undone" if edited and not stays else one.kind))
     return found
 
 
 def _edits(line: str) -> bool:
     """Whether a line only makes sense to who edits a text."""
-    renames = words("rename").match(line)
     value = re.search(r"\d", line) is not None and not _ANY_QUOTE.search(line)
-    commands = _SWAPS.match(line) or words("remove").match(line)
-    named = _IN_PROMPT.search(line) and value
-    return bool(renames or named or (commands and (_A_LINE.search(line) or value)))
+    commands = (_SWAPS.match(line) or words("remove").match(line)) and (value or _A_LINE.search(line))
+    return bool(commands or words("rename").match(line) or (value and _IN_PROMPT.search(line)))
 
 
 def _as_fact(line: str, text: str) -> str:

@@ -1,0 +1,56 @@
+"""What a change says of parts without asking for one: which source counts, what holds in a case, what is left alone."""
+
+import pytest
+
+from tests.unit.reasoning.test_rules_rewiring import DOCUMENTS
+from tests.unit.reasoning.test_rules_rewording import BOATS, planned, prompt_after, told
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "If the PDF and the website disagree, the website wins.",
+        "Wenn sich PDF und Webseite widersprechen, gilt die Webseite.",
+        "Als de pdf iets anders zegt dan de website, telt de website.",
+        "Si le PDF et le site ne sont pas d'accord, c'est le site qui compte.",
+        "Se il PDF e il sito non dicono la stessa cosa, vale il sito.",
+        "Se o PDF e o site não baterem, vale o PDF.",
+        "Jeśli PDF i strona się różnią, liczy się strona.",
+        "The leaflet PDF always beats the web page.",
+    ],
+)
+def test_which_source_counts_is_told_and_adds_nothing(rule: str) -> None:
+    plan = planned(BOATS, f"Never mention vouchers. {rule}")
+    assert (plan.declined, [node.node_name for node in plan.nodes if not node.existing], plan.removals) == (
+        None,
+        [],
+        [],
+    )
+    assert prompt_after(BOATS, plan) == told(BOATS, f"Never mention vouchers. {rule}")
+    assert plan.not_done == []
+
+
+@pytest.mark.parametrize("wish", ["Add our price list as a PDF.", "Füge die Preisliste als PDF hinzu."])
+def test_a_source_that_is_asked_for_is_still_built(wish: str) -> None:
+    assert "pdfFile" in {node.node_name for node in planned(BOATS, f"Never mention vouchers. {wish}").nodes}
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "The opening times are all wrong. Offer a tour on Saturdays.",
+        "Mit Technik hab ich's nicht so. Offer a tour on Saturdays.",
+    ],
+)
+def test_a_complaint_beside_a_wish_is_no_rule(wish: str) -> None:
+    plan = planned(BOATS, wish)
+    assert prompt_after(BOATS, plan) == told(BOATS, "Offer a tour on Saturdays.")
+
+
+@pytest.mark.parametrize(
+    "wish", ["En van de bronnen moet je afblijven.", "Und Finger weg von den Quellen.", "Et pas touche aux sources."]
+)
+def test_sources_that_are_to_be_left_alone_are_not_shown(wish: str) -> None:
+    plan = planned(BOATS, f"Never mention vouchers. {wish}", graph=DOCUMENTS)
+    assert [(value.param, value.mode) for value in plan.values] == [("responsePrompt", "append")]
+    assert wish not in str(plan.values[0].value)
