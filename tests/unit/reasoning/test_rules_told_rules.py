@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.unit.reasoning.test_rules_properties import planned as planned_new
 from tests.unit.reasoning.test_rules_rewiring import DOCUMENTS
 from tests.unit.reasoning.test_rules_rewording import BOATS, planned, prompt_after, told
 
@@ -54,3 +55,33 @@ def test_sources_that_are_to_be_left_alone_are_not_shown(wish: str) -> None:
     plan = planned(BOATS, f"Never mention vouchers. {wish}", graph=DOCUMENTS)
     assert [(value.param, value.mode) for value in plan.values] == [("responsePrompt", "append")]
     assert wish not in str(plan.values[0].value)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "use any model except GPT",
+        "jedes Modell außer OpenAI",
+        "cualquier modelo menos el de OpenAI",
+        "elk model behalve OpenAI",
+        "qualsiasi modello tranne OpenAI",
+        "dowolny model oprócz OpenAI",
+    ],
+)
+def test_a_model_that_is_ruled_out_is_not_the_one_that_is_taken(choice: str) -> None:
+    _, plan = planned_new(f"A chatbot for our florist's in Ulm, {choice}")
+    names = {node.node_name for node in plan.nodes}
+    assert "chatAnthropic" in names
+    assert not any("OpenAI" in name for name in names)
+    assert choice not in str([value.value for value in plan.values])
+
+
+def test_a_moderation_that_is_ruled_out_is_told_and_not_built() -> None:
+    _, plan = planned_new("A chatbot for our florist's in Ulm with moderation, but not the OpenAI one")
+    assert "inputModerationOpenAI" not in {node.node_name for node in plan.nodes}
+    assert any("moderation" in part.quote for part in plan.not_done)
+
+
+def test_a_list_that_does_not_begin_at_one_is_written_without_its_numbers() -> None:
+    plan = planned(BOATS, "4. never mention vouchers\n5. less chirpy")
+    assert prompt_after(BOATS, plan) == told(BOATS, "Never mention vouchers", "Less chirpy")

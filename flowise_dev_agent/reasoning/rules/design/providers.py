@@ -1,6 +1,7 @@
 """Model providers by the words that people use for them, and the models that they name."""
 
 import re
+from collections.abc import Set
 from dataclasses import dataclass
 
 from flowise_dev_agent.reasoning.rules.design.world import World
@@ -107,11 +108,12 @@ def belongs(model: str, chat: str) -> bool:
     return next((chat in nodes for family, nodes in constants("families").items() if model.startswith(family)), True)
 
 
-def default_provider(world: World, *, with_embeddings: bool) -> Provider:
-    """The one to take when none is named: whose credential is there, common ones first, else OpenAI."""
+def default_provider(world: World, denied: Set[str], *, with_embeddings: bool) -> Provider:
+    """The one to take when none is named: whose credential is there, common ones first, else OpenAI; none of those
+    `denied`."""
     # Those that serve both come first: one credential instead of two.
     ordered = sorted(_PROVIDERS, key=lambda provider: (with_embeddings and provider.embeddings is None, provider.rank))
-    return BY_CHAT[world.first([provider.chat for provider in ordered])]
+    return BY_CHAT[world.first([provider.chat for provider in ordered if provider.chat not in denied])]
 
 
 def default_embeddings(world: World) -> str:

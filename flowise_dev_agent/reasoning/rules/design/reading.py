@@ -103,6 +103,11 @@ class Reading:
     requested: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
 
+    @property
+    def denied(self) -> frozenset[str]:
+        """Node types that are said not to be wanted."""
+        return frozenset(name for one in self.spans if one.denied for name in one.names)
+
 
 def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Reading:
     """Read a requirement (`new`) or a wish for a change; `text` is normalised. Without `store` no node types are looked
@@ -204,11 +209,11 @@ def _remarks(scan: Scan) -> list[Span]:
         whole = not rest or senses(one[0].strip(), change=False).aside > _ASIDE
         told = told or not whole
         for clause in [one] if whole else _CLAUSES.finditer(scan.text, *one.span()):
-            said, words_of = clause[0].strip(), [*_SPOKEN.finditer(clause[0])]
-            few = (whole or len(words_of) >= _SHORTEST_ASIDE) and len(words_of) <= _LONGEST_ASIDE
+            said, size = clause[0].strip(), len(_SPOKEN.findall(clause[0]))
+            few = (1 if whole else _SHORTEST_ASIDE) <= size <= _LONGEST_ASIDE
             fact = behaves(said) or _FACT.search(said) or _WHO.match(said)
             aside = told and few and not fact and senses(said, change=False).aside > _ASIDE
-            if aside and len(rest := _unread(scan, clause)) == len(words_of):
+            if aside and len(rest := _unread(scan, clause)) == size:
                 found += [Span(one.start(), clause.end(), keep=True, aside=True) for one in rest[:1]]
     return found
 

@@ -62,7 +62,7 @@ def select(reading: Reading, world: World) -> list[str]:
 
 
 def provider_for(reading: Reading, world: World, *, knowledge: bool) -> Provider:
-    return reading.provider or default_provider(world, with_embeddings=knowledge)
+    return reading.provider or default_provider(world, reading.denied, with_embeddings=knowledge)
 
 
 def check_names(reading: Reading, world: World) -> None:
@@ -139,7 +139,7 @@ def documents_of(reading: Reading, world: World, *, as_tool: bool) -> list[str]:
 def moderation_of(reading: Reading) -> list[str]:
     if reading.denied_words:
         return ["inputModerationSimple"]
-    return ["inputModerationOpenAI"] if reading.content_moderation else []
+    return ["inputModerationOpenAI"] if reading.content_moderation and "chatOpenAI" not in reading.denied else []
 
 
 def _several(names: list[str], reading: Reading, world: World) -> list[str]:

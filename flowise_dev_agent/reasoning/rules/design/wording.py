@@ -3,7 +3,7 @@
 import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import chain, count, groupby, pairwise, product
+from itertools import chain, groupby, pairwise, product
 from typing import Literal, NamedTuple
 
 from flowise_dev_agent.contracts.plan import PlannedValue
@@ -108,8 +108,7 @@ def pieces(
 
     def wishes(start: int, end: int) -> list[int]:
         """Where clauses of a sentence begin that ask for something of their own."""
-        found = borders(text, start, end, closed)
-        return [at for at in found if asks(text[at:end].strip()) and _says(text[start:at])]
+        return [at for at in borders(text, start, end, closed) if asks(text[at:end].strip()) and _says(text[start:at])]
 
     read = [(*one, any(fails(*two) for two in pairwise([one[0], *wishes(*one[:2]), one[1]])))
             for one in sentences(text, closed)]  # fmt: skip
@@ -192,8 +191,7 @@ def unasked(text: str) -> str:
 
 def borders(text: str, start: int, end: int, closed: Sequence[tuple[int, int]]) -> list[int]:
     """Where a clause may begin behind another one."""
-    found = _JOINT.finditer(text, start, end)
-    return [one.end() for one in found if not any(a < one.start() < b for a, b in closed)]
+    return [one.end() for one in _JOINT.finditer(text, start, end) if not any(a < one.start() < b for a, b in closed)]
 
 
 def unquoted(said: str) -> str:
@@ -212,7 +210,8 @@ def refers(said: str) -> bool:
 
 def sentences(text: str, closed: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
     """Sentences, and which item of a list each is (0: none) that is counted, within a line, too."""
-    found = [one for n, one in zip(count(1), _COUNTED.finditer(text), strict=False) if int(one[1]) == n]
+    found = [*_COUNTED.finditer(text)]
+    found = [one for n, one in enumerate(found, int(found[0][1]) if found else 0) if int(one[1]) == n]
     counted = {one.start(): one.end() for one in found if len(found) > 1}
     ends = ({one.end() for one in _SENTENCE.finditer(text)} | {*counted}) - {0, len(text)}
     inside = [end for end in sorted(ends) if not any(a < end < b for a, b in [*closed, *counted.items()])]

@@ -35,11 +35,8 @@ class Senses(NamedTuple):
 @lru_cache(maxsize=512)
 def senses(clause: str, *, change: bool) -> Senses:
     """`change`: the wish is for a flow that is there."""
-    scores = [0] * len(Senses._fields)
-    weights = _weights()
-    for bucket in buckets(clause, change=change):
-        for n in range(len(scores)):
-            scores[n] += weights[bucket * len(scores) + n]
+    weights, count, said = _weights(), len(Senses._fields), buckets(clause, change=change)
+    scores = [sum(weights[bucket * count + n] for bucket in said) for n in range(count)]
     top = max(scores)
     shares = [math.exp((score - top) / UNIT) for score in scores]
     return Senses(*(share / sum(shares) for share in shares))

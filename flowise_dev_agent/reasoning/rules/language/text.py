@@ -73,8 +73,7 @@ class Scan:
 
 def normalised(text: str) -> str:
     """Single spaces and single line breaks, so that no pattern meets a long run of them."""
-    lines = (squeeze(line) for line in text.replace("\u2028", "\n").splitlines())
-    return "\n".join(line for line in lines if line)
+    return "\n".join(filter(None, map(squeeze, text.replace("\u2028", "\n").splitlines())))
 
 
 def mentions(text: str, looked_for: re.Pattern[str]) -> Iterator[re.Match[str]]:
@@ -124,9 +123,8 @@ def to_number(text: str) -> float:
     word = text.lower()
     if word in NUMBER_WORDS:
         return NUMBER_WORDS[word]
-    if re.fullmatch(r"\d{1,3}([.,]\d{3})+", word):
-        return float(re.sub(r"[.,]", "", word))
-    return float(word.replace(",", "."))
+    thousands = re.fullmatch(r"\d{1,3}([.,]\d{3})+", word)
+    return float(re.sub(r"[.,]", "", word) if thousands else word.replace(",", "."))
 
 
 def first_group(match: re.Match[str], skipped: int = 0) -> str:
