@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 from flowise_dev_agent.contracts.plan import Design, DesignConnection, Part, PlannedValue, TestCase
@@ -29,20 +30,22 @@ from flowise_dev_agent.redaction import named_secret
 
 _LLM, _AGENT, _SORTER, _HTTP = "llmAgentflow", "agentAgentflow", "conditionAgentAgentflow", "httpAgentflow"
 _HUMAN, _REPLY = "humanInputAgentflow", "directReplyAgentflow"
-_PREFIXES = {_LLM: "llm", _AGENT: "agent", _SORTER: "conditionAgent"}
+_MODELS, _PREFIXES = (_LLM, _AGENT), {_LLM: "llm", _AGENT: "agent", _SORTER: "conditionAgent"}
 _ANY_MODEL = re.compile(r"(?:\w{1,9}\s)?(?:llm|mod[eè]l\w*|ai|ki|ia)s?|(?:\w{1,4}\s)?agente?n?s?", re.IGNORECASE)
 #: Kinds of signals that make a flow one of steps, and what the steps themselves are read for.
 _STEPWISE = frozenset({"team", "approval", "branch", "loop", "sequence"})
 _NAMED = frozenset({"team", "approval", "sequence", "form", "schedule"})
 _READ = frozenset({"team", "sequence", "call", "service", "output"})
 #: Words of an item of a list; a longer one holds what is to be done with it.
-_LONGEST_ITEM, _FEWEST_FIELDS = 5, 2
+_LONGEST_ITEM = 5
+#: Steps that a model does.
+_TASKS = ("", "task", "who")
 #: Nodes whose results are in no conversation: the step behind them has to be given them.
 _SILENT = (_HTTP, "iterationAgentflow")
 _SETTINGS = MODEL_PARAMS.union(MAX_TOKENS, ["temperature"])
 #: Lines of a list of branches.
 _WAYS = re.compile(r"(?:->|=>|→)[^\n]*(?:\n|$)")
-_DIGITS = re.compile(r"(?<!\w)\d+(?:[.,:/-]\d+)*")
+_DIGITS, _URL = re.compile(r"(?<!\w)\d+(?:[.,:/-]\d+)*"), re.compile(r"https?://[^\s\"'<>)\]]+(?<![.,;])")
 
 
 @dataclass(frozen=True)
@@ -62,37 +65,35 @@ def is_stepwise(reading: Reading) -> bool:
     # A node type asked for by name is a part of a chatflow.
     named = reading.requested or reading.prompt_text or reading.system_text
     # A request to an address is a step, where no tool and no chain makes it.
-    used = reading.tools or reading.requests or reading.loaders or (reading.chat and reading.knowledge)
-    kinds = {"team"} if named else _STEPWISE if used or reading.agent else _STEPWISE | {"call"}
+    used = reading.tools or reading.requests or reading.loaders or reading.agent or (reading.chat and reading.knowledge)
+    kinds = {"team"} if named else _STEPWISE if used else _STEPWISE | {"call"}
     # "At most 5 iterations" is a setting.
     for span in (one for one in reading.spans if one.params and not one.names and "@address" not in one.params):
         plain = masked(plain, span.start, span.end)
     decides = "://" in text and not reading.knowledge and found("decides", text)
+    sorts = len(_WAYS.findall(text)) > 1 and found("sorts", text)
     signs = {kind for match, kind in signals(plain) if kind != "call" or "://" in match.group()}
-    sorts = len(_WAYS.findall(text)) > 1 and pattern("steps", "sorts").search(text)
     if signs & kinds or (not named and (decides or sorts or found("form", text))):
         return True
-    asked = found("a_flow", text) and found("approve", text)
-    if named or (reading.chat and not asked) or reading.knowledge or not text:
-        return bool(asked)
+    if named or reading.chat or reading.knowledge or not text:
+        return bool(found("a_flow", text) and found("approve", text))
     made = Skeleton(text)
     # What a bot is told in a list is no step: "Bot for our club: rules are 1) be kind".
     listed = made.listed and not (made.odd and found("talker", text))
-    kinds = [kind_of(clause) for clause, _ in made.clauses]
+    kinds = [kind_of(clause) for clause, _ in made.clauses] or [""]
     order = len(kinds) > 1 and (listed or any(border == "then" for _, border in made.clauses))
-    structure = {"sort", "case", "each", "approve"}.intersection(kinds)
-    flow = found("a_flow", text) or (kinds[:1] == ["who"] and "case" in kinds) or kinds.count("who") > 1 or listed
-    whole = kinds[:1] == ["each"] or ("each" in kinds and found("each_of_list", text))
-    whole = whole or (kinds[:1] == ["sort"] and not made.odd)
-    return bool(whole) or bool((order and found("method", text)) or (flow and (structure or order)))
+    flow = found("a_flow", text) or (kinds[0] == "who" and "case" in kinds) or kinds.count("who") > 1 or listed
+    whole = kinds[0] == "each" or ("each" in kinds and found("each_of_list", text))
+    whole = whole or (kinds[0] == "sort" and not made.odd) or (order and pattern("steps", "method").match(text))
+    return bool(whole or (flow and (order or {"sort", "case", "each", "approve"}.intersection(kinds))))
 
 
 def speaks_of_steps(reading: Reading) -> bool:
     """Whether the text names steps, and does not merely read like some."""
     said = {kind for _, kind in signals(reading.text)}
     # A repetition that is known by its words is told as not done.
-    names = ("a_flow", "approve", *([] if "loop" in said else ["each_of_list"]))
-    return bool(said & _NAMED) or any(found(name, reading.text) is not None for name in names)
+    each = "loop" not in said and found("each_of_list", reading.text)
+    return bool(said & _NAMED or each or found("a_flow", reading.text) or found("approve", reading.text))
 
 
 def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World) -> Design:
@@ -100,15 +101,12 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
     if reading.knowledge and not reading.urls:
         raise world.decline("declined_agentflow_documents")
     start = start_of(reading.text, said.details, request.intent.title, world)
-    own, listed = replace(reading, text=start.text), request.design is not None
-    builder = _Builder(own, world, start, request.intent.title, listed=listed)
+    own = replace(reading, text=start.text)
+    builder = _Builder(own, world, start, request.intent.title, listed=request.design is not None)
     # That an answer goes out once a person agrees is what an approval does.
     checked = builder.text
     for clause in (one for one in builder.made.sent if not any(kind == "send" for _, kind in signals(one))):
         checked = checked.replace(clause, "\x00" * len(clause))
-    if start.params.get("scheduleOnTime") and builder.made.steps[:1] and builder.made.steps[0].kind != "call":
-        # A model that nobody asks has nothing to work with.
-        checked = reading.text
     builder.build()
     schemas = {op.node_id: world.schema(op.node_name) for op in builder.nodes}
     values = [PlannedValue(node_id=op.node_id, param=name, value=value)
@@ -126,7 +124,7 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
         nodes=telling.planned(schemas, world, labels={op.node_id: op.label or "" for op in builder.nodes}),
         steps=[world.say("step_variable", name=name) for name in builder.variables],
         credential_requirements=nested_types(builder.nodes, world.store.schemas, world.available),
-        parts=builder.account(world),
+        parts=builder.account(),
     )  # fmt: skip
     told = telling.told(design, schemas, Said(reading, prompt_of(reading.text, reading.spans)), world)
     tests = [TestCase(id=f"t{n}", turns=[f"{name}?"]) for n, name in enumerate(builder.branches[:10], 1)] or told.tests
@@ -145,28 +143,26 @@ class _Builder:
         self._provider = provider_for(reading, world, knowledge=False)
         # A model and its settings that one clause names are for all steps, else each step has its own.
         own = [read(clause, world.store) for clause, _ in self.made.clauses]
-        named = [one for one in own if one.provider or one.model or one.numbers]
-        self._shared = Reading("", "", provider=reading.provider) if len(named) > 1 else reading
-        # A model of one step is no matter of all.
-        several = len({*model_ids(reading.text)}) > 1
-        self._unplaced = next((one for one in self.made.rules if several and model_ids(one)), "")
+        several = sum(bool(one.provider or one.model or one.numbers) for one in own) > 1
+        self._shared = Reading("", "", provider=reading.provider) if several else reading
         self.nodes, self.links, self.branches = list[AddNode](), list[DesignConnection](), list[str]()
         #: The clauses with their nodes, and what the person has to create on the server.
         self.parts, self.variables = dict[str, list[str]](), list[str]()
-        rules = [self._own_words(one, reading.tools) for one in self.made.rules]
-        self._rules = ".\n".join(one.rstrip(".") for one in rules if one)
+        self._rules = ".\n".join(filter(None, (self._own_words(one).rstrip(".") for one in self.made.rules)))
 
     def build(self) -> None:
-        if odd := self.made.odd or self._unplaced:
+        # A model of one step is no matter of all.
+        several = len({*model_ids(self.text)}) > 1
+        if odd := self.made.odd or next((one for one in self.made.rules if several and model_ids(one)), ""):
             raise self._declined(odd)
         self._path(self.made.steps, _End(self._add("startAgentflow", self._start.params)))
-        models = sum(node.node_name in (_LLM, _AGENT) for node in self.nodes)
-        said = [(match.group(), kind) for match, kind in signals(self._reading.text) if kind in ("team", "sequence")]
+        models = sum(node.node_name in _MODELS for node in self.nodes)
+        said = [(match[0], kind) for match, kind in signals(self.text) if kind in ("team", "sequence")]
         counted = [to_number(one[0]) for text, _ in said if (one := re.match(NUMBER, text, re.IGNORECASE))]
-        several = words("team").search(self._reading.text) or any(kind == "sequence" for _, kind in said)
+        several = words("team").search(self.text) or any(kind == "sequence" for _, kind in said)
         # A team of which nobody is named is none.
         if len(self.nodes) < 2 or models < max(2 * bool(several), *counted, 0):
-            raise self._declined(self.made.clauses[0][0] if len(self.made.clauses) == 1 else self._reading.text[:200])
+            raise self._declined(self.made.clauses[0][0] if len(self.made.clauses) == 1 else self.text[:200])
 
     def lost(self) -> list[str]:
         """The numbers, addresses and quoted texts that no node holds."""
@@ -176,35 +172,39 @@ class _Builder:
         said = pattern("steps", "numbered").sub(" ", self.text)
         for clause in (*self.made.sent, *self.made.told):
             said = said.replace(clause, " ")
-        numbers = [one for one in _DIGITS.findall(said)
-                   if not {one, f"{to_number(one):g}" if re.fullmatch(NUMBER, one) else one} & there]  # fmt: skip
+        values = {one: f"{to_number(one):g}" if re.fullmatch(NUMBER, one) else one for one in _DIGITS.findall(said)}
+        numbers = [one for one, value in values.items() if not {one, value} & there]
         return numbers + [one for one in quoted(said) if without_braces(one) not in told]
 
-    def account(self, world: World) -> list[Part]:
+    def account(self) -> list[Part]:
         """The clauses with their nodes; what the models are told besides, and what of it is not understood."""
-        models = [node.node_id for node in self.nodes if node.node_name in (_LLM, _AGENT)]
-        lost = {one: world.say("part_told" if one in self.made.rules else "part_missed") for one in self.made.told
-                if self._own_words(one, self._reading.tools)}  # fmt: skip
+        models = [node.node_id for node in self.nodes if node.node_name in _MODELS]
+        lost = {one: self._world.say("part_told" if one in self.made.rules else "part_missed")
+                for one in self.made.told if self._own_words(one)}  # fmt: skip
         told = {**dict.fromkeys([*self.made.rules, *self.made.sent, *self.made.told], models), **self.parts}
         return [Part(id=f"p{n}", quote=squeeze(quote), nodes=nodes, reason=lost.get(quote, ""),
                      state="not_understood" if quote in lost else "covered")
                 for n, (quote, nodes) in enumerate([*told.items()][:40], 1)]  # fmt: skip
 
     def _declined(self, clause: str) -> DeclinedError:
-        alone = words("team").search(self._reading.text) and len(self.made.steps) < 2
-        return self._world.decline(
-            "declined_team" if alone else "declined_steps", clause=squeeze(clause.replace("\x00", " ")).lstrip(" .")
-        )
+        alone = words("team").search(self.text) and len(self.made.steps) < 2
+        said = squeeze(clause.replace("\x00", " ")).lstrip(" .")
+        return self._world.decline("declined_team" if alone else "declined_steps", clause=said)
 
     # --- Steps and their order
 
     def _path(self, steps: Sequence[Step], end: _End | None, way: str = "") -> None:
         """The nodes of these steps, and the answer at their end."""
-        for step in steps:
+        for step, after in zip_longest(steps, steps[1:]):
             before = len(self.nodes)
             if end is None:
                 raise self._declined(step.text)
-            end = getattr(self, f"_{step.kind}", self._task)(step, last := end, way)
+            sent = after is not None and after.kind == "call"
+            end = (
+                self._task(step, last := end, way, sent=sent)
+                if step.kind in _TASKS
+                else (getattr(self, f"_{step.kind}")(step, last := end))
+            )
             self.parts.setdefault(step.text, []).extend([one.node_id for one in self.nodes[before:]] or [last.node])
         if end and end.value and end.node != end.value:
             self._node(_REPLY, {"directReplyMessage": f"{{{{ {end.value} }}}}"}, end)
@@ -217,37 +217,35 @@ class _Builder:
         self.links.append(DesignConnection(source=end.node, output=end.output, target=node))
         return _End(node, value=node, fields=tuple(one.name for one in fields))
 
-    def _task(self, step: Step, end: _End, way: str) -> _End:
+    def _task(self, step: Step, end: _End, way: str, *, sent: bool) -> _End:
         if words("shown").fullmatch(step.text) and end.value:
             return end
         # Without a memory nothing of an earlier step is known.
         unknown = end.value.startswith(_SILENT) or self._reading.no_memory
         given = f"{{{{ {end.value} }}}}" if end.value and unknown else ""
-        extracts = found("extracting", step.text) and found("listed", step.text)
-        fields = find_fields(step.text) if extracts else ()
-        if extracts and len(fields) < _FEWEST_FIELDS:
-            raise self._declined(step.text)
-        node = self._step(step.text, way or self._title, agent=bool(way), given=given, fields=fields)
-        return self._after(node, end, fields)
+        # What is read from a text to be sent has a place of its own for each field.
+        fields = find_fields(step.text) if sent and found("extracting", step.text) else ()
+        return self._after(
+            self._step(step.text, way or self._title, agent=bool(way), given=given, fields=fields), end, fields
+        )
 
-    def _says(self, step: Step, end: _End, _way: str) -> None:
+    def _says(self, step: Step, end: _End) -> None:
         said = re.search(r"[\"“„«'](?P<said>.+)[\"”“»']\W*$", step.text)
         self._node(_REPLY, {"directReplyMessage": without_braces(said["said"] if said else step.text)}, end)
 
-    def _call(self, step: Step, end: _End, _way: str) -> _End:
+    def _call(self, step: Step, end: _End) -> _End:
         """A request to an address, with what is said of its headers and its body."""
-        address = found("call", step.text)
-        url = address["url"].rstrip(".,;") if address else ""
-        gaps, behind = re.findall(r"\{(\w+)\}", url), step.text.partition(url)[2]
-        said = {one.upper() for one in pattern("steps", "method").findall(step.text.replace(url, " "))} or {"GET"}
-        method, read_ = min(said), not {*gaps} <= {*self._start.fields}
-        header = found("header", step.text.replace(url, " "))
-        odd = re.search(r"[{}<>]|\.\.", re.sub(r"\{\w+\}", "", url)) or not url
-        rest = pattern("steps", "method").sub(" ", behind.replace(header[0], " ") if header else behind)
-        if odd or found("does", rest) or len(said) > 1 or (read_ and method != "GET"):
+        url = _URL.findall(step.text)[0]
+        rest, methods, gaps = step.text.replace(url, " "), pattern("steps", "method"), re.findall(r"\{(\w+)\}", url)
+        header, body = found("header", rest), re.search(r"\{.*\}", rest)
+        behind = methods.sub(" ", step.text.partition(url)[2].replace(header[0] if header else "\x00", " "))
+        method, *others = {one.upper() for one in methods.findall(rest)} or {"GET"}
+        unread = not {*gaps} <= {*self._start.fields}
+        odd = re.search(r"[{}<>]|\.\.", re.sub(r"\{\w+\}", "", url))
+        if odd or others or found("does", behind) or (unread and method != "GET"):
             # Which value goes where the text does not say in a way that a request could take.
             raise self._declined(step.text)
-        if read_:
+        if unread:
             # What the address needs a model reads from the message.
             told = self._world.say("read_values", what=", ".join(gaps))
             end = self._after(self._model_node(told, told, fields=[Field(one, "string", one) for one in gaps]), end)
@@ -264,12 +262,11 @@ class _Builder:
             params["headers"] = [{"key": name, "value": header["value"] if plain else variable}]
             self.variables += [] if plain or variable in self.variables else [variable]
         if method in ("POST", "PUT", "PATCH"):
-            body = re.search(r"\{.*\}", step.text.replace(address["url"] if address else "", " "))
             # "{"text": ...}" says what the result is called.
             named = re.fullmatch(r"\{\W*(\w+)\W*\}", body[0]) if body else None
-            body = None if named else body
-            end = end if body else self._as_json(named[1] if named else "text" if "slack" in url else "message", end)
-            params |= {"bodyType": "json", "body": body.group() if body else f"{{{{ {end.node} }}}}"}
+            if not body or named:
+                end = self._as_json(named[1] if named else "text" if "slack" in url else "message", end)
+            params |= {"bodyType": "json", "body": body[0] if body and not named else f"{{{{ {end.node} }}}}"}
         return self._node(_HTTP, params, end)
 
     def _as_json(self, name: str, end: _End) -> _End:
@@ -284,7 +281,7 @@ class _Builder:
         return self._node("customFunctionAgentflow", {
             "customFunctionInputVariables": rows, "customFunctionJavascriptFunction": code}, end)  # fmt: skip
 
-    def _each(self, step: Step, end: _End, _way: str) -> _End:
+    def _each(self, step: Step, end: _End) -> _End:
         """A model lists the items, and a step inside an iteration does the task with each."""
         # What comes after all of them is no part of what is done with each.
         if len(step.of.split()) > _LONGEST_ITEM or "://" in step.text or re.search(r"[.!?]\s\w", step.text):
@@ -297,7 +294,7 @@ class _Builder:
 
     # --- Branches and people
 
-    def _sort(self, step: Step, end: _End, _way: str) -> None:
+    def _sort(self, step: Step, end: _End) -> None:
         """A model that chooses among ways, each with its own steps."""
         ways = dict(sorted(step.ways.items(), key=lambda way: not way[0]))
         names = [name or self._world.say("otherwise") for name in ways]
@@ -322,7 +319,7 @@ class _Builder:
         behind = any(node.node_name == _HUMAN for node in self.nodes)
         return "{{ startAgentflow_0.output.question }}" if behind else "{{ question }}"
 
-    def _approve(self, step: Step, end: _End, _way: str) -> _End:
+    def _approve(self, step: Step, end: _End) -> _End:
         """A person says yes, or the draft is made again with what they say."""
         said = without_braces(f"{capital(step.text)}. ") if step.of else ""
         params = {"humanInputDescriptionType": "fixed", "humanInputEnableFeedback": True,
@@ -346,7 +343,7 @@ class _Builder:
         task = clause[who.end() :] if who else clause
         named = squeeze(who["who"] or "") if who else ""
         role = "" if _ANY_MODEL.fullmatch(named) else named
-        prompt = self._own_words(task, own.tools)
+        prompt = self._own_words(task)
         if title != self._title and all(is_empty(one) or alike(one, title) for one in re.findall(r"\w{3,}", prompt)):
             prompt = self._world.say("expert_in", topic=title)
         prompt = prompt if re.search(r"\s", prompt) else capital(clause)
@@ -357,11 +354,11 @@ class _Builder:
         return self._model_node(title or role or task, prompt, own.tools, model, agent=agent, user=user, given=given,
                                 fields=fields)  # fmt: skip
 
-    def _own_words(self, text: str, tools: Sequence[tuple[str, ...]]) -> str:
+    def _own_words(self, text: str) -> str:
         """A text without a model, a tool and a value, which are beside the words of a step."""
-        mine = CHATS.union(*tools)
-        spans = [span for span in read(text, self._world.store).spans
-                 if not span.task and (span.names & mine or span.params & _SETTINGS)]  # fmt: skip
+        own = read(text, self._world.store)
+        mine = CHATS.union(*own.tools, *self._reading.tools)
+        spans = [span for span in own.spans if not span.task and (span.names & mine or span.params & _SETTINGS)]
         return prompt_of(text, spans, lead=False)
 
     def _model_node(
