@@ -59,7 +59,15 @@ NOT_READ = {
     "Agentflow: an LLM drafts the summary, the legal team reviews it, and after their OK it gets translated.":
         "after",
     "Schreib einen Elternbrief und verbessere ihn, bis er gut ist, höchstens 3 Runden. Ein Agentflow.":
-        "höchstens 3",
+        "Schreib einen Elternbrief und verbessere ihn, bis er gut ist",
+    "Agentflow: Write a poem and keep polishing it until it rhymes.":
+        "Write a poem",
+    "Agentflow with 4 agents: one drafts a text, one checks it.":
+        "one drafts a text",
+    "Agentflow: is the message angry? If so apologise, otherwise thank them.":
+        "Agentflow: is the message angry",
+    "Agentflow: read the order. Orders of more than 10 items go to the manager for approval, all others are confirmed.":
+        "Orders of more than 10 items",
     "Agentflow: Ein Agent schreibt die Vorteile, ein anderer die Nachteile.":
         "Ein Agent schreibt die Vorteile",
     "Flow: incoming claims get summarized in 3 points, then a clerk has to approve.":

@@ -441,6 +441,10 @@ FLOWS = {
         "start>sorter0 sorter0:0>agent0 sorter0:1>agent1 sorter0:2>agent2",
     "An agent flow where the first agent collects facts, the second agent writes a post with them and a third one "
     "corrects the spelling. Thanks so much!": "start>agent0 agent0>agent1 agent1>llm0",
+    "Fluxo de trabalho: um agente escreve a resposta, depois o gerente aprova. Se ele recusar, responda 'Até breve.'":
+        "start>agent0 agent0>human0 human0:reject>reply0 human0:proceed>reply1",
+    "Für jede Bewertung in der Liste schreibe eine kurze Antwort. Agentflow bitte, gpt-4o-mini":
+        "start>llm0 llm0>iteration0 iteration0:each>llm1",
     "Agentflow: correct the grammar of the text, then explain the mistakes. Answer in Polish.": "start>llm0 llm0>llm1",
     "Fluxo de agentes: classifica as mensagens em vendas, suporte e outros. Vendas: pergunta o tamanho da empresa. "
     "Suporte: pede o código. Outros: responde com simpatia.":
@@ -555,6 +559,14 @@ TOLD = {
          "Höflich sagen, dass sich jemand meldet"],
     "Przepływ agentowy: jeśli wiadomość dotyczy reklamacji, poproś o numer zamówienia; w pozostałych przypadkach "
     "odpowiedz krótko.": ["Poproś o numer zamówienia", "Odpowiedz krótko"],
+    "Flujo: si el cliente pide una devolución pregúntale el número, si pide la factura dile que tarda 2 días, si no "
+    "contesta amablemente.": ["Pregúntale el número", "Dile que tarda 2 días", "Contesta amablemente"],
+    "Flux : si le client demande un échange demande-lui la taille, s'il demande les horaires réponds 'De 9h à 18h.', "
+    "sinon réponds poliment.": ["Demande-lui la taille", "De 9h à 18h.", "Réponds poliment"],
+    "Agentflow: wenn jemand wissen will, wo sein Paket ist, frag nach der Nummer, sonst antworte normal.":
+        ["Frag nach der Nummer", "Antworte normal"],
+    "Agentflow. If the customer is a guest, greet them; if they are new, explain the menu; everybody else just answer.":
+        ["Greet them", "Explain the menu", "Just answer"],
     "Flow: call GET https://api.harbour.example/tides?port=12 then tell the skipper whether he can leave":
         ["Tell the skipper whether he can leave\n\n{{ httpAgentflow_0 }}"],
     "Un flujo que para cada producto de la lista escriba una frase y al final lo junte todo en una tabla":

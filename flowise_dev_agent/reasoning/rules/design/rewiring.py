@@ -81,10 +81,10 @@ class _Steps:
             self._named = titled(self._request, self._plain)
             self._ways = [n for n, row in enumerate(self._rows)
                           if wording.whole(row.get("scenario") or "\x00").search(self._plain)]  # fmt: skip
+            self._humans = self._meant() if _AGREES.search(self._plain) else []
             out = not self._quotes and (words("remove").search(self._plain) or _OUT.search(self._plain))
-            if (self._goes(again=gone) if out else any(read() for read in (
-                    self._stays, self._retitled, self._opens, self._agrees, self._refused, self._replies)
-                    )):  # fmt: skip
+            if self._goes(again=gone) if out else any(read() for read in (
+                    self._stays, self._retitled, self._opens, self._agrees, self._refused, self._replies)):  # fmt: skip
                 # A branch that is called in one clause is done where another one says what it does.
                 done += [here, *(opening if len(self._rows) > grown else [])]
                 apart = True
@@ -120,13 +120,10 @@ class _Steps:
         steps = [id_ for id_ in self._named if self._kinds[id_] in _MODELS]
         part = concepts(self._plain, "own", "steps") or self._named or self._ways
         alters = wording.alters(self._plain) or words("rename").search(self._plain) or _OUT.search(self._plain)
-        text = not steps and self._says() and (self._quotes or _CONTACT.search(self._plain))
+        text = not steps and _ANSWER.search(self._plain) and (self._quotes or _CONTACT.search(self._plain))
         kinds = {kind for _, kind in signals(self._plain)} & _STRUCTURE
-        human = _AGREES.search(self._plain) or any(self._kinds[id_] == _HUMAN for id_ in self._named)
+        human = _AGREES.search(self._plain) or {*self._named} & {*self._of(_HUMAN)}
         return bool(kinds or human) or bool(part) + bool(alters) + bool(text) > 1
-
-    def _says(self) -> bool:
-        return _ANSWER.search(self._plain) is not None
 
     # --- What a clause asks for: each is True where all of it is done
 
@@ -137,18 +134,16 @@ class _Steps:
 
     def _goes(self, *, again: bool) -> bool:
         """A step or an approval goes; behind one that went it is "it" that does."""
-        going = self._meant() if _AGREES.search(self._plain) else self._named
+        going = self._humans or self._named
         clear = len(going) == 1 or (going and words("all_of_them").search(self._plain))
         self._gone = bool(clear) and not {*going} & {*self._removed} and all(map(self._without, going))
         return self._gone or (again and not going and len(self._plain.split()) <= _FEW)
 
     def _retitled(self) -> bool:
-        step = self._named or (self._meant() if _AGREES.search(self._plain) else [])
-        asks = words("rename").search(self._plain) or _CALLED.search(self._plain)
-        if not asks or len(step) != 1 or len(self._quotes) != 1:
-            return False
-        self._labels[step[0]] = self._quotes[0]
-        return True
+        step, asks = self._named or self._humans, words("rename").search(self._plain) or _CALLED.search(self._plain)
+        if done := bool(asks) and len(step) == len(self._quotes) == 1:
+            self._labels[step[0]] = self._quotes[0]
+        return done
 
     def _opens(self) -> bool:
         """A further branch, with a fixed reply or a step of a model. What it is called may come in a clause of its
@@ -203,7 +198,7 @@ class _Steps:
         if not (_NO.search(self._plain) and len(self._quotes) == 1 and len(humans) == 1):
             return False
         there = [one.target for one in self._edges if one.source == humans[0] and one.output not in _PROCEEDS]
-        if there and there != [one for one in there if self._kinds[one] == _REPLY][:1]:
+        if len(there) > 1 or any(self._kinds[one] != _REPLY for one in there):
             return False
         text = {_TEXT: self._quotes[0]}
         return self._set(there[0], text) if there else self._new(_REPLY, humans[0], "reject", text)
@@ -213,14 +208,12 @@ class _Steps:
         replies = self._of(_REPLY)
         ends = {one.output: one.target for one in self._edges if one.source == self._sorter}
         meant = [id_ for id_ in replies if id_ in [*self._named, *(ends.get(str(way)) for way in self._ways)]]
-        meant = meant or (replies if _LAST.search(self._plain) and self._says() else [])
+        meant = meant or (replies if _LAST.search(self._plain) and _ANSWER.search(self._plain) else [])
         if len(meant) != 1 or _IF.match(self._plain.strip()):
             return False
         text, given = str(self._nodes[meant[0]].get(_TEXT) or ""), _CONTACT.findall(self._plain)
         there = [one for one in _CONTACT.findall(text) if given and ("@" in one) == ("@" in given[0])]
-        other = self._quotes
-        if not other and len(there) == len(given) == 1:
-            other = [text.replace(there[0], given[0])]
+        other = self._quotes or ([text.replace(there[0], given[0])] if len(there) == len(given) == 1 else [])
         return len(other) == 1 and self._set(meant[0], {_TEXT: other[0]})
 
     # --- Which step is meant
@@ -233,14 +226,14 @@ class _Steps:
     def _place(self) -> list[_Edge]:
         """The connections that a step comes into, which all lead to one node; to none behind a last step."""
         inside = self._inside()
-        calls, replies = ([id_ for id_ in self._of(kind) if id_ in inside] for kind in (_CALL, _REPLY))
-        sent = [id_ for id_ in calls if self._nodes[id_].get("method") != "GET"] or replies
+        calls, replies = (inside.intersection(self._of(kind)) for kind in (_CALL, _REPLY))
+        sent = {id_ for id_ in calls if self._nodes[id_].get("method") != "GET"} or replies
         for place, side in ((_BEFORE.search(self._plain), "target"), (_BEHIND.search(self._plain), "source")):
             said = self._plain[place.end() :] if place else ""
-            near = titled(self._request, said) or (calls if _CALLS.search(said) else [])
-            near = near or (sent if said and side == "target" else [])
-            edges = [one for one in self._edges if getattr(one, side) in near[:1]]
-            if len(near) == 1 and len({one.target for one in edges}) == 1:
+            near = {*titled(self._request, said)} or (calls if _CALLS.search(said) else set[str]())
+            near = near or (sent if said and side == "target" else near)
+            edges = [one for one in self._edges if getattr(one, side) in near]
+            if len(near) == len({one.target for one in edges}) == 1:
                 return edges
             last = inside - {one.source for one in self._edges}
             if said and side == "target" and not near and len(last) == 1 and self._kinds[one := last.pop()] in _MODELS:
@@ -249,12 +242,10 @@ class _Steps:
 
     def _inside(self) -> set[str]:
         """The steps of the branch that a clause names; all where it names none."""
-        if len(self._ways) != 1:
-            return {*self._kinds}
-        found = {one.target for one in self._edges if one[:2] == (self._sorter, str(self._ways[0]))}
+        found = {one.target for one in self._edges if one[:2] in [(self._sorter, str(way)) for way in self._ways]}
         while more := {one.target for one in self._edges if one.source in found} - found:
             found |= more
-        return found
+        return found if len(self._ways) == 1 else {*self._kinds}
 
     def _title(self, id_: str) -> str:
         method = f"{self._nodes[id_].get('method')} " if self._kinds.get(id_) == _CALL else ""

@@ -147,24 +147,21 @@ def parted(text: str) -> tuple[str, str] | None:
 
 def _verbs(name: str, text: str) -> Iterator[re.Match[str]]:
     """Where a task begins: a verb, and no noun that is like one ("della lista")."""
-    return (match for match in pattern("steps", name).finditer(text)
-            if (before := text[: match.start()].split()) and before[-1].casefold() not in FUNCTIONS)  # fmt: skip
+    return (match for match in pattern("steps", name).finditer(text) if (before := text[: match.start()].strip())
+            and not found("subject", before) and before.split()[-1].casefold() not in FUNCTIONS)  # fmt: skip
 
 
 def mention(text: str, names: Sequence[str]) -> tuple[str, str] | None:
     """(the branch that a clause begins with, what it says of it)."""
-    tokens = list(_WORD.finditer(text))[:_HEAD] if names else []
-    for index, token in enumerate(tokens):
+    for token in [*_WORD.finditer(text)][:_HEAD] if names else ():
         word, behind = token.group(), text[token.start() :]
         fitting = [name for name in names if alike(word, name)]
         if not fitting and found("rest", behind):
-            fitting = [name for name in names if found("rest", name)] or list(names[-1:])
+            fitting = [name for name in names if found("rest", name)] or names[-1:]
         if len(fitting) == 1:
-            for more in tokens[index + 1 :]:
-                if not (alike(more.group(), fitting[0]) or found("kinds_alone", more.group())):
-                    break
-                token = more
             behind = text[token.end() :]
+            while (more := _WORD.search(behind)) and (alike(more[0], fitting[0]) or found("kinds_alone", more[0])):
+                behind = behind[more.end() :]
             if (cut := _SEPARATED.match(behind)) and not _known(cut[1].split()):
                 return fitting[0], behind[cut.end() :]
             # "Billing questions take two days" says nothing of a branch.
@@ -222,7 +219,7 @@ class Skeleton:
         self.listed = listed or len(_NUMBERED.findall(text)) > 1
         text = without_opening(text[:_LONGEST_TEXT]) or text
         text = (_NUMBERED.sub("\n", text) if self.listed else text).strip()
-        while led := next(filter(None, (found("lead", text[one.end() :]) for one in _SENTENCE.finditer(text))), None):
+        while led := next(filter(None, (_lead(text[one.end() :]) for one in _SENTENCE.finditer(text))), None):
             before, text, lead = text[: len(text) - len(led.string)], led.string[led.end() :], led
             self._tell(squeeze(f"{before}{led['about'] or ''}").strip(" ,:"))
             self.sent.append(led[0])
@@ -268,7 +265,7 @@ class Skeleton:
     def _beside(self, clause: str, *, part: bool = False) -> None:
         """What is no step is told to each model, unless it says how the steps hang together. What comes before all
         steps says what they are for."""
-        if part or "://" in clause or any(kind not in _SAID for _, kind in signals(clause)):
+        if part or "://" in clause or found("approve", clause) or any(kind not in _SAID for _, kind in signals(clause)):
             self.odd = self.odd or clause
         # What follows a task is said of it; an approval, branches and conditions are no matter of a model.
         task = not self.steps or (self.steps[-1].kind in ("", "who", "each") and not self._fork)
@@ -306,7 +303,8 @@ class Skeleton:
             case, do = parted(clause) or ("", "")
             # A number that has to be read and compared first is nothing that a model decides well.
             compared = re.search(r"\d|[<>]", _QUOTED.sub("", case)) or found("compared", case) or found("modal", case)
-            if compared or not do or (self.steps and not (fork and fork.kind == "case")):
+            says = do and (" " in case or _known([case]))
+            if compared or not says or (self.steps and not (fork and fork.kind == "case")):
                 return False
             if not fork:
                 fork = self._fork = Step("case", clause)
@@ -353,30 +351,35 @@ class Skeleton:
         """Whether a clause is understood as a step behind those of `scope`."""
         kind, clause = step.kind, step.text
         if kind == "sort":
-            step.ways = {name: [] for name in branch_names(clause)}
+            step.ways, self._fork = {name: [] for name in branch_names(clause)}, self._fork or step
             step.of = clause if self.listed or found("answers_each", clause) or found("to_each", clause) else ""
-            self._fork = self._fork or step
             return not self.steps
         if kind == "approve":
-            said = words("answer_out").sub(" ", clause)
+            said, agrees = words("answer_out").sub(" ", clause), next(pattern("steps", "approve").finditer(clause))
             several = any(to_number(one) > 1 for one in re.findall(NUMBER, said, re.IGNORECASE))
             # "Marta reads it and approves": what is in front of it is no task of a model.
-            agrees = next(pattern("steps", "approve").finditer(clause))
-            whose = agrees[0].split()[0].casefold() in FUNCTIONS | wordset("speakers")
-            joint = not (border or whose) and agrees.start() < _LONGEST_NAME
+            whose = border or agrees[0].split()[0].casefold() in FUNCTIONS | wordset("speakers")
+            joint = not whose and agrees.start() < _LONGEST_NAME
             if several or joint or found("before", said) or not (scope and scope[-1].kind in ("", "who")):
                 return False
             step.of, self._approval, self._approved = " ".join(_own(clause, "approving")), step, self._scope
             return True
         own = scope is not self.steps and scope is not self._approved
         if kind == "each":
-            step.of, step.text = parted(clause) or ("", "")
-            return bool(step.of) and _is_task(step.text, freely=True)
+            said, step.text = parted(clause) or ("", "")
+            # "For each one": of which list, was said before.
+            step.of = said if _known(said.split(), *NUMBER_WORDS) else ""
+            return bool(said) and _is_task(step.text, freely=True)
         if kind == "call":
             # Which parts of an answer are sent is not read.
             return not found("listed", clause.partition("://")[0])
         freely = own or self.listed or kind == "who" or clause == self._asked
         return kind == "says" or _is_task(clause, freely=freely, named=own)
+
+
+def _lead(text: str) -> re.Match[str] | None:
+    """What only says that a flow is wanted, where something follows."""
+    return led if (led := found("lead", text)) and not _structure(text[led.end() :]) else None
 
 
 def _structure(about: str) -> bool:
@@ -391,9 +394,9 @@ def _is_task(clause: str, *, freely: bool, named: bool = False) -> bool:
     kinds = {kind for match, kind in signals(clause) if kind != "team" or match[0].count(" ") > 3}
     does = found("does", clause) if freely else (found("task", clause) or found("ordered", clause))
     does = does or (named and not words("human").search(clause))
-    return bool(does) and not (
-        kinds & _STRUCTURE or any(found(name, clause) for name in ("fact", "no_task", "unread", "from_there", "inner"))
-    )
+    odd = kinds & _STRUCTURE or (found("anew", clause) and found("till", clause))
+    odd = odd or any(found(name, clause) for name in ("fact", "no_task", "unread", "from_there", "inner"))
+    return bool(does) and not odd
 
 
 def _own(clause: str, *lists: str) -> list[str]:

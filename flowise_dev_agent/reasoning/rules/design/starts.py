@@ -1,5 +1,6 @@
 """How a flow of steps begins: with a message, a form or a schedule, as it is read from the text."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,8 +49,8 @@ def start_of(text: str, answer: str, title: str, world: World) -> Start:
               "scheduleTimezone": (zone := _zone(text, answer, world)),
               "scheduleInputMode": "text", "scheduleDefaultInput": title}  # fmt: skip
     question = "" if zone else world.say("question_zone", clause=said.strip())
-    rest = masked(text, *clock.span())
-    return Start(rest.replace(zone, "\x00" * len(zone)) if zone else rest, params, question=question)
+    hidden = re.compile(rf"\(?{re.escape(zone or said)}\)?")
+    return Start(hidden.sub(lambda one: "\x00" * len(one[0]), masked(text, *clock.span())), params, question=question)
 
 
 def _zone(said: str, answer: str, world: World) -> str:

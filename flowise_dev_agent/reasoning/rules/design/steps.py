@@ -286,7 +286,8 @@ class _Builder:
         # What comes after all of them is no part of what is done with each.
         if len(step.of.split()) > _LONGEST_ITEM or "://" in step.text or re.search(r"[.!?]\s\w", step.text):
             raise self._declined(step.text)
-        told, fields = self._world.say("list_items", item=step.of), [Field("items", "stringArray", step.of)]
+        told = self._world.say("list_items", item=step.of) if step.of else self._world.say("list_entries")
+        fields = [Field("items", "stringArray", step.of or told)]
         listed = self._after(self._model_node(told, told, fields=fields), end)
         each = self._node("iterationAgentflow", {"iterationInput": f"{{{{ {listed.node}.output.items }}}}"}, listed)
         self._after(self._step(step.text, user="{{ $iteration }}"), _End(each.node, INSIDE))
