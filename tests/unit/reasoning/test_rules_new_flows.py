@@ -365,3 +365,17 @@ async def test_calls_to_people_are_declined_in_all_languages(wish: str, catalogu
 async def test_who_talks_remembers_as_it_is_said(wish: str, node: str, catalogue: NodeStore) -> None:
     names = [one.node_name for one in (await planned(wish, catalogue)).nodes]
     assert {"S": "conversationSummaryMemory"}.get(node, node) in names
+
+
+async def test_each_file_that_is_named_gets_a_loader_of_its_own(catalogue: NodeStore) -> None:
+    wish = "Members ask about the agreement: prices.pdf, rules.pdf and the side letters (letters 2024.txt)."
+    values = {value.node_id: str(value.value) for value in (await planned(wish, catalogue)).values}
+    files = {"pdfFile_0": "prices.pdf", "pdfFile_1": "rules.pdf", "textFile_0": "letters 2024.txt"}
+    assert {node_id: name in values[node_id] for node_id, name in files.items()} == dict.fromkeys(files, True)
+
+
+async def test_the_page_that_a_bot_stands_on_is_no_source(catalogue: NodeStore) -> None:
+    stands = await planned("I want a chat thing on my website that tells people when we open", catalogue)
+    assert not any(node.node_name == "plainText" for node in stands.nodes)
+    reads = await planned("A bot that answers questions from our website", catalogue)
+    assert any(node.node_name == "plainText" for node in reads.nodes)

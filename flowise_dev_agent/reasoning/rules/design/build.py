@@ -178,13 +178,15 @@ def designed(
 
 
 def values_of(nodes: Mapping[str, NodeSchema], reading: Reading, prompt: str, world: World) -> list[PlannedValue]:
-    """The values of new nodes; of several of one type each gets its own subject or address."""
+    """The values of new nodes; of several of one type each gets its own subject, address or file."""
     found: list[PlannedValue] = []
     seen: Counter[str] = Counter()
     for node_id, schema in nodes.items():
         topic, url = (dict(enumerate(own)).get(seen[schema.name]) for own in (reading.topics, reading.urls))
+        files = tuple(one for one in reading.files if one[0] == schema.name)[seen[schema.name] :]
         seen[schema.name] += 1
-        own = parameters(schema, Said(reading, prompt, topic, url), language=world.language)
+        said = Said(replace(reading, files=files), prompt, topic, url)
+        own = parameters(schema, said, language=world.language)
         requests = [one for one in reading.requests if one.node == schema.name][seen[schema.name] - 1 :][:1]
         own |= requests[0].values(seen[schema.name]) if requests else {}
         found += [PlannedValue(node_id=node_id, param=name, value=value) for name, value in own.items()]

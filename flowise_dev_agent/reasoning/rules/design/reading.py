@@ -77,8 +77,10 @@ class Reading:
     #: The first address of any scheme, and the first path of a file system.
     address: str | None = None
     path: str | None = None
-    #: The kinds of document loaders that the text names.
+    #: The kinds of document loaders that the text names; one for each file of a new flow.
     loaders: tuple[str, ...] = ()
+    #: (loader, name) of each file that is named.
+    files: tuple[tuple[str, str], ...] = ()
     #: Whether the documents are said to be in a vector store already.
     stored: bool = False
     #: Prompts given word for word.
@@ -144,6 +146,11 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Rea
     requested, unknown, named_tools = _named_nodes(scan, store)
     tools = tuple(dict.fromkeys([*_tools(scan), *named_tools]))
     loaders = tuple(names[0] for looked_for, names in table("loaders") if scan.find(looked_for, names))
+    named = dict.fromkeys(one[0] for one in pattern("change", "file").finditer(plain))
+    files = tuple((constants("files")[name.rpartition(".")[2].casefold()], name) for name in named)
+    if new:
+        kinds = [kind for kind, _ in files]
+        loaders = tuple(kind for kind in dict.fromkeys([*loaders, *kinds]) for _ in range(max(1, kinds.count(kind))))
     agent, chat = (mentioned(plain, words(name)) for name in ("agent", "chat"))
     requests = details.requests_of(scan) if (agent or (new and chat)) and not _AGENTFLOW.search(plain) else ()
     tools = tuple(names for names in tools if not (requests and "requests" in names[0]))
@@ -181,7 +188,8 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Rea
         knowledge=(knowledge or (bool(loaders or store_named in _VECTORS) and not task)), topics=topics,
         besides=bool(scan.find(words("besides"), keep=True)), inline_text=inline, urls=urls, model_url=model_url,
         promised=not task and bool(scan.find(_PROMISE, _DOCUMENTS, "@placeholder")), path=next(iter(paths), None),
-        loaders=loaders, address=next((one for one in addresses if one not in {model_url, *urls, *sent, *asked}), None),
+        loaders=loaders, files=files,
+        address=next((one for one in addresses if one not in {model_url, *urls, *sent, *asked}), None),
         stored=bool(scan.find(pattern("words", "stored"), task=True)), adds=adds,
         prompt_text=first_group(prompt[0]).strip() if prompt else None, transform=task, structured=structured,
         system_text=first_group(given[0]).strip() if given else None, denied_words=denied_words,

@@ -33,7 +33,6 @@ _BY_PLACE = {name: patterns("by_place", name) for name in constants("kinds")["by
 _SECRET, _DEFAULT_OVERLAP = ("key", "token", "secret", "password"), 200
 _TAKES_AWAY = re.compile(r"(?:delete|clear|remove|trash)", re.IGNORECASE)
 _PATH = re.compile(r"path|folder|directory", re.IGNORECASE)
-_FILE = re.compile(r"[\w-]+\.(?:pdf|docx?|csv|txt|xlsx?|pptx?|json|md|epub)(?!\w)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -163,8 +162,8 @@ def _filled(schema: NodeSchema, values: Mapping[str, Any], reading: Reading) -> 
 
 def _fill(schema: NodeSchema, param: InputParam, reading: Reading, found: Mapping[str, Any]) -> Any:
     # A file that the person names is the one to put there.
-    file = _FILE.search(reading.text) if param.type == "file" else None
-    marked = squeeze(f"{MARK}: {schema.label}: {file[0] if file else param.label}]")
+    file = next((name for kind, name in reading.files if kind == schema.name), "") if param.type == "file" else ""
+    marked = squeeze(f"{MARK}: {schema.label}: {file or param.label}]")
     if param.type == "file":
         raw = next(entry for entry in schema.input_definitions if entry["name"] == param.name)
         # The compiler makes a file of the text, where it can make one of the type.
