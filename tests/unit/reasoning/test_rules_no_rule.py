@@ -120,9 +120,9 @@ def test_the_kind_of_the_flow_at_hand_is_no_part_to_build() -> None:
     assert {value.param: value.value for value in plan.values} == {"maxTokens": 250}
 
 
-def test_a_command_about_what_the_prompt_says_once_is_written_as_a_fact() -> None:
+def test_a_command_about_what_the_prompt_says_once_changes_it_in_place() -> None:
     plan = planned(BOATS, "Change the hours to 9:00 to 17:00")
-    assert prompt_after(BOATS, plan) == told(BOATS, "The hours: 9:00 to 17:00")
+    assert prompt_after(BOATS, plan) == BOATS.replace("18:00", "17:00")
 
 
 def test_a_provider_is_known_in_the_cases_of_polish() -> None:

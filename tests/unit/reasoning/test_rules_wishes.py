@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.wording import exchange
+from flowise_dev_agent.reasoning.rules.design.writing import exchange
 from tests.unit.reasoning.test_rules_rewording import (
     BIKES,
     BOATS,
@@ -33,7 +33,7 @@ AGAINST = [
     (BOATS, "Stop apologising"),
     (BOATS, "Remove discounts and the opening hours"),
     (BOATS, "On Sundays use 10:00 instead of 9:00"),
-    (BREAD, "Le pain coûte 3,50 €. Et il faut tutoyer les clients"),
+    (BREAD, "Le pain de mie coûte 3,50 €. Et il faut tutoyer les clients"),
     (DIVING, "Ya no tutees, trata de usted a todo el mundo"),
     (BIKES, "Odpowiadaj po angielsku"),
     (SWIMMING, "Spreek ouders voortaan aan met je"),
@@ -156,6 +156,50 @@ def test_p84_any_line_at_all_is_added_or_exchanges_one_stretch(prompt: str, line
     assert found is None or (found.old in prompt and len(found.after) >= len(prompt) - len(found.old) - 3)
 
 
+OFFICE = """You answer for the Blue Harbour sailing school.
+The beginners' course starts on 12 April and takes 5 days. The summer camp starts on 6 July.
+A course costs 40 euros per day, the boat hire costs 55 euros.
+On Saturdays we open at 8, on all other days at 10. The office closes at 20:00.
+Kelly Moran runs the office; ask for Kelly if something is lost."""
+STUDIO = "Der Kurs beginnt am 12. April. Die Miete beträgt 40 Euro.\nAnsprechpartnerin ist Kelly."
+ATELIER = "Le cours commence le 12 avril. La séance coûte 40 €.\nKelly accueille les élèves ; demandez Kelly."
+TALLER = "El curso empieza el 12 de abril. La clase cuesta 40 euros.\nAbrimos a las 9 y pregunta por Kelly."
+
+
+@pytest.mark.parametrize(
+    ("prompt", "wish", "changes"),
+    [
+        (OFFICE, "the price is now 45 not 40", {"40 euros": "45 euros"}),
+        (OFFICE, "Kelly has left, it is Sam now", {"Kelly Moran": "Sam", "Kelly": "Sam"}),
+        (OFFICE, "Kelly Moran doesn't work here any more, Sam Byrne took over",
+         {"Kelly Moran": "Sam Byrne", "Kelly": "Sam Byrne"}),
+        (OFFICE, "we open at 9 instead of 8 on Saturdays", {"at 8": "at 9"}),
+        (OFFICE, "the course starts on 3 May", {"12 April": "3 May"}),
+        (OFFICE, "the office closes at 21:30 and the boat hire is now 60 euros", {"20:00": "21:30", "55": "60"}),
+        (STUDIO, "der Kurs beginnt am 3. Mai", {"12. April": "3. Mai"}),
+        (STUDIO, "Die Miete ist jetzt 45, nicht 40", {"40 Euro": "45 Euro"}),
+        (ATELIER, "Kelly est partie, c'est Sam maintenant", {"Kelly": "Sam"}),
+        (ATELIER, "La séance coûte 45 €", {"40 €": "45 €"}),
+        (TALLER, "el curso empieza el 3 de mayo y la clase cuesta 42 euros", {"12 de abril": "3 de mayo", "40": "42"}),
+        (TALLER, "abrimos a las 10 en vez de a las 9", {"a las 9": "a las 10"}),
+        ("Scones are £3. Tea is £3.", "Scones are £4 now", {"Scones are £3": "Scones are £4"}),
+    ],
+)  # fmt: skip
+def test_a_fact_that_is_said_anew_changes_in_place_and_is_not_added(
+    prompt: str, wish: str, changes: dict[str, str]
+) -> None:
+    plan, after = planned(prompt, wish), prompt
+    for old, new in changes.items():
+        after = after.replace(old, new)
+    assert (prompt_after(prompt, plan), plan.not_done) == (after, [])
+
+
+def test_each_fact_of_a_wish_changes_for_itself_and_a_new_one_is_added() -> None:
+    wish = "The boat hire is 60 euros now, the office closes at 21:30 and dogs pay 2 pounds"
+    after = OFFICE.replace("55", "60").replace("20:00", "21:30")
+    assert prompt_after(OFFICE, planned(OFFICE, wish)) == told(after, "Dogs pay 2 pounds")
+
+
 def test_a_sentence_that_is_spelled_out_beside_another_wish_changes_in_place() -> None:
     wish = "Replace Cobh by Kinsale. Never mention dogs."
     after = prompt_after(BOATS, planned(BOATS, wish))
@@ -261,7 +305,6 @@ def test_the_one_number_to_call_or_sentence_changes_in_place(prompt: str, wish: 
         ("A coffee for staff is £2.", "A coffee is £3"),
         ("We are open to 17:00.", "we are open at 9"),
         ("Answer with at least 50 words.", "Answer with at most 80 words"),
-        ("Scones are £3. Tea is £3.", "Scones are £4 now"),
         ("A ride is 20 euros.", "A ride is never 25 euros"),
         ("A ride is 20 euros.", "If it rains a ride is 25 euros"),
     ],

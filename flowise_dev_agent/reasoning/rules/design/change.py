@@ -13,7 +13,7 @@ from flowise_dev_agent.patch.validate.limits import BOUNDS
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.playbook import is_advice
-from flowise_dev_agent.reasoning.rules.design import build, naming, parts, prompt, providers, wording
+from flowise_dev_agent.reasoning.rules.design import build, naming, parts, prompt, providers, wording, writing
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.rewiring import find_steps, titled
 from flowise_dev_agent.reasoning.rules.design.selection import TOOL, Edits, find_edits, tool_row, unwanted
@@ -52,15 +52,15 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         there = {id_: name for id_, name in there.items() if id_ not in planned.removals}
     existing = world.schemas(there)
     wish = pattern("about", "appended").sub("", naming.without_scope(wish, naming.names_in(request)))
-    renames = request.existing and request.intent.operation != "copy"
-    new_name, wish = naming.take_flow_name(wish) if renames else ("", wish)
+    copied = request.intent.operation == "copy"
+    new_name, wish = naming.take_flow_name(wish) if request.existing and not copied else ("", wish)
     titles = {label.casefold() for label in request.labels.values()}
     inside = any(schema.category == AGENTFLOW_CATEGORY for schema in existing.values())
     if (words("rename").search(wish) and not inside) or wish.partition("→")[0].strip().casefold() in titles:
         raise world.decline("declined_node_name")
     question = world.say("question_different")
     answer = normalised(dict(request.clarifications).get(question, ""))
-    if wording.says_nothing(wish) and not (new_name or request.intent.operation == "copy"):
+    if wording.says_nothing(wish) and not (new_name or copied):
         if not (wish := answer):
             raise DeclinedError(question)
     elif answer:
@@ -78,13 +78,11 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     going = [*edits.removed, *edits.replaced]
     stays = {id_: schema for id_, schema in existing.items() if id_ not in going}
     ids = build.fresh_ids(edits.added, existing)
-    ids |= build.fresh_ids(tuple(edits.replaced.values()), {**existing, **ids})
-    ids |= made.added
+    ids |= {**build.fresh_ids(tuple(edits.replaced.values()), {**existing, **ids}), **made.added}
     added = world.schemas(ids)
     new = build.values_of(added, change, "", world)
-    values = _one_each(new, _values(request, change, stays, wish, world), made.values)
     own, come, out = _own_tools(request, change, wish, world)
-    values += own
+    values = [*_one_each(new, _values(request, change, stays, wish, world), made.values), *own]
     ranged = [_in_range(request, one, world) for one in values]
     spans = build.spans_of(change, {**stays, **added, **world.schemas(request.inside)})
     gone = [*map(world.schema, out), *(existing[node_id] for node_id in going)]
@@ -92,47 +90,42 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     moved = _moved(request, edits, existing, added, world)
     places |= {f"{value.node_id}.{value.param}": str(value.value) for value in moved}
     # Numbers and switches are stored as texts, too; another model comes without its values.
-    olds = [(one, request.stored(one.node_id, one.param)) for one in ranged if not planned]
     other = {(one.node_id, f"{one.param}Config") for one in ranged}
-    so = [one for one, old in olds if str(old).casefold() == str(one.value).casefold()
-          and (one.node_id, one.param.partition(".")[0]) not in other]  # fmt: skip
+    so = [one for one in ranged if not (planned or (one.node_id, one.param.partition(".")[0]) in other)
+          and str(request.stored(one.node_id, one.param)).casefold() == str(one.value).casefold()]  # fmt: skip
     there = {**stays, **world.schemas(request.inside)}
     told = parts.Account(change.text, spans, {**stays, **added}, [*values, *ranged], gone, there=there, shown=shown)
     given = [one for one in spans if "template" in one.params]
     lost = [one for one in told.lost(world) if one not in given]
-    kept = [one for one in told.missed if one not in lost]
     sources = any(one.category == "Document Loaders" for one in stays.values())
-    groups = ["parts", "own", *["sources"] * sources, *["steps"] * inside]
+    kinds = ["parts", "own", *["sources"] * sources, *["steps"] * inside]
     # What is quoted may be the value of a field.
-    said = wording.pieces(change.text, [*told.done, *given], lost, kept, groups=groups,
-                          copied=request.intent.operation == "copy")  # fmt: skip
+    said = wording.pieces(
+        change.text, [*told.done, *given], lost, {*told.missed} - {*lost}, groups=kinds, copied=copied
+    )
     # In which step it is to be is not said, or it is of another part of the flow.
-    open_ = inside and made.spans and not chosen and len(places) > 1
-    said = [one._replace(kind="undone") if one.kind == "wish" and (open_ or any(
+    open_ = inside and not chosen and len(places) > 1
+    said = [one._replace(kind="undone") if one.kind == "wish" and ((open_ and made.spans) or any(
             span.meets(one.start, one.end) for span in made.undone)) else one for one in said]  # fmt: skip
-    said = wording.settled(said, change.text, [wording.held(request, place) or text for place, text in places.items()])
+    said = writing.settled(said, change.text, [writing.held(request, place) or text for place, text in places.items()])
     wishes = wording.lines(change.text, said, {str(one.value) for one in values})
-    texts, steps, written, already = wording.worded(request, wishes, change, places, chosen, made.swaps, world)
+    texts, steps, written, already = writing.worded(request, wishes, change, places, chosen, made.swaps, world)
     spoken, texts = "\n".join(written), _one_each(moved, texts)
     ranged = _one_each(ranged, texts)
     written += [str(one.value) for one in (*values, *ranged) if one not in texts]
-    written += [*made.labels.values(), *made.named]
     # What a field held before is often named, too.
-    written += [str(request.stored(one.node_id, one.param)) for one in ranged]
+    written += [*made.labels.values(), *made.named, *(str(request.stored(one.node_id, one.param)) for one in ranged)]
     own = [prompt.Unit(one.start, one.end, one.kind == "part", True) for one in said if one.kind != "remark"]
     told.tell(own, [*values, *ranged], written)
     undone = [Span(*one[:2]) for one in said if one.kind == "undone"]
     told.missed = [*undone, *(one for one in lost if one in told.missed)]
     already = [*(f"`{one.node_id}.{one.param}` = {one.value}" for one in so), *already]
     ranged = [one for one in ranged if one not in so]
-    changes = ranged or ids or going or new_name or made.labels or request.intent.operation == "copy"
-    steps += [world.say("step_already", parts="; ".join(dict.fromkeys(already)))] if already else []
-    copied = request.intent.operation == "copy"
+    changes = ranged or ids or going or new_name or made.labels or copied
+    steps += [world.say("step_already", parts="; ".join(dict.fromkeys(already)))] * bool(already)
     # What hangs on an address that nothing came of would be a rule about nothing.
     hangs = any("://" in told.quote(one) for one in undone) and texts
-    if undone and (
-        copied or hangs or (inside and texts and not chosen and len(places) > 1) or not (changes or already)
-    ):
+    if undone and (copied or hangs or (open_ and texts) or not (changes or already)):
         told.check(world, frozenset({"call", "service"}))
         raise world.decline("declined_wish", parts=", ".join(f"«{told.quote(one)}»" for one in undone))
     if not changes and not already and not answer and wording.complains(change.text):
@@ -141,13 +134,13 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         raise DeclinedError(steps[-1]) if already else world.decline("declined_no_change")
     steps += [world.say("step_still", where=place, label=one.label, quote=sentence) for one in gone
               for named, names in table("tools") if one.name in names for place in places
-              for sentence in _SENTENCE.findall(wording.held(request, place)) if named.search(sentence)]  # fmt: skip
+              for sentence in _SENTENCE.findall(writing.held(request, place)) if named.search(sentence)]  # fmt: skip
     partners = [op.target_node_id for op in wire({**added, **stays}, list(stays), occupied).connections if added]
     touched = dict.fromkeys([*(value.node_id for value in ranged), *partners, *made.labels])
     shown = {**{id_: stays[id_] for id_ in touched if id_ in stays}, **added}
     named = (world.store.get(name) for name in (*come, *(str(one.value) for one in ranged)))
-    needed = dict.fromkeys(planned.credential_requirements if planned else ())
-    needed |= dict.fromkeys(required_types([*added.values(), *filter(None, named)], world.available))
+    needed = [*(planned.credential_requirements if planned else ()),
+              *required_types([*added.values(), *filter(None, named)], world.available)]  # fmt: skip
     asides = [told.quote(Span(*one[:2])).strip(" ,;:") for one in said if one.kind == "remark"]
     by = f"feedback:{1 if planned else 0}" if request.feedback else "requirement"
     steps += made.steps
@@ -155,7 +148,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
               for id_ in edits.removed]  # fmt: skip
     steps += [world.say("step_replace", node=id_, old=existing[id_].label, new=world.schema(name).label)
               for id_, name in edits.replaced.items()]  # fmt: skip
-    steps += [] if ranged or ids or going or request.intent.operation != "copy" else [world.say("step_copy")]
+    steps += [] if ranged or ids or going or not copied else [world.say("step_copy")]
     steps += [world.say("step_rename", old=request.target or "", new=new_name)] if new_name else []
     design = Design(
         goal=world.say("goal_change", requirement=telling.short(wish)), operation=request.intent.operation,
@@ -163,7 +156,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         flow_kind="AGENTFLOW" if inside else "CHATFLOW", values=ranged,
         connections=[*made.links], disconnections=[*made.cuts],
         nodes=telling.planned(shown, world, existing=set(request.existing), labels=made.labels),
-        credential_requirements=list(needed),
+        credential_requirements=list(dict.fromkeys(needed)),
         removals=[node_id for node_id in going if node_id in request.existing], steps=steps,
         parts=told.parts(world, source=by, remarks=asides, prompts=[f"{t.node_id}.{t.param}" for t in texts]),
     )  # fmt: skip
@@ -277,8 +270,8 @@ def _prompts(
     named = list(_meant(request, fields, wish, world))
     # "The agent" is the only one.
     agents = [place for place in fields if request.existing.get(place.partition(".")[0]) == _AGENT]
-    agents = agents if len(agents) == 1 and words("an_agent").search(wish) else []
-    return asks, named if len(named) < len(fields) else agents
+    only = agents if len(agents) == 1 and words("an_agent").search(wish) else []
+    return asks, named if len(named) < len(fields) else only
 
 
 def _moved(
@@ -291,7 +284,7 @@ def _moved(
         # The words of a chain without a field for them are in its template.
         new = by_name[name] if prompt_field(added[by_name[name]]) else by_name.get("promptTemplate", by_name[name])
         source, target = prompt_field(existing[old]), prompt_field(added[new])
-        text = wording.held(request, f"{old}.{source}")
+        text = writing.held(request, f"{old}.{source}")
         if text and target and (source != target or old not in request.existing):
             ends = {"responsePrompt": f"{world.say('from_documents')}\n{{context}}", "template": "{text}"}
             text += f"\n\n{ends[target]}" if target in ends and ends[target][-9:] not in text else ""

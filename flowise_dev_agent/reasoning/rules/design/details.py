@@ -27,17 +27,14 @@ def read_numbers(scan: Scan) -> dict[str, float]:
     found: dict[str, float] = {}
     for name, match, _ in sorted(read, key=lambda item: item[1].start()):
         # "The overlap of the chunks to 50" is no size of chunks.
-        if not any(_within(match, other) for which, other, _ in read if which != name):
+        if not any(other.start() <= match.start() and match.end() <= other.end() and match.span() != other.span()
+                   for which, other, _ in read if which != name):  # fmt: skip
             number = to_number(first_group(match))
             found[name] = number if name == "temperature" and number != int(number) else round(number)
     for said, value in ((lexicon.concept("parts", "deterministic"), 0), (LOW, _LOW)):
         if scan.find(said, params="temperature"):
             found.setdefault("temperature", value)
     return found
-
-
-def _within(one: re.Match[str], other: re.Match[str]) -> bool:
-    return other.start() <= one.start() and one.end() <= other.end() and one.span() != other.span()
 
 
 # --- Fields of a structured answer --------------------------------------------------------------------------------

@@ -25,8 +25,8 @@ _REMAINS, _OUT, _CLAUSE = (pattern("change", name) for name in ("remains", "out"
 
 def names_in(request: PlanRequest) -> frozenset[str]:
     """The words by which the parts of a flow go: of the titles of its nodes, and of their addresses."""
-    inputs = (value for node in (request.base.nodes if request.base else ()) for value in node.inputs.values())
-    held = (*request.labels.values(), *(one for one in inputs if isinstance(one, str) and one.startswith("http")))
+    inputs = (str(one) for node in (request.base.nodes if request.base else ()) for one in node.inputs.values())
+    held = (*request.labels.values(), *(one for one in inputs if one.startswith("http")))
     return frozenset(re.findall(r"[^\W_]{4,}", " ".join(held).casefold()))
 
 

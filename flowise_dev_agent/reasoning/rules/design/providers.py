@@ -125,5 +125,4 @@ def _for_embeddings_only(text: str, start: int) -> bool:
     before, behind = text[max(0, start - 40) : start], text[start : start + 40]
     match = _NO_CHAT.search(behind)
     # "OpenAI embeddings" names no chat model, "OpenAI for the model and embeddings" does.
-    apart = match is not None and not _MODEL_TOO.search(behind[: match.start()])
-    return apart or _EMBEDDINGS_BY.search(before) is not None
+    return bool((match and not _MODEL_TOO.search(behind[: match.start()])) or _EMBEDDINGS_BY.search(before))

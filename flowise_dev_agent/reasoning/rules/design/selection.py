@@ -170,8 +170,7 @@ def check_wired(
 def check_filled(schemas: Iterable[NodeSchema], reading: Reading, world: World) -> None:
     """Raises DeclinedError when a node needs something that only the person knows and nothing can stand in for."""
     for schema in schemas:
-        lacking = open_params(schema, parameters(schema, Said(reading), language=world.language))
-        if lacking:
+        if lacking := open_params(schema, parameters(schema, Said(reading), language=world.language)):
             raise world.decline("declined_params", label=schema.label, params=", ".join(p.label for p in lacking))
 
 
@@ -180,11 +179,9 @@ def check_filled(schemas: Iterable[NodeSchema], reading: Reading, world: World) 
 
 def tool_row(names: Sequence[str], reading: Reading, world: World) -> dict[str, Any]:
     """The row of the first of these tools whose credential is at hand, else of the first. Raises DeclinedError."""
-    known = [name for name in names if name in world.store.schemas] or [names[0]]
-    schema = world.schema(world.first(known))
+    schema = world.schema(world.first([name for name in names if name in world.store.schemas] or [names[0]]))
     check_filled([schema], reading, world)
-    config = parameters(schema, Said(reading), language=world.language)
-    return {TOOL: schema.name, f"{TOOL}Config": config}
+    return {TOOL: schema.name, f"{TOOL}Config": parameters(schema, Said(reading), language=world.language)}
 
 
 def only_removes(text: str) -> bool:

@@ -107,8 +107,8 @@ def _asked(schema: NodeSchema, said: Said) -> dict[str, Any]:
     if reading.provider and reading.provider.embeddings == schema.name:
         # The server that all nodes of a provider share.
         fields = {**fields, "baseUrl": "model_url"}
-    own = {field: given[name] for field, name in fields.items() if given.get(name) not in (None, "", [])}
-    return _places(schema, reading) | own
+    return _places(schema, reading) | {
+        field: given[name] for field, name in fields.items() if given.get(name) not in (None, "", [])}  # fmt: skip
 
 
 def _places(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
@@ -203,12 +203,10 @@ def named_fields(schema: NodeSchema, reading: Reading) -> dict[str, tuple[Any, i
 
 def _fits(match: re.Match[str], others: Sequence[Span], numbers: Iterable[str]) -> bool:
     text, start = match.string, match.start()
-    if any(match.re in _BY_PLACE[name] for name in numbers if name in _BY_PLACE):
-        # It was read where it is said for certain.
-        return False
-    if match.re in _BY_PLACE["max_tokens"] and _ELSEWHERE.search(text[:start]):
-        return False
-    return not (is_negated(text, start, start) or any(one.meets(*match.span()) for one in others))
+    # It was read where it is said for certain.
+    known = any(match.re in _BY_PLACE[name] for name in numbers if name in _BY_PLACE)
+    known = known or (match.re in _BY_PLACE["max_tokens"] and _ELSEWHERE.search(text[:start]))
+    return not (known or is_negated(text, start, start) or any(one.meets(*match.span()) for one in others))
 
 
 def exchanged(reading: Reading, nodes: Iterable[tuple[NodeSchema, Mapping[str, Any]]]) -> Reading:
@@ -222,8 +220,8 @@ def exchanged(reading: Reading, nodes: Iterable[tuple[NodeSchema, Mapping[str, A
         meant = [(name, field) for name, field, number in held if number == to_number(match["old"])]
         if len({name for name, _ in meant}) == 1:
             near, new = [one for one in reading.spans if one.meets(*match.span())], to_number(match["new"])
-            start = min([match.start(), *(one.start for one in near)])
-            span = Span(start, match.end(), params=frozenset(field for _, field in meant))
+            span = Span(min([match.start(), *(one.start for one in near)]), match.end(),
+                        params=frozenset(field for _, field in meant))  # fmt: skip
             numbers = {**reading.numbers, meant[0][0]: int(new) if new == int(new) else new}
             reading = replace(reading, numbers=numbers, spans=(*(o for o in reading.spans if o not in near), span))
     return reading
