@@ -85,3 +85,15 @@ def test_a_moderation_that_is_ruled_out_is_told_and_not_built() -> None:
 def test_a_list_that_does_not_begin_at_one_is_written_without_its_numbers() -> None:
     plan = planned(BOATS, "4. never mention vouchers\n5. less chirpy")
     assert prompt_after(BOATS, plan) == told(BOATS, "Never mention vouchers", "Less chirpy")
+
+
+def test_a_condition_is_not_told_without_what_it_is_for() -> None:
+    plan = planned(BOATS, "Nenne nie Gutscheine. Wenn jemand nach dem Wetter fragt, such im Internet.")
+    written = next(str(value.value) for value in plan.values if value.param == "systemMessage")
+    assert written.endswith("Nenne nie Gutscheine. Wenn jemand nach dem Wetter fragt, such im Internet.")
+    assert "toolAgent" in {node.node_name for node in plan.nodes}
+
+
+def test_what_an_agent_has_to_do_is_told_in_portuguese() -> None:
+    wish = "O agente tem que converter os preços para dólares"
+    assert prompt_after(BOATS, planned(BOATS, wish)) == told(BOATS, wish)

@@ -94,18 +94,20 @@ def pieces(
         if grumbles and not here:
             joints = [at for at in joints if instructs(text[at:end].strip()) or _VALUE.search(text[at:end])]
         joints = wishes(start, end) if failing and not (opinion or here or grumbles) else joints
-        for begin, finish in pairwise([start, *joints, end]):
+        # A condition is nothing without what it is for.
+        for begin, finish in pairwise([start, *joints[_IF.match(sentence) is not None :], end]):
             said = text[begin:finish].strip(" ,;:–—\n")
             says = _says(re.sub(known or r"\Z\A", " ", said))
             own = [one for one in parts if one.meets(begin, finish)]
             # "Add a calculator and always calculate with VAT": asked for once.
             again = all(any(one.names & other.names - {DONE} for other in parts if other not in own) for one in own)
+            # A case in which a part is used is told, too.
+            again = again or (_IF.match(said) and not _ALTERS.search(said))
             part = (own and not (again and says and instructs(said) and not alters(said))) or (asked and not says)
             because = meets and (words("because").match(said) or (_REFERS.match(said) and not _OBLIGED.search(said)))
             clause = instructs(said) or {*text[:begin].split()[-1:]} & wordset("thats")
-            other = _NOW.search(said) or words("instead_of").search(said)
-            plain = _VALUE.search(said) or other or (copied and texts.concepts(said, *groups))
-            fact = plain if copied or not meets else quoted(said)
+            plain = _VALUE.search(said) or _NOW.search(said) or words("instead_of").search(said)
+            fact = plain or (copied and texts.concepts(said, *groups)) if copied or not meets else quoted(said)
             orders = (item and not meets) or clause or fact
             last = next((one.kind for one in reversed(found) if one.kind != "remark"), "")
             told = (copied and not meets) or not beside or ((orders or last == "wish") and not because)
@@ -123,8 +125,8 @@ def pieces(
             # A heading asks for what follows, a quotation is a text; in a step a wish says what the step does.
             doubted = kind == "wish" and not (text[begin:finish].rstrip().endswith(":") or quoted(said))
             named = texts.concepts(said, *groups) or not tells(said)
-            doubts = doubted and named and not own and sense.part > _CERTAIN and "steps" not in groups
-            kind = "undone" if doubts else kind
+            unsure = doubted and named and not own and "steps" not in groups
+            kind = "undone" if unsure and sense.part > _CERTAIN else kind
             # "Last 20 messages, not 10": what was there is no rule.
             former = words("instead_of").match(said)
             part = part or (former and here and _NUMBER_ALONE.fullmatch(said[former.end() :]))
