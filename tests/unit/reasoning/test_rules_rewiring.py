@@ -312,6 +312,19 @@ def test_what_is_about_the_flow_and_not_built_is_in_no_prompt(wish: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("graph", "wish"),
+    [
+        (STEPS, "Nach dem Letter writer soll noch ein Schritt kommen, der den Brief ins Englische übersetzt."),
+        (STEPS, "If the amount is over 500 euros, the boss has to approve before the letter is sent."),
+        (APPROVED, "Wenn sie ablehnt, soll der Brief neu geschrieben werden, höchstens 2 mal."),
+        (APPROVED, "At most 3 tries before it gives up"),
+    ],
+)
+def test_a_step_a_comparison_and_a_repetition_to_come_are_neither_built_nor_told(graph: GraphIR, wish: str) -> None:
+    assert planned(graph, wish).declined
+
+
+@pytest.mark.parametrize(
     "wish",
     ["Zmień nazwę kroku „Letter” na „List”.", 'Rename the step "Letter" to "List".', 'Letter soll "List" heißen.'],
 )

@@ -64,6 +64,8 @@ NOT_READ = {
         "Write a poem",
     "Agentflow with 4 agents: one drafts a text, one checks it.":
         "one drafts a text",
+    "agentflow: draft an answer. ask me if it's ok. if ok send, if not write it again, max 3x":
+        "if not write it again",
     "Agentflow: is the message angry? If so apologise, otherwise thank them.":
         "Agentflow: is the message angry",
     "Agentflow: read the order. Orders of more than 10 items go to the manager for approval, all others are confirmed.":
@@ -79,6 +81,7 @@ NOT_READ = {
 
 #: What no clause is named of: the whole is not understood.
 NO_STEPS = [
+    "Agentflow: user types a topic. First agent makes an outline, second writes, third checks facts with web search.",
     "Write a haiku, improve it until it has 17 syllables, at most 4 times",
     "agent flow: write a slogan, have it scored 1 to 5 by a second model, then reply with the slogan",
     "agent flow: write a slogan, rewrite it while the score is under 4, then translate it",

@@ -567,6 +567,10 @@ TOLD = {
         ["Frag nach der Nummer", "Antworte normal"],
     "Agentflow. If the customer is a guest, greet them; if they are new, explain the menu; everybody else just answer.":
         ["Greet them", "Explain the menu", "Just answer"],
+    "Als de klant wil ruilen, vraag dan de maat; als hij wil weten waar het pakket is, vraag het nummer; anders "
+    "antwoord kort. Een flow.": ["Vraag dan de maat", "Vraag het nummer", "Antwoord kort"],
+    "Un flujo con tres pasos: 1. resume el texto 2. tradúcelo al inglés 3. pide la aprobación de Laura antes de "
+    "responder": ["Resume el texto", "Tradúcelo al inglés", "{{ llmAgentflow_1 }}"],
     "Flow: call GET https://api.harbour.example/tides?port=12 then tell the skipper whether he can leave":
         ["Tell the skipper whether he can leave\n\n{{ httpAgentflow_0 }}"],
     "Un flujo que para cada producto de la lista escriba una frase y al final lo junte todo en una tabla":

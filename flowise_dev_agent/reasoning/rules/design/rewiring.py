@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 from flowise_dev_agent.contracts.plan import DesignConnection, PlannedValue
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design import build, wording
+from flowise_dev_agent.reasoning.rules.design.skeleton import found, kind_of, outcome
 from flowise_dev_agent.reasoning.rules.design.sources import Made
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
 from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, capital, concepts, quoted, quoted_spans, signals
 
 _BEFORE, _OUT, _CALLS, _REMAINS = (pattern("change", name) for name in ("before", "out", "calls", "remains"))
-_AGREES, _LAST, _ANSWER, _NO = (pattern("rewiring", name) for name in ("agrees", "last", "answer", "no"))
+_AGREES, _LAST, _ANSWER, _NO, _STEP = (pattern("rewiring", one) for one in ("agrees", "last", "answer", "no", "step"))
 _COMES, _BEHIND, _NEW, _CALLED = (pattern("rewiring", name) for name in ("comes", "behind", "new", "is_called"))
 _IF, _CONTACT, _BRANCH = pattern("prompt", "if"), pattern("exchange", "contact"), pattern("rewiring", "branch")
 _REPLY, _HUMAN, _CALL, _START = "directReplyAgentflow", "humanInputAgentflow", "httpAgentflow", "startAgentflow"
@@ -121,8 +122,10 @@ class _Steps:
         part = concepts(self._plain, "own", "steps") or self._named or self._ways
         alters = wording.alters(self._plain) or words("rename").search(self._plain) or _OUT.search(self._plain)
         text = not steps and _ANSWER.search(self._plain) and (self._quotes or _CONTACT.search(self._plain))
-        kinds = {kind for _, kind in signals(self._plain)} & _STRUCTURE
+        kinds = {kind for _, kind in signals(self._plain)} & _STRUCTURE or _STEP.search(self._plain)
         human = _AGREES.search(self._plain) or {*self._named} & {*self._of(_HUMAN)}
+        again = (outcome(self._plain) and found("anew", self._plain)) or kind_of(self._plain) == "limit"
+        human = human or (again and self._of(_HUMAN))
         return bool(kinds or human) or bool(part) + bool(alters) + bool(text) > 1
 
     # --- What a clause asks for: each is True where all of it is done
@@ -172,7 +175,8 @@ class _Steps:
 
     def _agrees(self) -> bool:
         """A person agrees in front of a step, or behind one."""
-        if not _AGREES.search(self._plain) or self._quotes:
+        # An amount that has to be compared first is no matter of an approval alone.
+        if not _AGREES.search(self._plain) or self._quotes or found("unread", self._plain):
             return False
         edges, placed = self._place(), _BEFORE.search(self._plain) or _BEHIND.search(self._plain)
         if self._human:
@@ -220,8 +224,8 @@ class _Steps:
 
     def _meant(self) -> list[str]:
         """The approvals that a clause means: those with most of its words, else all."""
-        found = {id_: len(_stems(self._request.labels.get(id_, "")) & _stems(self._plain)) for id_ in self._of(_HUMAN)}
-        return [id_ for id_, shared in found.items() if shared == max(found.values())]
+        shares = {id_: len(_stems(self._request.labels.get(id_, "")) & _stems(self._plain)) for id_ in self._of(_HUMAN)}
+        return [id_ for id_, shared in shares.items() if shared == max(shares.values())]
 
     def _place(self) -> list[_Edge]:
         """The connections that a step comes into, which all lead to one node; to none behind a last step."""
@@ -242,10 +246,10 @@ class _Steps:
 
     def _inside(self) -> set[str]:
         """The steps of the branch that a clause names; all where it names none."""
-        found = {one.target for one in self._edges if one[:2] in [(self._sorter, str(way)) for way in self._ways]}
-        while more := {one.target for one in self._edges if one.source in found} - found:
-            found |= more
-        return found if len(self._ways) == 1 else {*self._kinds}
+        inside = {one.target for one in self._edges if one[:2] in [(self._sorter, str(way)) for way in self._ways]}
+        while more := {one.target for one in self._edges if one.source in inside} - inside:
+            inside |= more
+        return inside if len(self._ways) == 1 else {*self._kinds}
 
     def _title(self, id_: str) -> str:
         method = f"{self._nodes[id_].get('method')} " if self._kinds.get(id_) == _CALL else ""

@@ -23,7 +23,7 @@ _NUMBERED = pattern("steps", "numbered")
 _OURS = pattern("facts", "ours")
 _SENTENCE = re.compile(r"\A|[.!?:]\s+|\n")
 #: A line of a list of branches: "billing -> explain the invoice".
-_WAY = re.compile(r"(?m)^\W*(?P<name>[^\n]{2,120}?)\s?(?:->|=>|→)\s?(?P<do>\S.*)$")
+WAY = re.compile(r"(?m)^\W*(?P<name>[^\n]{2,120}?)\s?(?:->|=>|→)\s?(?P<do>\S.*)$")
 _LONGEST_TEXT, _LONGEST_NAME, _HEAD, _MOST_PIECES, _NEAR = 3_000, 4, 8, 120, 12
 #: The kinds of clauses, the first that fits.
 _KINDS = ("limit", "otherwise", "case", "branch", "each", "call", "approve", "sort", "says", "who")
@@ -115,6 +115,9 @@ def _goes_on(piece: str, before: str, border: str, names: Sequence[str]) -> bool
     """Whether a stretch belongs to the clause in front of it."""
     if border != "sentence" and _unfinished(before):
         return not found("otherwise", piece)
+    # "Vraag dan de maat": what is done has begun before "then".
+    if border == "then" and (case := parted(before)) and " " not in case[1]:
+        return True
     if border or outcome(piece):
         return False
     kind = kind_of(piece, names)
@@ -223,7 +226,7 @@ class Skeleton:
             before, text, lead = text[: len(text) - len(led.string)], led.string[led.end() :], led
             self._tell(squeeze(f"{before}{led['about'] or ''}").strip(" ,:"))
             self.sent.append(led[0])
-        ways = [*_WAY.finditer(text)]
+        ways = [*WAY.finditer(text)]
         lines = text.strip().split("\n") if self.listed or len(ways) > 1 else [text]
         self.clauses = [one for line in lines for one in clauses(line)]
         # "A flow that ...": what it does, however that is said.
@@ -341,7 +344,7 @@ class Skeleton:
         manner = words("insists").match(clause) or (words("about_language").match(clause) and found("manner", clause))
         given = came and not found("does", clause[: came.start(1)] + clause[came.end() :])
         begins = not (self.steps or kind) and ((self.listed and _OURS.match(clause)) or given)
-        if begins or (border == "sentence" and not kind and manner):
+        if begins or (border == "sentence" and not (kind or self.listed) and manner):
             return self._tell(clause)
         fits = self._fits(step := Step(kind, clause), scope, border)
         scope += [step] if fits else []

@@ -18,7 +18,7 @@ from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of,
 from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARAMS, model_ids
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import provider_for, tool_row
-from flowise_dev_agent.reasoning.rules.design.skeleton import Skeleton, Step, alike, found, kind_of, short
+from flowise_dev_agent.reasoning.rules.design.skeleton import WAY, Skeleton, Step, alike, found, kind_of, short
 from flowise_dev_agent.reasoning.rules.design.starts import Start, start_of
 from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, parameters, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
@@ -43,8 +43,6 @@ _TASKS = ("", "task", "who")
 #: Nodes whose results are in no conversation: the step behind them has to be given them.
 _SILENT = (_HTTP, "iterationAgentflow")
 _SETTINGS = MODEL_PARAMS.union(MAX_TOKENS, ["temperature"])
-#: Lines of a list of branches.
-_WAYS = re.compile(r"(?:->|=>|→)[^\n]*(?:\n|$)")
 _DIGITS, _URL = re.compile(r"(?<!\w)\d+(?:[.,:/-]\d+)*"), re.compile(r"https?://[^\s\"'<>)\]]+(?<![.,;])")
 
 
@@ -71,7 +69,7 @@ def is_stepwise(reading: Reading) -> bool:
     for span in (one for one in reading.spans if one.params and not one.names and "@address" not in one.params):
         plain = masked(plain, span.start, span.end)
     decides = "://" in text and not reading.knowledge and found("decides", text)
-    sorts = len(_WAYS.findall(text)) > 1 and found("sorts", text)
+    sorts = len(WAY.findall(text)) > 1 and found("sorts", text)
     signs = {kind for match, kind in signals(plain) if kind != "call" or "://" in match.group()}
     if signs & kinds or (not named and (decides or sorts or found("form", text))):
         return True
@@ -127,7 +125,9 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
         parts=builder.account(),
     )  # fmt: skip
     told = telling.told(design, schemas, Said(reading, prompt_of(reading.text, reading.spans)), world)
-    tests = [TestCase(id=f"t{n}", turns=[f"{name}?"]) for n, name in enumerate(builder.branches[:10], 1)] or told.tests
+    forks: list[Any] = [node.params.get("conditionAgentScenarios", []) for node in builder.nodes]
+    names = [short(row["scenario"]) for rows in forks for row in rows][:10]
+    tests = [TestCase(id=f"t{n}", turns=[f"{name}?"]) for n, name in enumerate(names, 1)] or told.tests
     criteria = [one.model_copy(update={"tests": [test.id for test in tests]}) for one in told.criteria]
     return told.model_copy(update={"tests": tests, "criteria": criteria})
 
@@ -145,7 +145,7 @@ class _Builder:
         own = [read(clause, world.store) for clause, _ in self.made.clauses]
         several = sum(bool(one.provider or one.model or one.numbers) for one in own) > 1
         self._shared = Reading("", "", provider=reading.provider) if several else reading
-        self.nodes, self.links, self.branches = list[AddNode](), list[DesignConnection](), list[str]()
+        self.nodes, self.links = list[AddNode](), list[DesignConnection]()
         #: The clauses with their nodes, and what the person has to create on the server.
         self.parts, self.variables = dict[str, list[str]](), list[str]()
         self._rules = ".\n".join(filter(None, (self._own_words(one).rstrip(".") for one in self.made.rules)))
@@ -196,15 +196,13 @@ class _Builder:
     def _path(self, steps: Sequence[Step], end: _End | None, way: str = "") -> None:
         """The nodes of these steps, and the answer at their end."""
         for step, after in zip_longest(steps, steps[1:]):
-            before = len(self.nodes)
-            if end is None:
+            before, last = len(self.nodes), end
+            if last is None:
                 raise self._declined(step.text)
-            sent = after is not None and after.kind == "call"
-            end = (
-                self._task(step, last := end, way, sent=sent)
-                if step.kind in _TASKS
-                else (getattr(self, f"_{step.kind}")(step, last := end))
-            )
+            if step.kind in _TASKS:
+                end = self._task(step, last, way, sent=after is not None and after.kind == "call")
+            else:
+                end = getattr(self, f"_{step.kind}")(step, last)
             self.parts.setdefault(step.text, []).extend([one.node_id for one in self.nodes[before:]] or [last.node])
         if end and end.value and end.node != end.value:
             self._node(_REPLY, {"directReplyMessage": f"{{{{ {end.value} }}}}"}, end)
@@ -225,9 +223,8 @@ class _Builder:
         given = f"{{{{ {end.value} }}}}" if end.value and unknown else ""
         # What is read from a text to be sent has a place of its own for each field.
         fields = find_fields(step.text) if sent and found("extracting", step.text) else ()
-        return self._after(
-            self._step(step.text, way or self._title, agent=bool(way), given=given, fields=fields), end, fields
-        )
+        node = self._step(step.text, way or self._title, agent=bool(way), given=given, fields=fields)
+        return self._after(node, end, fields)
 
     def _says(self, step: Step, end: _End) -> None:
         said = re.search(r"[\"“„«'](?P<said>.+)[\"”“»']\W*$", step.text)
@@ -298,10 +295,9 @@ class _Builder:
     def _sort(self, step: Step, end: _End) -> None:
         """A model that chooses among ways, each with its own steps."""
         ways = dict(sorted(step.ways.items(), key=lambda way: not way[0]))
-        names = [name or self._world.say("otherwise") for name in ways]
+        rows: list[Any] = [{"scenario": name or self._world.say("otherwise")} for name in ways]
         params = {"conditionAgentInstructions": self._world.say("route_case" if step.kind == "case" else "route"),
-                  "conditionAgentInput": self._asked(),
-                  "conditionAgentScenarios": [{"scenario": name} for name in names]}  # fmt: skip
+                  "conditionAgentInput": self._asked(), "conditionAgentScenarios": rows}  # fmt: skip
         fork = self._node(_SORTER, {**self._model(_SORTER, self._shared), **params}, end).node
         for number, (name, steps) in enumerate(ways.items()):
             topic, way = "" if step.kind == "case" else short(name), replace(end, node=fork, output=str(number))
@@ -309,7 +305,6 @@ class _Builder:
                 told, agent = self._world.say("expert_in", topic=topic), not found("model_node", self._reading.text)
                 way = self._after(self._model_node(topic, told, self._reading.tools, agent=agent), way)
             self._path(steps, way, topic)
-            self.branches.append(short(name) or self._world.say("otherwise"))
 
     _case = _sort
 
@@ -392,9 +387,8 @@ class _Builder:
         wanted = label or self._world.schema(name).label
         same = sum(re.sub(r" \d+$", "", node.label or "") == wanted for node in self.nodes)
         node_id = f"{name}_{sum(node.node_name == name for node in self.nodes)}"
-        self.nodes.append(
-            AddNode(node_name=name, node_id=node_id, label=f"{wanted} {same}" if same else wanted, params=params)
-        )
+        label = f"{wanted} {same}" if same else wanted
+        self.nodes.append(AddNode(node_name=name, node_id=node_id, label=label, params=params))
         return node_id
 
 
