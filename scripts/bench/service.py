@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx2
 import psycopg
@@ -48,10 +49,11 @@ def show(name: str, value: str) -> None:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a part of the bench used, divided by its number of sessions. Seconds, of which Flowise and the model took
-    so many; calls of Flowise by route."""
+    """What a part of the bench used, divided by its number of sessions. Seconds, also of the quickest session, of which
+    Flowise and the model took so many; calls of Flowise by route."""
 
     wall: float
+    shortest: float
     service: float
     postgres: float
     commits: float
@@ -222,19 +224,20 @@ def _ticks(pid: int, *, own: bool) -> int:
 @asynccontextmanager
 async def costs(
     bench: Bench, service: Service, outside: Mapping[str, str], into: list[Cost], count: int
-) -> AsyncGenerator[None]:
-    """Add what the block, which has `count` sessions, costs one."""
-    pid = service.process.pid
+) -> AsyncGenerator[list[float]]:
+    """Add what the block, which has `count` sessions, costs one. Takes the seconds of each, if they come in turn."""
+    pid, walls = service.process.pid, list[float]()
     async with httpx2.AsyncClient() as http:
         await _usage(http, outside)
         commits, postgres, own, began = bench.commits(), bench.postgres_cpu(), tree_cpu(pid), time.perf_counter()
-        yield
+        yield walls
         wall, own, postgres = time.perf_counter() - began, tree_cpu(pid) - own, bench.postgres_cpu() - postgres
         flowise, model = await _usage(http, outside)
     await asyncio.sleep(1.1)  # a backend reports its transactions once a second
     into.append(
         Cost(
             wall / count,
+            min(walls, default=wall / count),
             own / count,
             postgres / count,
             (bench.commits() - commits) / count,
@@ -293,7 +296,8 @@ def _line(bench: Bench, costs: Sequence[Cost]) -> str:
         sum(seconds) * 1000 for seconds in zip(*((cost.wall, cost.flowise, cost.model) for cost in costs), strict=True)
     )
     return (
-        f"wall {wall:.0f} ms (without Flowise {wall - flowise:.0f}, nor the model {wall - flowise - model:.0f}), "
+        f"wall {wall:.0f} ms, shortest {sum(cost.shortest for cost in costs) * 1000:.0f} "
+        f"(without Flowise {wall - flowise:.0f}, nor the model {wall - flowise - model:.0f}), "
         f"CPU {bench.ratio(sum(cost.service for cost in costs))}, "
         f"Postgres {bench.ratio(sum(cost.postgres for cost in costs))}, "
         f"commits {sum(cost.commits for cost in costs):.1f}, "
@@ -310,14 +314,21 @@ async def in_steps(
 ) -> dict[str, Cost]:
     """The costs of each step: all sessions take it, one after the other, before any takes the next."""
     found: list[Cost] = []
-    async with costs(bench, service, outside, found, bench.sessions):
-        views = [await first(number) for number in range(bench.sessions)]
+    async with costs(bench, service, outside, found, bench.sessions) as walls:
+        views = [await _timed(first(number), walls) for number in range(bench.sessions)]
     for action in actions:
-        async with costs(bench, service, outside, found, bench.sessions):
-            views = [await answer(service.http, view, action) for view in views]
+        async with costs(bench, service, outside, found, bench.sessions) as walls:
+            views = [await _timed(answer(service.http, view, action), walls) for view in views]
     if bad := [view["status"] for view in views if view["status"] != "completed"]:
         raise SystemExit(f"sessions ended as {Counter(bad)}: {views[0].get('error')}")
     return dict(zip(("first question", *actions), found, strict=True))
+
+
+async def _timed(step: Awaitable[View], walls: list[float]) -> View:
+    began = time.perf_counter()
+    view = await step
+    walls.append(time.perf_counter() - began)
+    return view
 
 
 async def copies(service: Service, outside: Mapping[str, str], count: int) -> list[str]:
@@ -334,9 +345,20 @@ async def delay(outside: Mapping[str, str], secs: float) -> None:
         await http.post(f"{outside['model']}/delay", json={"secs": secs})
 
 
-async def starts(http: httpx2.AsyncClient, count: int) -> None:
-    """So many sessions at their first question, started at once."""
-    await asyncio.gather(*(begin(http) for _ in range(count)))
+async def starts(http: httpx2.AsyncClient, count: int) -> int:
+    """So many sessions at their first question, started at once. How often a client was told to come again."""
+    return sum(await asyncio.gather(*(_start(http) for _ in range(count))))
+
+
+async def _start(http: httpx2.AsyncClient) -> int:
+    key, again = {"Idempotency-Key": str(uuid4())}, 0
+    while True:
+        response = await http.post("/sessions?wait=300", json={"requirement": REQUIREMENT}, headers=key)
+        if response.status_code != 503:
+            await ok(response)
+            return again
+        again += 1
+        await asyncio.sleep(float(response.headers["Retry-After"]))
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------

@@ -241,7 +241,7 @@ async def _inflight(bench: Bench, count: int, secs: int) -> None:
             while not all_.done():
                 peak = max(peak, resident_mb(service.process.pid))
                 await asyncio.wait([all_], timeout=0.1)
-            await all_
+            again = await all_
     (cost,) = found
     wall, cpu = cost.wall * count, cost.service * count
     ideal = max(cpu, cost.model_calls * secs)
@@ -249,7 +249,7 @@ async def _inflight(bench: Bench, count: int, secs: int) -> None:
         f"{count} starts at once, model calls of {secs} s",
         f"{wall:.1f} s, {wall / cpu:.2f} times their processor time, {wall / ideal:.2f} times the ideal {ideal:.1f} s, "
         f"CPU {bench.ratio(cost.service)} each, Postgres {bench.ratio(cost.postgres)} each, "
-        f"{(peak - before) / count:.2f} MB each, load {load()}",
+        f"{(peak - before) / count:.2f} MB each, told to come again {again}, load {load()}",
     )
 
 
