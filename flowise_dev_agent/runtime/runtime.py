@@ -205,7 +205,6 @@ class Runtime:
                 agent=agent,
                 webhooks=WebhookService(deliveries, webhooks),
                 approvals=approvals,
-                poll_secs=timings.poll,
             )
             blobs, intents = Blobs(database), WriteIntents(database)
             kept = Versions(database, blobs)

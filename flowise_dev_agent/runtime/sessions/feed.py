@@ -2,7 +2,8 @@
 
 Each followed session has a hub: one shared read of the log fills a ring, and each reader is a cursor over that ring.
 A reader that falls behind the ring, or begins in the past, reads the log itself until it has caught up. Notices get
-lost when connections break, so a poll looks after all hubs as well.
+lost when connections break, so a poll looks after all hubs as well, and after whoever waits for a session: one read
+for all of them, since each one's own would keep everybody else from the database.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ import json
 import logging
 import random
 from collections import deque
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Container, Generator
 from contextlib import aclosing, contextmanager, suppress
 from datetime import datetime
 from types import TracebackType
@@ -33,6 +34,7 @@ _RING: Final = 512
 _BATCH: Final = 500
 _RECONNECT_SECS: Final = (0.1, 2.0)
 _FINAL_ROW_STATUSES: Final = frozenset({"completed", "cancelled"})
+_WORKING_ROW_STATUSES: Final = frozenset({"queued", "running"})
 
 
 class _Hub:
@@ -294,14 +296,14 @@ class Feed:
     async def _poll(self) -> None:
         while True:
             await asyncio.sleep(self._poll_secs)
-            self._wake_waiters()
-            if not self._hubs:
+            if not self._hubs and not self._settled:
                 continue
             try:
                 with across_owners():
-                    heads = await self._events.heads(list(self._hubs))
+                    heads = await self._events.heads([*self._hubs, *self._settled])
             except DatabaseUnavailableError:
                 continue
+            self._wake_waiters({id_ for id_, (_, status) in heads.items() if status in _WORKING_ROW_STATUSES})
             for hub in list(self._hubs.values()):
                 if hub.session_id not in heads:
                     hub.deleted = True
@@ -316,10 +318,12 @@ class Feed:
             self._mark(hub)
         self._wake_waiters()
 
-    def _wake_waiters(self) -> None:
-        for waiters in self._settled.values():
-            for event in waiters:
-                event.set()
+    def _wake_waiters(self, working: Container[UUID] = ()) -> None:
+        """All but those whose session is known to work."""
+        for session_id, waiters in self._settled.items():
+            if session_id not in working:
+                for event in waiters:
+                    event.set()
 
 
 async def set_within(event: asyncio.Event, seconds: float) -> None:

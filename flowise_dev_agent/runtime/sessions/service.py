@@ -74,7 +74,6 @@ class SessionService:
         agent: Agent,
         webhooks: WebhookService,
         approvals: ApprovalRules,
-        poll_secs: float,
     ) -> None:
         self._database = database
         self._sessions = sessions
@@ -84,7 +83,6 @@ class SessionService:
         self._own_hand = OwnHand(sessions=sessions, blobs=Blobs(database), agent=agent)
         self._webhooks = webhooks
         self._approvals = Approvals(approvals, sessions)
-        self._poll_secs = poll_secs
 
     async def start(
         self, request: StartSession, *, idempotency_key: str | None = None, new_id: UUID | None = None
@@ -297,14 +295,14 @@ class SessionService:
         deadline = time.monotonic() + timeout
         with nullcontext(watched) if watched else self.watch(session_id) as settled:
             if watched:
-                await set_within(settled, min(timeout, self._poll_secs))
+                await set_within(settled, timeout)
             while True:
                 settled.clear()
                 row = await self._sessions.get(session_id)
                 left = deadline - time.monotonic()
                 if public_status(row.status) != "in_progress" or left <= 0 or self._feed.closed:
                     return self._view(row)
-                await set_within(settled, min(left, self._poll_secs))
+                await set_within(settled, left)
 
     async def event_page(
         self, session_id: UUID, *, after_seq: int = 0, limit: int = 100, types: Sequence[str] | None = None

@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,10 +23,11 @@ from flowise_dev_agent.errors import (
     SessionNotFoundError,
     TraceNotFoundError,
 )
-from flowise_dev_agent.persistence import Blobs, Sessions
+from flowise_dev_agent.persistence import Blobs, Events, Sessions
 from flowise_dev_agent.persistence.queue import RUN_QUEUE
 from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.runtime.admin.health import ProcessHealth, WorkerState
+from flowise_dev_agent.runtime.sessions.feed import Feed
 from tests.runtime_world import FAST, PLAN, RESULT, World, running_engine, script, until
 
 WAIT = 20.0
@@ -381,6 +383,44 @@ async def test_whoever_watched_from_the_beginning_reads_the_session_when_it_is_i
             assert view.thread_id == new_id
             assert (await engine.service.wait(new_id, WAIT, watched)).status == "completed"
     assert reads == ["completed"]
+
+
+async def test_polls_have_nobody_read_a_session_that_still_works_and_find_one_whose_notice_was_lost(
+    database_dsn: str, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[str] = []
+    polls: list[int] = []
+    get, heads = Sessions.get, Events.heads
+
+    async def counted(self: Sessions, session_id: uuid.UUID) -> Any:
+        row = await get(self, session_id)
+        reads.append(row.status)
+        return row
+
+    async def polled(self: Events, session_ids: Sequence[uuid.UUID]) -> Any:
+        polls.append(len(session_ids))
+        return await heads(self, session_ids)
+
+    monkeypatch.setattr(Events, "heads", polled)
+    monkeypatch.setattr(Feed, "_receive", lambda *_: None)
+    async with running_engine(database_dsn, timings=replace(FAST, poll=0.05)) as engine:
+        await until(lambda: _healthy(engine), "the feed listens")
+        view = await engine.service.start(script("gate:g", "end:accepted"))
+        await until(lambda: _has(world, view, "g"), "the session works")
+        monkeypatch.setattr(Sessions, "get", counted)
+        waiting = [asyncio.create_task(engine.service.wait(view.thread_id, WAIT)) for _ in range(3)]
+        await until(lambda: _seen(reads, 3), "all have looked once")
+        polls.clear()
+        await until(lambda: _seen(polls, 4), "polls have looked for all together")
+        assert reads == ["running"] * 3
+        assert set(polls) == {1}
+        await world.open_gate("g")
+        assert {(await task).status for task in waiting} == {"completed"}
+    assert reads == ["running"] * 3 + ["completed"] * 3
+
+
+async def _seen(what: list[Any], count: int) -> bool:
+    return len(what) >= count
 
 
 async def test_health_names_database_queue_feed_and_worker(engine: Runtime, api: Runtime) -> None:
