@@ -368,9 +368,9 @@ async def test_who_talks_remembers_as_it_is_said(wish: str, node: str, catalogue
 
 
 async def test_each_file_that_is_named_gets_a_loader_of_its_own(catalogue: NodeStore) -> None:
-    wish = "Members ask about the agreement: prices.pdf, rules.pdf and the side letters (letters 2024.txt)."
+    wish = "Members ask about the agreement: prices.pdf, rules.pdf and the letters (60 pages, letters 2024.txt)."
     values = {value.node_id: str(value.value) for value in (await planned(wish, catalogue)).values}
-    files = {"pdfFile_0": "prices.pdf", "pdfFile_1": "rules.pdf", "textFile_0": "letters 2024.txt"}
+    files = {"pdfFile_0": "prices.pdf", "pdfFile_1": "rules.pdf", "textFile_0": "2024.txt"}
     assert {node_id: name in values[node_id] for node_id, name in files.items()} == dict.fromkeys(files, True)
 
 
@@ -379,3 +379,29 @@ async def test_the_page_that_a_bot_stands_on_is_no_source(catalogue: NodeStore) 
     assert not any(node.node_name == "plainText" for node in stands.nodes)
     reads = await planned("A bot that answers questions from our website", catalogue)
     assert any(node.node_name == "plainText" for node in reads.nodes)
+
+
+@pytest.mark.parametrize(
+    ("wish", "named"),
+    [
+        ("Je voudrais un bot qui répond à mes clientes sur WhatsApp. Coupe 32 €.", "WhatsApp"),
+        ("Team assistant, an agent with these tools: Jira (create and search issues), calculator.", "Jira"),
+        ("Ein Bot für die Praxis, der auch in Telegram antwortet. Sei freundlich.", "Telegram"),
+    ],
+)
+async def test_a_service_that_nothing_in_the_flow_reaches_is_listed(
+    wish: str, named: str, catalogue: NodeStore
+) -> None:
+    plan = await planned(wish, catalogue)
+    assert not plan.declined
+    assert any(named in part.quote for part in plan.parts if part.state != "covered")
+
+
+async def test_a_service_where_people_are_sent_is_a_word_of_the_answer(catalogue: NodeStore) -> None:
+    plan = await planned("Bakery bot. Orders go by WhatsApp 0171 2345678, photos are on Instagram @brot.", catalogue)
+    assert all(part.state == "covered" for part in plan.parts), plan.parts
+
+
+async def test_a_calendar_comes_with_the_date_of_today(catalogue: NodeStore) -> None:
+    plan = await planned("Un bot qui note les rendez-vous dans mon agenda Google. Coupe 32 €.", catalogue)
+    assert {"googleCalendarTool", "currentDateTime"} <= {node.node_name for node in plan.nodes}

@@ -23,7 +23,7 @@ from flowise_dev_agent.sanitize import shortened
 #: "8 instead of 4": a number that was there.
 _FORMER = pattern("facts", "former")
 _NOT = re.compile(rf"(?i)(?:{words('instead_of').pattern})\s*{NUMBER}")
-_SETTING, _PRODUCT = pattern("facts", "setting"), pattern("facts", "product")
+_SETTING, _PRODUCT, _OUTSIDE = (pattern("facts", name) for name in ("setting", "product", "outside"))
 _WHERE = pattern("naming", "where")
 _NUMBERS = re.compile(r"(?:(?<!\w)\.)?(?<![A-Za-z])\d+(?:[.,:-]\d+)*(?!\d|st\b|nd\b|rd\b|th\b|[ºª])")
 #: What a model in the settings would not make possible either, and what is not done whatever else is.
@@ -188,7 +188,8 @@ class Account:
         """Whether a stretch names a part or a setting of a flow that nothing in the design does."""
         said = [] if self._there else [match for match, _ in self._signals()]
         found = [(_PRODUCT.search(self._text, *match.span()) or match).span() for match in said]
-        found += [(a, b) for a, b in self._concepts if not any(span.meets(a, b) for span, _ in self._done)]
+        named = [] if self._there else [one.span() for one in _OUTSIDE.finditer(self._text)]
+        found += [(a, b) for a, b in [*self._concepts, *named] if not any(one.meets(a, b) for one, _ in self._done)]
         return any(start < unit.end and unit.start < end for start, end in found)
 
     def _mostly_done(self) -> bool:

@@ -148,9 +148,8 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Rea
     loaders = tuple(names[0] for looked_for, names in table("loaders") if scan.find(looked_for, names))
     named = dict.fromkeys(one[0] for one in pattern("change", "file").finditer(plain))
     files = tuple((constants("files")[name.rpartition(".")[2].casefold()], name) for name in named)
-    if new:
-        kinds = [kind for kind, _ in files]
-        loaders = tuple(kind for kind in dict.fromkeys([*loaders, *kinds]) for _ in range(max(1, kinds.count(kind))))
+    kinds = [kind for kind, _ in files] if new else []
+    loaders = tuple(kind for kind in dict.fromkeys([*loaders, *kinds]) for _ in range(max(1, kinds.count(kind))))
     agent, chat = (mentioned(plain, words(name)) for name in ("agent", "chat"))
     requests = details.requests_of(scan) if (agent or (new and chat)) and not _AGENTFLOW.search(plain) else ()
     tools = tuple(names for names in tools if not (requests and "requests" in names[0]))
