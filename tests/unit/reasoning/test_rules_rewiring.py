@@ -371,7 +371,8 @@ def test_a_wish_for_all_models_is_asked_for_only_where_there_are_several() -> No
 
 def test_a_branch_with_a_fixed_reply_comes_behind_the_others() -> None:
     wish = 'Add a branch to the triage: "Press". If a journalist writes, reply with "Ask Jo. 5 pm is best."'
-    graph, _ = changed(SORTED, wish)
+    graph, plan = changed(SORTED, wish)
+    assert not plan.not_done
     rows = inputs(graph, "conditionAgentAgentflow_0")["conditionAgentScenarios"]
     assert [row["scenario"] for row in rows] == ["Boats", "Other", "Press"]
     replies = {edge.target: edge.output_name for edge in graph.edges if edge.source == "conditionAgentAgentflow_0"}

@@ -552,6 +552,10 @@ TOLD = {
     "A flow that writes a reply to a complaint about the bus, then I have to approve it before it goes out. If I "
     "reject it, it should say 'We will get back to you.'":
         ["Writes a reply to a complaint about the bus", "We will get back to you.", "{{ llmAgentflow_0 }}"],
+    "Agentflow: translate the text into Dutch, then a human checks it. If rejected reply 'Sorry, later.'":
+        ["Translate the text into Dutch", "Sorry, later.", "{{ llmAgentflow_0 }}"],
+    "When a customer wants to cancel, ask why; otherwise help them. As an agentflow with Claude Haiku.":
+        ["Ask why", "Help them"],
     "Agentflow: an LLM writes a decision, a manager must approve, then reply 'Done.'": ["Writes a decision", "Done."],
     "Agentflow: Geht es um Müll, dann die Abholtage Dienstag und Freitag nennen. Geht es um Parkausweise, dann auf "
     "Zimmer 14 verweisen. Alles andere: höflich sagen, dass sich jemand meldet.":

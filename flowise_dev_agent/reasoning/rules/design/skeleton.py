@@ -105,7 +105,7 @@ def clauses(text: str) -> list[tuple[str, str]]:
 
 def _bare(clause: str) -> str:
     """A clause without its marks and the words that only put it in order."""
-    for name in ("opening", "then"):
+    for name in ("as_flow", "opening", "then"):
         clause = pattern("steps", name).sub("", clause.strip(" ,.;:!\x00"))
     # "Daarna vertaalt een agent het": who does it comes first.
     return pattern("steps", "inverted").sub(r"\g<who> \g<verb>", clause)
@@ -200,7 +200,7 @@ def outcome(text: str) -> tuple[str, str] | None:
     said, do = _WORD.findall(text[: match.start(way)])[1:], text[match.end() :]
     # "If he does not approve it, ..."
     do = do[again.end() :] if (again := found("approve", do)) and again.start() < _NEAR else do
-    if "," in do and "://" not in do.partition(",")[0]:
+    if "," in do and not re.search(r"://|(?<!\w)[\"“„«']", do.partition(",")[0]):
         more, do = do.split(",", 1)
         said += _WORD.findall(more)
     return None if _known(said, *wordset("approving")) else (way, do.strip(" ,:"))

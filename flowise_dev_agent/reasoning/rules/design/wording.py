@@ -102,7 +102,7 @@ def pieces(
             # "Add a calculator and always calculate with VAT": asked for once.
             again = all(any(one.names & other.names - {DONE} for other in parts if other not in own) for one in own)
             # A case in which a part is used is told, too.
-            again = again or (_IF.match(said) and not _ALTERS.search(said))
+            again = again or (_IF.match(said) and not (_ALTERS.search(said) or any(DONE in one.names for one in own)))
             part = (own and not (again and says and instructs(said) and not alters(said))) or (asked and not says)
             because = meets and (words("because").match(said) or (_REFERS.match(said) and not _OBLIGED.search(said)))
             clause = instructs(said) or {*text[:begin].split()[-1:]} & wordset("thats")
