@@ -240,6 +240,99 @@ def test_of_a_sentence_of_which_a_part_is_a_setting_nothing_is_written_into_the_
         assert prompt_after(BOATS, plan) == BOATS
 
 
+TOOLS = compile_ops(
+    GraphIR.empty(),
+    [
+        AddNode(node_name="toolAgent", node_id="toolAgent_0", params={"systemMessage": "Help the shop."}),
+        AddNode(node_name="chatOllama", node_id="chatOllama_0", params={"modelName": "llama3.1", "temperature": 0.9}),
+        AddNode(node_name="bufferWindowMemory", node_id="bufferWindowMemory_0", params={"k": 4}),
+        AddNode(node_name="calculator", node_id="calculator_0"),
+        AddNode(node_name="serper", node_id="serper_0", label="Google"),
+        AddNode(node_name="wolframAlpha", node_id="wolframAlpha_0", label="Encyclopedia"),
+        AddNode(node_name="retrieverTool", node_id="retrieverTool_0", params={"name": "a", "description": "b"}),
+        AddNode(node_name="memoryVectorStore", node_id="store_0"),
+        AddNode(node_name="openAIEmbeddings", node_id="embeddings_0"),
+        AddNode(node_name="cheerioWebScraper", node_id="page_0", params={"url": "https://shop.example.com"}),
+        AddNode(node_name="plainText", node_id="text_0", params={"text": "Vases cost 35 euros."}),
+        *(Connect(source_node_id=source, target_node_id=target, target_anchor=anchor) for source, target, anchor in (
+            ("chatOllama_0", "toolAgent_0", "model"), ("bufferWindowMemory_0", "toolAgent_0", "memory"),
+            ("calculator_0", "toolAgent_0", "tools"), ("serper_0", "toolAgent_0", "tools"),
+            ("wolframAlpha_0", "toolAgent_0", "tools"), ("retrieverTool_0", "toolAgent_0", "tools"),
+            ("store_0", "retrieverTool_0", "retriever"), ("embeddings_0", "store_0", "embeddings"),
+            ("page_0", "store_0", "document"), ("text_0", "store_0", "document"))),
+    ],
+    STORE.schemas,
+).graph  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wish", "removed"),
+    [
+        ("drop google", {"serper_0"}),
+        ("Die Google-Suche kann weg", {"serper_0"}),
+        ("throw out the web search", {"serper_0"}),
+        ("enlevez l'encyclopédia", {"wolframAlpha_0"}),
+        ("remove Encyclopedia and the calculator", {"wolframAlpha_0", "calculator_0"}),
+        ("quita el paso Google, y responde en español", {"serper_0"}),
+    ],
+)
+def test_a_tool_goes_by_its_title_its_kind_or_its_type(wish: str, removed: set[str]) -> None:
+    plan = planned("", wish, graph=TOOLS)
+    assert (plan.declined, {*plan.removals}) == (None, removed)
+
+
+@pytest.mark.parametrize("wish", ["it runs on http://10.0.0.5:11434", "Ollama läuft auf http://10.0.0.5:11434"])
+def test_the_address_of_a_model_is_that_of_no_page(wish: str) -> None:
+    plan = planned("", wish, graph=TOOLS)
+    assert [(v.node_id, v.param, v.value) for v in plan.values] == [
+        ("chatOllama_0", "baseUrl", "http://10.0.0.5:11434")
+    ]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "remember the whole conversation",
+        "er soll sich das ganze Gespräch merken",
+        "deve lembrar de toda a conversa",
+        "deve ricordare l'intera conversazione",
+        "il doit se souvenir de toute la conversation",
+        "debe recordar toda la conversación",
+    ],
+)
+def test_to_remember_all_of_a_conversation_is_another_memory(wish: str) -> None:
+    plan = planned("", wish, graph=TOOLS)
+    added = {node.node_name for node in plan.nodes if not node.existing}
+    assert (plan.removals, added) == (["bufferWindowMemory_0"], {"bufferMemory"})
+
+
+def test_a_temperature_is_set_as_people_say_it() -> None:
+    for wish in ("Temperatur vielleicht n bisschen runter, so 0.3", "bring the temperature down a bit, maybe 0.3"):
+        assert [v.value for v in planned("", wish, graph=TOOLS).values] == [0.3]
+
+
+@pytest.mark.parametrize(
+    ("wish", "name", "written"),
+    [
+        ("que se llame Coach Nico y que tutee a los alumnos", "Coach Nico", "Que tutee a los alumnos"),
+        ("it should be called Coach Nico, and never mention vouchers", "Coach Nico", "Never mention vouchers"),
+        ("le bot doit s'appeler Capitaine. Vouvoie les clients", "Capitaine", "Vouvoie les clients"),
+    ],
+)
+def test_a_name_and_a_tone_of_one_wish_are_both_done(wish: str, name: str, written: str) -> None:
+    plan = planned(BOATS, wish)
+    assert (plan.declined, plan.new_name) == (None, name)
+    assert written.casefold() in prompt_after(BOATS, plan).casefold()
+
+
+def test_that_something_is_wrong_is_asked_about_and_its_answer_changes_it() -> None:
+    wish, prompt = "the swimming pool bot has the wrong closing time pls fix", "We open at 7:00. We close at 20:00."
+    question = planned(prompt, wish).declined or ""
+    assert question.endswith("?")
+    answered = planned(prompt, wish, (question, "it says 20:00, right is 21:30"))
+    assert prompt_after(prompt, answered) == prompt.replace("20:00", "21:30")
+
+
 def test_a_value_out_of_range_is_asked_for_and_the_answer_set() -> None:
     question = planned(HORSES, "Temperatur vom Modell auf 3 setzen").declined or ""
     assert "0 – 2" in question

@@ -25,8 +25,7 @@ from flowise_dev_agent.reasoning.rules.language.text import Span, mentions, norm
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 
-_MODELS = "Chat Models"
-_SENTENCE, _AGENT = pattern("values", "sentence"), "agentAgentflow"
+_SENTENCE, _AGENT, _MODELS = pattern("values", "sentence"), "agentAgentflow", "Chat Models"
 #: What people call a node of a kind; the title alone names none of several.
 _ANY = frozenset({"", "agent", "llm", "model", "start"})
 

@@ -38,16 +38,14 @@ def stays(said: str, names: Set[str] = frozenset()) -> bool:
     groups = ("parts", "own", "sources")[: 3 if remains or len(said.split()) <= _FEW_WORDS else 2]
     found = concepts(said, *groups)
     # "Keep the answers of the tool short" tells the bot something.
-    whole = remains or (found and found[-1].end >= len(said.rstrip(" .!")))
-    whole = whole or senses(said, change=True).keep > _LIKELY
+    whole = remains or (found and found[-1].end >= len(said.rstrip(" .!"))) or senses(said, change=True).keep > _LIKELY
     return bool(whole) and (bool(found) or any(name in said.casefold() for name in names))
 
 
 def without_scope(text: str, names: Set[str] = frozenset()) -> str:
     """The text without what is to stay as it is ("leave the rest alone", "keep the memory"), and without thanks."""
     quotes, clauses = quoted_spans(text), (one for one in _CLAUSE.finditer(text) if stays(one[0], names))
-    kept = [*_SCOPE.finditer(text), *clauses]
-    for match in [*kept, *_COURTESY.finditer(text)]:
+    for match in [*_SCOPE.finditer(text), *clauses, *_COURTESY.finditer(text)]:
         # What goes on with a reason is no wish.
         because = match.re is not _COURTESY and _GOES_ON.match(text[match.end() :])
         if not any(one < match.start() < two for one, two in quotes):

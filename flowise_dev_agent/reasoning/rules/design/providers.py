@@ -33,6 +33,8 @@ _EMBEDDINGS = re.compile(rf"{_EMBEDDING_MODEL}|\bembeddings?\b")
 _EMBEDDING_CONTEXT, _NO_CHAT = re.compile(r"embed", re.IGNORECASE), re.compile(r"embed|re-?rank", re.IGNORECASE)
 _EMBEDDINGS_BY = re.compile(r"embeddings?\s(?:from|by|of|with|via|von|mit|de|con|avec|com)\s$", re.IGNORECASE)
 _MODEL_TOO = pattern("models", "model_too")
+#: Where Ollama listens.
+MODEL_SERVER = re.compile(r"https?://[^/\s]+:11434(?!\d)")
 #: (words, form of the id, the provider that it is one of alone)
 _MODEL_IDS = [
     (re.compile(f"{BEGINS}{row['words']}{ENDS}", re.IGNORECASE), str(row["form"]), row.get("chat"))

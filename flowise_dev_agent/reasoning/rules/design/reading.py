@@ -158,7 +158,7 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Rea
     urls = () if called else tuple(match.group() for match in _URL.finditer(plain))
     # An address that people are sent to is a word of the answer.
     sent = {url for url in urls if pattern("words", "sent_to").search(plain[: plain.index(url)])}
-    model_url = next((url for url in urls if _SERVER.match(url) and _is_model(plain[: plain.index(url)])), None)
+    model_url = next((url for url in urls if _SERVER.match(url) and _is_model(plain[: plain.index(url)], url)), None)
     # An address is used once: for the model, for the store that was named before it, or as a page.
     stores = {url for url in urls if any(one.search(plain[: plain.index(url)]) for one, _ in table("vector_stores"))
               and (_SERVER.match(url) or not (loaders or len(urls) > 1))}  # fmt: skip
@@ -232,10 +232,11 @@ def _unread(scan: Scan, said: re.Match[str]) -> list[re.Match[str]]:
     return [word for word in spoken if not any(span.meets(*word.span()) for span in read)]
 
 
-def _is_model(before: str) -> bool:
-    """Whether a model is what was named last, and not a store that has an address, too."""
+def _is_model(before: str, url: str) -> bool:
+    """Whether a model is what was named last, and not a store that has an address, too; or its port is that of one."""
     model = max((start for start, _ in providers.chat_providers(before)), default=-1)
-    return model >= 0 and not any(one.search(before, model) for one, _ in table("vector_stores"))
+    named = model >= 0 and not any(one.search(before, model) for one, _ in table("vector_stores"))
+    return named or providers.MODEL_SERVER.match(url) is not None
 
 
 def _has(scan: Scan, name: str, names: Sequence[str] = (), *, task: bool = False) -> bool:

@@ -17,12 +17,9 @@ from flowise_dev_agent.reasoning.rules.language.lexicon import constants, patter
 from flowise_dev_agent.reasoning.rules.language.text import is_negated, mentioned, mentions
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, MODEL_CATEGORIES, complete, fitting_output, wire
 
-#: A flow has one of each of these; one asked for by name takes the place of the usual one.
-_SINGLE: Final = frozenset(constants("kinds")["single"])
-#: Naming one of these means that answers come from documents.
-_DOCUMENTS: Final = frozenset(constants("kinds")["documents"])
-#: Loaders that read what an address leads to.
-_TAKE_PAGES: Final = frozenset(constants("kinds")["take_pages"])
+#: A flow has one of each of the first; one asked for by name takes the place of the usual one. Naming one of the second
+#: means that answers come from documents, and the third are loaders that read what an address leads to.
+_SINGLE, _DOCUMENTS, _TAKE_PAGES = (frozenset(constants("kinds")[n]) for n in ("single", "documents", "take_pages"))
 #: Where a row of a list of tools has the name of one.
 TOOL: Final = "agentSelectedTool"
 #: Similarity from which a name is worth mentioning to a person.

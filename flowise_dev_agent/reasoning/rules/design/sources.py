@@ -10,6 +10,8 @@ from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.placeholders import MARK
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design import build, wording
+from flowise_dev_agent.reasoning.rules.design.details import in_ascii
+from flowise_dev_agent.reasoning.rules.design.providers import MODEL_SERVER
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, table, words
 from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, masked
 
@@ -50,29 +52,33 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
     found, last = Made(text), list[str]()
     loaders = {id_: schema for id_, schema in existing.items() if schema.category == "Document Loaders"}
     pages = [id_ for id_, one in loaders.items() if any(param.name == "url" for param in one.params)]
-    for start, end in wording.clauses(text) if loaders else ():
+    titles = {id_: wording.whole(in_ascii(request.labels.get(id_) or NUL)) for id_, one in existing.items()
+              if one.category in ("Document Loaders", "Tools")}  # fmt: skip
+    for start, end in wording.clauses(text) if titles else ():
         said, plain = text[start:end], wording.unquoted(text[start:end])
-        kinds = [names[0] for looked_for, names in table("loaders") if looked_for.search(plain)]
+        kinds = [names[0] for looked_for, names in table("loaders") if loaders and looked_for.search(plain)]
         web = next((loaders[id_].name for id_ in pages), "cheerioWebScraper")
-        kinds += [web] if _PAGE.search(plain) or _URL.search(said) else []
+        kinds += [web] if loaders and (_PAGE.search(plain) or _URL.search(said)) else []
         address, file = _URL.search(said), _FILE.search(said)
-        titles = {id_: wording.whole(request.labels.get(id_) or NUL) for id_ in loaders}
-        mine = [id_ for id_, one in loaders.items() if one.name in kinds or titles[id_].search(said)
+        spoken = [id_ for id_, title in titles.items() if title.search(in_ascii(said))]
+        mine = [id_ for id_, one in loaders.items() if one.name in kinds or id_ in spoken
                 or (file and file[0] in request.labels.get(id_, ""))]  # fmt: skip
         swaps = _SWAPS.search(plain) and _BY.search(plain)
         instead, done = words("instead_of").search(plain) or swaps, (*found.spans, Span(start, end, frozenset({DONE})))
+        out = words("remove").search(plain) or _OUT.search(plain)
         if _MORE.search(plain) and not (instead or _SAID.search(plain)) and (kinds or (last and wording.refers(plain))):
             name = web if address else next((one for one in kinds or last if one != web), "")
             found = replace(_with(found, name, address[0] if address else "", existing), spans=done) if name else found
+        elif out and not instead and (named := [id_ for id_ in spoken if id_ not in loaders]):
+            found = replace(found, text=masked(found.text, start, end), spans=done, removed=(*found.removed, *named))
         elif mine and address and not pages and (instead or words("change").search(plain)):
             found = replace(_with(found, web, address[0], existing), spans=done, removed=(*found.removed, *mine))
         elif file and not address and len(mine) == 1 and file[0] not in request.labels.get(mine[0], ""):
             param = next((one["name"] for one in loaders[mine[0]].input_definitions if one["type"] == "file"), "")
             value = PlannedValue(node_id=mine[0], param=param, value=f"{MARK}: {loaders[mine[0]].label}: {file[0]}]")
             found = replace(found, spans=done, values=(*found.values, value)) if param else found
-        elif mine and len(loaders) > len({*mine, *found.removed}) and not (address or instead):
-            out = words("remove").search(plain) or _OUT.search(plain)
-            found = replace(found, spans=done, removed=(*found.removed, *mine)) if out else found
+        elif out and mine and len(loaders) > len({*mine, *found.removed}) and not (address or instead):
+            found = replace(found, spans=done, removed=(*found.removed, *mine))
         elif found.spans and not kinds and _OUT.search(plain) and wording.refers(plain):
             found = replace(found, spans=done)
         last = kinds or last
@@ -97,7 +103,7 @@ def _exchanged(request: PlanRequest, found: Made, existing: Mapping[str, NodeSch
             and _URL.fullmatch(value.strip()) and name not in _SERVERS}  # fmt: skip
     named = {place: [*_spelled(value).finditer(found.text)] for place, value in held.items()}
     olds = [one.start() for spelled in named.values() for one in spelled]
-    new = [one for one in _URL.finditer(found.text) if one.start() not in olds
+    new = [one for one in _URL.finditer(found.text) if one.start() not in olds and not MODEL_SERVER.match(one[0])
            and (_CALLS.search(found.text) or not _SENT_TO.search(found.text[: one.start()]))]  # fmt: skip
     places = [place for place, spelled in named.items() if spelled] or [*held]
     if len(new) != 1 or len(places) != 1 or not (olds or _NOW.search(found.text)):

@@ -31,8 +31,7 @@ _SKIPPED = frozenset({"modelName", "model", "systemMessagePrompt", "systemMessag
 _ELSEWHERE = pattern("by_place", "elsewhere")
 _BY_PLACE = {name: patterns("by_place", name) for name in constants("kinds")["by_place"]}
 _SECRET, _DEFAULT_OVERLAP = ("key", "token", "secret", "password"), 200
-_TAKES_AWAY = re.compile(r"(?:delete|clear|remove|trash)", re.IGNORECASE)
-_PATH = re.compile(r"path|folder|directory", re.IGNORECASE)
+_TAKES_AWAY, _PATH = (re.compile(one, re.I) for one in (r"delete|clear|remove|trash", r"path|folder|directory"))
 
 
 @dataclass(frozen=True)
@@ -263,8 +262,7 @@ def _forms(param: InputParam) -> list[tuple[re.Pattern[str], bool | str | None]]
 
 def _said_value(param: InputParam, match: re.Match[str]) -> Any:
     if param.type == "options":
-        said = match["option"].casefold()
-        return next(option for option in param.options if option.casefold() == said)
+        return next(option for option in param.options if option.casefold() == match["option"].casefold())
     if param.type == "number":
         number = to_number(first_group(match))
         # Flowise counts in milliseconds.

@@ -106,9 +106,10 @@ def pieces(
             part = (own and not (again and says and instructs(said) and not alters(said))) or (asked and not says)
             because = meets and (words("because").match(said) or (_REFERS.match(said) and not _OBLIGED.search(said)))
             clause = instructs(said) or {*text[:begin].split()[-1:]} & wordset("thats")
-            plain = _VALUE.search(said) or _NOW.search(said) or words("instead_of").search(said)
-            fact = plain or (copied and texts.concepts(said, *groups)) if copied or not meets else quoted(said)
-            orders = (item and not meets) or clause or fact
+            other = _NOW.search(said) or words("instead_of").search(said)
+            plain = _VALUE.search(said) or other or (copied and texts.concepts(said, *groups))
+            fact = plain if copied or not meets else quoted(said)
+            orders = clause or fact or (not meets and (item or senses(said, change=True).told > _LIKELY))
             last = next((one.kind for one in reversed(found) if one.kind != "remark"), "")
             told = (copied and not meets) or not beside or ((orders or last == "wish") and not because)
             # "It" is what is not done, and what follows in its sentence says more of it, unless it tells something.

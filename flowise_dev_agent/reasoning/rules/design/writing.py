@@ -20,16 +20,15 @@ from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, F
 from flowise_dev_agent.reasoning.rules.language.text import capital, detect_language, quoted, quoted_spans
 
 _SENTENCE = pattern("values", "sentence")
-_TAG, _ROW_BEGINS, _ROW_ENDS = (
-    re.compile(one) for one in (r"<[^<>]{1,300}>", r"(?:(?<![^\n])(?:[-•*]\s*)?|<p>)$", r"^\s*?(?:\n|</p>|$)|^ +")
-)
+_TAG, _ROW_ENDS = re.compile(r"<[^<>]{1,300}>"), re.compile(r"^\s*?(?:\n|</p>|$)|^ +")
+_ROW_BEGINS, _CORE = re.compile(r"(?:(?<![^\n])(?:[-•*]\s*)?|<p>)$"), re.compile(r"[1-9]\d*")
 _FEW_WORDS, _MOST_CLAUSES, _MOST_VALUES, _LONGEST_READ, _STEM = 3, 8, 300, 1_000, 4
 _SWAPS, _BY, _SMALL, _A_LINE = (pattern("exchange", name) for name in ("swaps", "by", "small", "a_line"))
 _IN_PROMPT, _HEDGED, _NEUTRAL = (pattern("exchange", name) for name in ("in_prompt", "hedged", "neutral"))
 _NOW, _OTHER, _VALUES = (pattern("exchange", name) for name in ("now", "other", "values"))
 #: What says that a value is another one.
 _MARKS = (_NOW, _OTHER, _SWAPS, words("instead_of"))
-_ARTICLE, _NUMBER, _CORE = pattern("exchange", "article"), re.compile(r"\d[\d.,:]*"), re.compile(r"[1-9]\d*")
+_ARTICLE, _NUMBER = pattern("exchange", "article"), re.compile(r"\d[\d.,:]*")
 _SIGNS, _CLAUSE_ENDS = str.maketrans({"€": "euro", "$": "dollar", "£": "pound"}), re.compile(r"[,;:.!?]\s|\n")
 #: Names and addresses are other ones wherever a text has them.
 _EVERYWHERE = ("name", "mail", "phone")
@@ -249,8 +248,7 @@ def _replaced(line: str, text: str) -> list[tuple[int, int, str]]:
     rest = [word for word in wording.words_of(plain) if _tells(word)]
     shared = {one: sum(_among([word], wording.words_of(_clause(one, there, text) or _around(one, text)))
               for word in own) for one in spots if _among(rest, wording.words_of(_around(one, text)))}  # fmt: skip
-    most = max(shared.values(), default=0)
-    best = [one for one, count in shared.items() if every or count == most >= least]
+    best = [one for one, count in shared.items() if every or count == max(shared.values()) >= least]
     said = [_NUMBER.sub(new.said, one.said, count=1) if new.kind == "number" else new.said for one in best]
     return [(*one[:2], new) for one, new in zip(best, said, strict=True)] if len(best) == 1 or every else []
 
@@ -271,8 +269,7 @@ def _clause(value: _Value, there: Sequence[_Value], text: str) -> str:
     """The clause around a value; empty where it has another one of its kind."""
     start = max((one.end() for one in _CLAUSE_ENDS.finditer(text, 0, value.start)), default=0)
     ends = min((one.start() for one in _CLAUSE_ENDS.finditer(text, value.end)), default=len(text))
-    alone = sum(start <= one.start < ends and one.akin(value) for one in there) == 1
-    return text[start:ends] if alone else ""
+    return text[start:ends] if sum(start <= one.start < ends and one.akin(value) for one in there) == 1 else ""
 
 
 def _around(value: _Value, text: str) -> str:
