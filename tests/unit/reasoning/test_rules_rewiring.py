@@ -348,6 +348,27 @@ def test_a_branch_of_which_nothing_but_the_name_is_said_is_not_built() -> None:
     assert planned(SORTED, 'Add a branch "Press".').declined
 
 
+def test_the_text_of_a_branch_to_come_is_no_other_text_of_a_reply_that_is_there() -> None:
+    graph, _ = changed(SORTED, 'Add a branch "Press" with the reply "Ask Jo."')
+    wish = 'One more branch please, for the money. They get the reply "Write to Kim." Today it goes to «Press»'
+    assert not any(value.value == "Write to Kim." for value in planned(graph, wish).values)
+
+
+def test_of_two_tools_the_one_that_an_agent_takes_is_reason_enough() -> None:
+    agent = [
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o"}),
+        AddNode(node_name="bufferMemory", node_id="bufferMemory_0"),
+        AddNode(node_name="serpAPI", node_id="serpAPI_0"),
+        AddNode(node_name="toolAgent", node_id="toolAgent_0", params={"systemMessage": "You help."}),
+        Connect(source_node_id="chatOpenAI_0", target_node_id="toolAgent_0", target_anchor="model"),
+        Connect(source_node_id="bufferMemory_0", target_node_id="toolAgent_0", target_anchor="memory"),
+        Connect(source_node_id="serpAPI_0", target_node_id="toolAgent_0", target_anchor="tools"),
+    ]
+    plan = planned(compile_ops(GraphIR.empty(), agent, STORE.schemas).graph, "Replace SerpAPI by Tavily or Brave")
+    assert not plan.declined
+    assert any(node.node_name == "braveSearchAPI" for node in plan.nodes)
+
+
 def test_a_branch_has_a_step_of_a_model_like_the_others() -> None:
     wish = 'Bitte noch einen Zweig "Press": ein Schritt namens Press desk fragt nach der Zeitung und dem Thema.'
     graph, _ = changed(SORTED, wish)

@@ -156,7 +156,8 @@ class _Steps:
             return False
         short = [one for one in self._quotes if len(one.split()) < _FEW] if branch or self._way else []
         named = _BRANCH.search(self._plain) if branch else None
-        self._way = self._way.strip() or (short or [named["name"] or "" if named else ""])[0] or " " * bool(branch)
+        called = (short or [named["name"] or "" if named else ""])[0]
+        self._way = self._way.strip() or called or self._way or " " * bool(branch)
         step, rest = _NEW.search(self._plain), [one for one in self._quotes if one != self._way]
         like = [id_ for one in self._edges if one.source == self._sorter
                 and self._kinds.get(id_ := one.target) in _MODELS]  # fmt: skip
@@ -213,7 +214,8 @@ class _Steps:
         ends = {one.output: one.target for one in self._edges if one.source == self._sorter}
         meant = [id_ for id_ in replies if id_ in [*self._named, *(ends.get(str(way)) for way in self._ways)]]
         meant = meant or (replies if _LAST.search(self._plain) and _ANSWER.search(self._plain) else [])
-        if len(meant) != 1 or _IF.match(self._plain.strip()):
+        # What a branch to come answers is no other text of one that is there.
+        if self._way or len(meant) != 1 or _IF.match(self._plain.strip()):
             return False
         text, given = str(self._nodes[meant[0]].get(_TEXT) or ""), _CONTACT.findall(self._plain)
         there = [one for one in _CONTACT.findall(text) if given and ("@" in one) == ("@" in given[0])]

@@ -71,9 +71,9 @@ def check_names(reading: Reading, world: World) -> None:
     for name in reading.requested:
         if KIND_OF_CATEGORY.get(world.schema(name).category, "CHATFLOW") != "CHATFLOW":
             raise world.decline("declined_kind", name=name)
-    for names in reading.tools:
-        if not usable(names, world):
-            raise world.decline("declined_tool", name=names[0])
+    # "Tavily or Brave": the other is told as not done.
+    if reading.tools and not any(usable(names, world) for names in reading.tools):
+        raise world.decline("declined_tool", name=reading.tools[0][0])
 
 
 def _ending(reading: Reading, tools: Sequence[str], world: World, *, knowledge: bool) -> str:
