@@ -549,3 +549,30 @@ def test_the_embeddings_go_with_their_provider(wish: str) -> None:
     plan = planned(DOCUMENTS, wish)
     assert {*plan.removals} == {"chatOpenAI_0", "openAIEmbeddings_0"}
     assert {node.node_name for node in plan.nodes if not node.existing} == {"chatMistralAI", "mistralAIEmbeddings"}
+
+
+def test_what_should_go_straight_to_a_step_is_not_taken_out() -> None:
+    plan = planned(APPROVED, "It should go straight from the draft to the approval.")
+    assert not plan.removals
+
+
+def test_a_quotation_is_the_message_of_a_moderation_only_where_people_are_told_it() -> None:
+    moderated = [
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o"}),
+        AddNode(node_name="bufferMemory", node_id="bufferMemory_0"),
+        AddNode(node_name="inputModerationOpenAI", node_id="inputModerationOpenAI_0"),
+        AddNode(node_name="conversationChain", node_id="conversationChain_0"),
+        Connect(source_node_id="chatOpenAI_0", target_node_id="conversationChain_0", target_anchor="model"),
+        Connect(source_node_id="bufferMemory_0", target_node_id="conversationChain_0", target_anchor="memory"),
+        Connect(
+            source_node_id="inputModerationOpenAI_0",
+            target_node_id="conversationChain_0",
+            target_anchor="inputModeration",
+        ),
+    ]
+    graph = compile_ops(GraphIR.empty(), moderated, STORE.schemas).graph
+    gone = planned(graph, 'Remove the content filter, it blocks people who write "damn, it leaks".')
+    assert gone.removals == ["inputModerationOpenAI_0"]
+    assert not any(value.param == "moderationErrorMessage" for value in gone.values)
+    told = planned(graph, 'The moderation should answer "Please be kind."')
+    assert any((one.param, one.value) == ("moderationErrorMessage", "Please be kind.") for one in told.values)

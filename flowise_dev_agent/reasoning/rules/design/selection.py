@@ -204,7 +204,7 @@ def unwanted(text: str, world: World) -> frozenset[str]:
         return removed(looked_for) or (said and not mentioned(text, looked_for))
 
     found = {name for looked_for, names in table("tools") if out(looked_for) for name in names}
-    for name, category in (("memory", "Memory"), ("split", "Text Splitters")):
+    for name, category in (("memory", "Memory"), ("split", "Text Splitters"), ("content_moderation", "Moderation")):
         if out(words(name)):
             found |= {schema.name for schema in world.store.schemas.values() if schema.category == category}
     # One that is named is wanted where only its kind is taken out ("replace the web search by Brave").

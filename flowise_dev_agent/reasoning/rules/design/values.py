@@ -18,6 +18,7 @@ from flowise_dev_agent.reasoning.rules.language.text import Span, first_group, i
 MAX_TOKENS = tuple(constants("quantities")["max_tokens"])
 #: Fields for what the model is told, by how well they fit.
 _PROMPT_FIELDS = ("systemMessagePrompt", "systemMessage", "responsePrompt", "template")
+_TOLD_BEFORE = pattern("values", "told")
 _TOLD = ("approval", "placeholder", "good_for", "expert_in", "retriever_tool")
 _ADDRESS = re.compile(r"url|uri|host|endpoint|link|webpath|address", re.IGNORECASE)
 _NAME = re.compile(r"index|collection|table|database|bucket|namespace|store|key$", re.IGNORECASE)
@@ -93,7 +94,8 @@ def _asked(schema: NodeSchema, said: Said) -> dict[str, Any]:
         "model": reading.model if reading.model and belongs(reading.model, schema.name) else None,
         "model_url": reading.model_url, "embedding_model": embedding_model(reading.text),
         "denied": "\n".join(reading.denied_words), "rows": rows, "text": reading.inline_text,
-        "refusal": next((quote for quote in quoted(reading.text) if quote not in reading.denied_words), None),
+        "refusal": next((quote for quote in quoted(reading.text) if quote not in reading.denied_words
+                         and _TOLD_BEFORE.search(reading.text[: reading.text.index(quote) - 1])), None),
         "page": said.url or next(iter(reading.urls), None), "sources": reading.sources or None,
         "window_type": "windowSize" if "memory_window" in reading.numbers else None,
         "remembers": False if reading.no_memory else None,
