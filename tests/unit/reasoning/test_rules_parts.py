@@ -56,3 +56,9 @@ async def test_a_part_that_is_done_as_a_whole_is_one_part(catalogue: NodeStore) 
     wish = "Set the temperature to 0.2"
     (part,) = await parts_of(wish, catalogue)
     assert (part.quote, part.state) == (wish, "covered")
+
+
+async def test_a_number_beside_a_part_is_no_remark(catalogue: NodeStore) -> None:
+    parts = await parts_of("Switch to gpt-4o-mini, and the price of a survey to 130", catalogue)
+    assert ["130" in part.quote for part in parts if part.state == "not_understood"] == [True]
+    assert any("chatOpenAI_0.modelName" in part.values for part in parts if part.state == "covered")

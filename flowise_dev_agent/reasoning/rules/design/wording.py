@@ -115,7 +115,9 @@ def pieces(
             # "It" is what is not done, and what follows in its sentence says more of it, unless it tells something.
             more = begin > start and not (behaves(said) or _IF.match(said) or _VALUE.search(said))
             goes_on = last == "undone" and (more or _REFERS.match(said) or (alters(said) and refers(said)))
-            undone = not own and (goes_on or fails(begin, finish, told=bool(told)))
+            # A number beside a part is no remark: "gpt-4o, and the price to 130".
+            beside_it = begin > start and not (told or because) and _VALUE.search(said)
+            undone = not own and (goes_on or beside_it or fails(begin, finish, told=bool(told)))
             kind = "undone" if undone else "remark" if not told or (opinion and _opines(said)) else "wish"
             sense = senses(said, change=True)
             # How it is now is no rule.
