@@ -133,7 +133,7 @@ async def test_a_setting_that_no_field_holds_is_told_as_not_done(wish: str, quot
 
 #: What no part of a flow does: wish -> where it is named, beside facts that are no wish for a part.
 UNBUILT = {
-    "Bot that speaks: voice in, voice out, for my grandma": "voice in",
+    "Bot that speaks: voice in, voice out, for my grandma": "voice",
     "Build me an agent that takes a company name and gives back a briefing: what they do, who runs "
     "it, two competitors. It should really search the web, and look at Wikipedia for the basics.": "Wikipedia",
     "Un agent pour préparer mes cours: il cherche sur Wikipédia et sur le web, compare les deux et me donne les dates "

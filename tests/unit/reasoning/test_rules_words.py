@@ -87,10 +87,9 @@ async def test_p83_every_stretch_of_the_text_is_a_part_with_what_covers_it(catal
     plan = await planned(text, catalogue)
     covered = {part.quote: (part.state, part.nodes + part.values) for part in plan.parts}
     assert {state for state, _ in covered.values()} == {"covered"}
-    assert covered["with Claude"][1] == ["chatAnthropic_0"]
-    assert "calculator_0" in covered["that can calculate"][1]
-    assert "bufferWindowMemory_0.k" in covered["remembers the last 7 messages"][1]
-    assert covered["and never gives up"][1] == ["toolAgent_0.systemMessage"]
+    assert {"chatAnthropic_0", "calculator_0"} <= {*covered["A tutor for chemistry with Claude that can calculate"][1]}
+    assert "bufferWindowMemory_0.k" in covered["remembers the last 7 messages and"][1]
+    assert covered["never gives up"][1] == ["toolAgent_0.systemMessage"]
     assert "".join(quote.replace(" ", "") for quote in covered) == text.replace(" ", "").replace(",", "")
 
 
@@ -290,10 +289,9 @@ async def test_a_wish_that_speaks_of_no_part_is_added_in_the_persons_words(wish:
     assert str(value.value).casefold() == f"{FROM_NOW_ON}\n- {wish}".casefold()
 
 
-async def test_p83_a_remark_beside_a_wish_for_words_is_told_with_it(catalogue: NodeStore) -> None:
-    wish = "It rambles on. Be shorter, three sentences max"
-    plan = await planned(wish, catalogue, CHAIN)
-    assert [value.value for value in plan.values] == [f"{FROM_NOW_ON}\n- {wish}"]
+async def test_p83_a_complaint_beside_a_wish_for_words_is_no_rule(catalogue: NodeStore) -> None:
+    plan = await planned("It rambles on. Be shorter, three sentences max", catalogue, CHAIN)
+    assert [value.value for value in plan.values] == [f"{FROM_NOW_ON}\n- Be shorter, three sentences max"]
     assert plan.not_done == []
 
 

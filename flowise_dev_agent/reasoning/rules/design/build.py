@@ -14,6 +14,7 @@ from flowise_dev_agent.reasoning.contracts import Pattern, PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design import providers
+from flowise_dev_agent.reasoning.rules.design.clauses import Clause, clauses, stepwise
 from flowise_dev_agent.reasoning.rules.design.details import Field
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of
@@ -23,7 +24,7 @@ from flowise_dev_agent.reasoning.rules.design.selection import select, usable
 from flowise_dev_agent.reasoning.rules.design.steps import design_steps, is_stepwise, speaks_of_steps
 from flowise_dev_agent.reasoning.rules.design.values import Said, named_fields, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, means, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, mentioned, normalised
 from flowise_dev_agent.reasoning.rules.render import telling
 
@@ -34,6 +35,9 @@ _BOT = re.compile(r"(?i)bot|flow|\d")
 _CARELESS = re.compile(rf"(?i)(?<![^.!?\n])[^.!?\n]*?(?:{words('vague').pattern})(?:\s\w+){{0,2}}(?=[.!?\n]|$)")
 #: The question that the service asks after a plan that declines; its answer is another requirement.
 _INSTEAD = "This cannot be built as described. What should be built instead?"
+#: A tool that a clause may ask for -> the row of the table of tools.
+_TOOLS = {"web_search": "webSearch", "calculator": "calculator", "date_time": "currentDateTime"}
+_HALF = 0.5
 _LOADERS = {"text": "plainText", "pdf": "pdfFile", "csv": "csvFile", "docx": "docxFile", "store": "documentStore"}
 
 
@@ -101,20 +105,25 @@ def left_open(reading: Reading) -> str | None:
 def design_new(request: PlanRequest, world: World) -> Design:
     """A flow that is not there yet: a chatflow, or steps where the text speaks of steps. Raises DeclinedError."""
     said = asked(request.requirement, request.clarifications)
-    reading = _with_files(read(said.text, world.store, new=True), request.file_loaders)
+    found = [*clauses(said.text, change=False)]
+    _check_memory(found, world)
+    reading = _with_asked(_with_files(read(said.text, world.store, new=True), request.file_loaders), found)
     if world.ready:
         # Requests to an address are what the ready ones do.
         taken = {schema.name for schema in world.ready.values()}
         tools = tuple(names for names in reading.tools if not (taken & {*names} or "requests" in names[0]))
         reading = replace(reading, requests=(), tools=tools)
     foreign = [names[0] for names in reading.tools if not usable(names, world)]
+    steps = stepwise(found, reading.spans)
     if is_stepwise(reading) or any(name in world.store.schemas for name in foreign):
         try:
             return design_steps(request, reading, said, world)
         except DeclinedError:
             # What only reads like steps is told to one model.
-            if foreign or speaks_of_steps(reading):
+            if steps or foreign or speaks_of_steps(reading):
                 raise
+    if steps:
+        raise world.decline("declined_parts", parts="; ".join(dict.fromkeys(f"«{one.said}»" for one in steps)))
     # What was too vague to build from is answered, and no more said.
     vague = left_open(reading) == "question_vague"
     own = "" if vague and said.purpose else None
@@ -125,6 +134,30 @@ def design_new(request: PlanRequest, world: World) -> Design:
     elif vague:
         raise world.decline("question_vague")
     return designed(request, said.text, reading, world, own=own, purpose=said.purpose)
+
+
+def _check_memory(found: Sequence[Clause], world: World) -> None:
+    """Raises DeclinedError, a question, where a wish wants a conversation remembered and not."""
+    named = [one for one in found if {"memory", "memory_store"} & {*one.asks()}]
+    off = [one for one in named if one.sense.off > _HALF]
+    on = [one for one in named if one not in off and not any(other.start < one.end and one.start < other.end
+                                                             for other in off)]  # fmt: skip
+    if on and off:
+        raise world.decline("question_both", one=on[0].said, two=off[-1].said)
+
+
+def _with_asked(reading: Reading, found: Sequence[Clause]) -> Reading:
+    """A reading with the tools, sources and no memory that clauses ask for in words that the rules do not know."""
+    asked = {name for one in found for name in one.asks() if one.sense.off < _HALF}
+    off = {name for one in found for name in one.asks() if one.sense.off > _HALF}
+    there, alone = {name for names in reading.tools for name in names}, reading.structured or reading.transform
+    tools = [means("tools", key) for concept, key in _TOOLS.items() if concept in asked and not alone]
+    new = tuple(names for names in tools if not there & {*names} and not reading.denied & {*names})
+    no_memory = reading.no_memory or "memory" in off
+    return replace(
+        reading, tools=(*reading.tools, *new), no_memory=no_memory, memory=None if no_memory else reading.memory,
+        sources=reading.sources or ("show_sources" in asked and reading.knowledge),
+    )  # fmt: skip
 
 
 def _with_files(reading: Reading, loaders: tuple[str, ...]) -> Reading:

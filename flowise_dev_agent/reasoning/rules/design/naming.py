@@ -6,7 +6,7 @@ from collections.abc import Set
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design.wording import asks
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.senses import senses
+from flowise_dev_agent.reasoning.rules.language.senses import sense
 from flowise_dev_agent.reasoning.rules.language.text import NUL, concepts, quoted_spans, squeeze
 
 _FLOW, _COPYING = pattern("naming", "flow"), ("called", "in_copy", "otherwise", "untouched")
@@ -38,7 +38,7 @@ def stays(said: str, names: Set[str] = frozenset()) -> bool:
     groups = ("parts", "own", "sources")[: 3 if remains or len(said.split()) <= _FEW_WORDS else 2]
     found = concepts(said, *groups)
     # "Keep the answers of the tool short" tells the bot something.
-    whole = remains or (found and found[-1].end >= len(said.rstrip(" .!"))) or senses(said, change=True).keep > _LIKELY
+    whole = remains or (found and found[-1].end >= len(said.rstrip(" .!"))) or sense(said, change=True).keep > _LIKELY
     return bool(whole) and (bool(found) or any(name in said.casefold() for name in names))
 
 

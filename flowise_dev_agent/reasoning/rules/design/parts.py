@@ -10,13 +10,14 @@ from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.phrases import say
+from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves, unmet
 from flowise_dev_agent.reasoning.rules.design.naming import names_in, wish_for_copy, without_scope
 from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, Unit, behaves, is_empty, units, without_opening
 from flowise_dev_agent.reasoning.rules.design.wording import complains
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, constants, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.senses import senses
+from flowise_dev_agent.reasoning.rules.language.senses import sense
 from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, quoted, signals, squeeze, to_number
 from flowise_dev_agent.sanitize import shortened
 
@@ -36,6 +37,7 @@ _TOLD = {"sequence", "branch", "output", "form"}
 #: Kinds that an AgentFlow is made of: without them the rest of a change makes no sense.
 _WAYS = {"more_branches", "branch", "loop", "approval", "team"}
 _MOST, _LONGEST_REASON, _HEAD, _LIKELY, _NEAR = 40, 120, 6, 0.7, 60
+_LONG, _CERTAINLY, _HALF = 5, 0.9, 0.5
 
 
 class Account:
@@ -49,6 +51,9 @@ class Account:
         own = [span for span in spans if not span.task]
         self._text, self._nodes, self._values, self._there = text, nodes, values, there or {}
         self._concepts = [(one.start, one.end) for one in texts.concepts(text)]
+        self._clauses = [*clauses(text, change=bool(there))]
+        #: What the second reader finds in a new flow's wish, and nothing of the design does.
+        self.unmet = [] if there else unmet(self._clauses, nodes, values)
         #: With what was hidden from reading.
         self._shown = shown if len(shown) == len(text) else text
         self._kept = [span for span in own if span.keep]
@@ -57,7 +62,11 @@ class Account:
         present = {schema.name for schema in nodes.values()}
         self._kinds = {kind for kind, doers in constants("doers").items() if present.intersection(doers)}
         self._kinds |= {"call", "service"} if ready else set()
-        self.tell(units(text, own), values, [str(value.value) for value in values])
+        found = units(text, own)
+        pieces = [Unit(one.start, one.end, all(unit.structure for unit in found if unit.start < one.end
+                       and one.start < unit.end), one.whole) for one in leaves(self._clauses)]  # fmt: skip
+        self._fine = found
+        self.tell(pieces, values, [str(value.value) for value in values])
         effects = [(span, self._effect(span)) for span in own]
         self._done = [(span, effect) for span, effect in effects if effect]
         #: Recognised stretches that the design does nothing about.
@@ -108,7 +117,8 @@ class Account:
             prose = covered and not nodes and set(values) <= set(prompts)
             # Of a language that the rules do not read a wish for a part may be told to the model, too.
             foreign = prose and world.language not in READ
-            told = covered and not (self._there and unit.structure) and self._is_open(unit)
+            open_ = self._is_open(unit) or any(one.start < unit.end and unit.start < one.end for one, _ in self.unmet)
+            told = covered and not (self._there and unit.structure) and open_
             # Beside a prompt that is given word for word a remark is written nowhere.
             aside = not (covered or lost or told or self._there or prompts or behaves(quote))
             aside = aside or any(one.aside and one.meets(unit.start, unit.end) for one in self._kept)
@@ -151,6 +161,7 @@ class Account:
         if tells and not any(kind in {*_NEVER, "schedule"} for _, kind in found) and self._mostly_done():
             return
         lost = [quote for span in self.missed if not self._there and (quote := self.quote(span))]
+        lost += [self.quote(unit).strip(" ,;:") for unit in self._units if tells and self._likely(unit)]
         impossible = [one for one in found if one[1] in _IMPOSSIBLE]
         own = [(quote, "") for quote in lost if not any(quote in said or said in quote for said, _ in found)]
         reasons = impossible or [one for one in found if one[1] == "bots"] or [*own, *found]
@@ -182,7 +193,17 @@ class Account:
         """Whether a stretch is likely to ask for a part or a setting of the flow, whatever it calls it; that a new one
         is an assistant is done."""
         kind = not self._there and any(words(name).search(quote) for name in ("any_bot", "chat", "agent"))
-        return not kind and len(quote.split()) > 2 and senses(quote, change=bool(self._there)).part > _LIKELY
+        about = sense(quote, change=bool(self._there))
+        return not kind and len(quote.split()) > 2 and about.part > _LIKELY and about.told < _HALF
+
+    def _likely(self, unit: Unit) -> bool:
+        """Whether a stretch of a new flow is likely to ask for a part, and nothing comes of it."""
+        done = any(span.meets(unit.start, unit.end) for span, _ in self._done)
+        # A task is what its chain does.
+        done = done or any(one.name == "llmChain" for one in self._nodes.values())
+        quote = self.quote(unit)
+        long = len(quote.split()) >= _LONG
+        return not (self._there or done) and long and self._asks(quote) and sense(quote, change=False).part > _CERTAINLY
 
     def _is_open(self, unit: Unit) -> bool:
         """Whether a stretch names a part or a setting of a flow that nothing in the design does."""
@@ -195,8 +216,12 @@ class Account:
     def _mostly_done(self) -> bool:
         """Whether what is not done is a small part of the text."""
         own = [0, 0]
-        for unit in self._units:
+        likely = [one for one in self._units if self._likely(one)]
+        # One alone may be misread.
+        likely = likely if len(likely) > 1 else []
+        for unit in self._fine:
             lost = self._is_open(unit) or any(span.meets(unit.start, unit.end) for span in self.missed)
+            lost = lost or any(one.start < unit.end and unit.start < one.end for one in likely)
             own[lost] += sum(not is_empty(word) for word in self.quote(unit).split())
         return own[False] > 2 * own[True]
 

@@ -9,7 +9,7 @@ from flowise_dev_agent.reasoning.rules.design import details, providers
 from flowise_dev_agent.reasoning.rules.design.prompt import behaves, is_empty
 from flowise_dev_agent.reasoning.rules.language import lexicon
 from flowise_dev_agent.reasoning.rules.language.lexicon import NodeTable, constants, pattern, patterns, table, words
-from flowise_dev_agent.reasoning.rules.language.senses import senses
+from flowise_dev_agent.reasoning.rules.language.senses import sense
 from flowise_dev_agent.reasoning.rules.language.text import Scan, Span, detect_language, first_group, mentioned, squeeze
 
 #: Kinds of nodes that a stretch asks for, where no type is named.
@@ -213,13 +213,13 @@ def _remarks(scan: Scan) -> list[Span]:
         if preferred and any(one.start() <= place < one.end() for place in models):
             found += [Span(*word.span(), keep=True) for word in rest]
             continue
-        whole = not rest or senses(one[0].strip(), change=False).aside > _ASIDE
+        whole = not rest or sense(one[0].strip(), change=False).idle > _ASIDE
         told = told or not whole
         for clause in [one] if whole else _CLAUSES.finditer(scan.text, *one.span()):
             said, size = clause[0].strip(), len(_SPOKEN.findall(clause[0]))
             few = (1 if whole else _SHORTEST_ASIDE) <= size <= _LONGEST_ASIDE
             fact = behaves(said) or _FACT.search(said) or _WHO.match(said)
-            aside = told and few and not fact and senses(said, change=False).aside > _ASIDE
+            aside = told and few and not fact and sense(said, change=False).idle > _ASIDE
             if aside and len(rest := _unread(scan, clause)) == size:
                 found += [Span(one.start(), clause.end(), keep=True, aside=True) for one in rest[:1]]
     return found

@@ -8,11 +8,11 @@ from typing import Literal, NamedTuple
 from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, behaves, is_empty
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, pattern, patterns, words, wordset
-from flowise_dev_agent.reasoning.rules.language.senses import senses
+from flowise_dev_agent.reasoning.rules.language.senses import sense
 from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, capital, quoted, quoted_spans
 
 _OBLIGED, _REFERS, _REMARK = (pattern("about", name) for name in ("obliged", "refers", "remark"))
-_ADDRESS, _IF = pattern("prompt", "address"), pattern("prompt", "if")
+_ADDRESS, IF = pattern("prompt", "address"), pattern("prompt", "if")
 _CAN_IT, _FROM_NOW, STEP = (pattern("change", name) for name in ("can_it", "from_now_on", "step"))
 _ALTERS, _IT, _WANTS = (pattern("change", name) for name in ("alters", "it", "wants"))
 _SENTENCE, _VALUE = pattern("values", "sentence"), re.compile(r"\d|[\"“„«「]")
@@ -69,7 +69,7 @@ def pieces(
         mentions = named or here or any(one.meets(start, end) for one in kept)
         firm = (mentions and alters(unquoted(said))) or any(quiet or "signal" in one.names for one in named)
         wants = (_OBLIGED.search(said) or _WANTS.search(said)) and any("parts" in one.params for one in asked_for)
-        firm = firm or (wants and not (behaves(_ADDRESS.sub("", said)) or _IF.match(said)))
+        firm = firm or (wants and not (behaves(_ADDRESS.sub("", said)) or IF.match(said)))
         return not _PUT.match(said) and bool(firm or (told and certain and quiet and not _VALUE.search(said)))
 
     def wishes(start: int, end: int) -> list[int]:
@@ -95,45 +95,45 @@ def pieces(
             joints = [at for at in joints if instructs(text[at:end].strip()) or _VALUE.search(text[at:end])]
         joints = wishes(start, end) if failing and not (opinion or here or grumbles) else joints
         # A condition is nothing without what it is for.
-        for begin, finish in pairwise([start, *joints[_IF.match(sentence) is not None :], end]):
+        for begin, finish in pairwise([start, *joints[IF.match(sentence) is not None :], end]):
             said = text[begin:finish].strip(" ,;:–—\n")
             says = _says(re.sub(known or r"\Z\A", " ", said))
             own = [one for one in parts if one.meets(begin, finish)]
             # "Add a calculator and always calculate with VAT": asked for once.
             again = all(any(one.names & other.names - {DONE} for other in parts if other not in own) for one in own)
             # A case in which a part is used is told, too.
-            again = again or (_IF.match(said) and not (_ALTERS.search(said) or any(DONE in one.names for one in own)))
+            again = again or (IF.match(said) and not (_ALTERS.search(said) or any(DONE in one.names for one in own)))
             part = (own and not (again and says and instructs(said) and not alters(said))) or (asked and not says)
             because = meets and (words("because").match(said) or (_REFERS.match(said) and not _OBLIGED.search(said)))
             clause = instructs(said) or {*text[:begin].split()[-1:]} & wordset("thats")
             other = _NOW.search(said) or words("instead_of").search(said)
             plain = _VALUE.search(said) or other or (copied and texts.concepts(said, *groups))
             fact = plain if copied or not meets else quoted(said)
-            orders = clause or fact or (not meets and (item or senses(said, change=True).told > _LIKELY))
+            orders = clause or fact or (not meets and (item or sense(said, change=True).tells))
             last = next((one.kind for one in reversed(found) if one.kind != "remark"), "")
             told = (copied and not meets) or not beside or ((orders or last == "wish") and not because)
             # "It" is what is not done, and what follows in its sentence says more of it, unless it tells something.
-            more = begin > start and not (behaves(said) or _IF.match(said) or _VALUE.search(said))
+            more = begin > start and not (behaves(said) or IF.match(said) or _VALUE.search(said))
             goes_on = last == "undone" and (more or _REFERS.match(said) or (alters(said) and refers(said)))
             # A number beside a part is no remark: "gpt-4o, and the price to 130".
             beside_it = begin > start and not (told or because) and _VALUE.search(said)
             undone = not own and (goes_on or beside_it or fails(begin, finish, told=bool(told)))
             kind = "undone" if undone else "remark" if not told or (opinion and _opines(said)) else "wish"
-            sense = senses(said, change=True)
+            about = sense(said, change=True)
             # How it is now is no rule.
             grumbled = not asks(said) and ((grumbles and begin == start) or complains(said))
             # Who has to do something in a flow of steps is perhaps one of them.
-            aside = sense.aside > _ASIDE and not ("steps" in groups and _OBLIGED.search(said))
+            aside = about.idle > _ASIDE and not ("steps" in groups and _OBLIGED.search(said))
             kind = "remark" if grumbled or (aside and kind == "wish") else kind
             # A heading asks for what follows, a quotation is a text; in a step a wish says what the step does.
             doubted = kind == "wish" and not (text[begin:finish].rstrip().endswith(":") or quoted(said))
             named = texts.concepts(said, *groups) or not tells(said)
             unsure = doubted and named and not own and "steps" not in groups
-            kind = "undone" if unsure and sense.part > _CERTAIN else kind
+            kind = "undone" if unsure and about.part > _CERTAIN and "copy" not in about.concepts else kind
             # "Last 20 messages, not 10": what was there is no rule.
             former = words("instead_of").match(said)
             part = part or (former and here and _NUMBER_ALONE.fullmatch(said[former.end() :]))
-            if part or (doubted and sense.keep > _LIKELY):
+            if part or (doubted and about.keep > _LIKELY):
                 kind = "part"
             elif found and found[-1].kind == kind and said and begin > start and not grumbles:
                 begin = found.pop().start
@@ -154,9 +154,9 @@ def unasked(text: str) -> str:
     holds in one case, and what is to be left alone."""
     for start, end in clauses(text):
         said = text[start:end].strip(" -•*")
-        sense, named = senses(said, change=True), texts.concepts(said, "parts", "sources")
-        rule = named and sense.told > (sense.part if _IF.match(said) else _CERTAIN) and not alters(said)
-        text = texts.masked(text, start, end) if rule or sense.keep > _LIKELY else text
+        about, named = sense(said, change=True), texts.concepts(said, "parts", "sources")
+        rule = named and about.told > (about.part if IF.match(said) else _CERTAIN) and not alters(said)
+        text = texts.masked(text, start, end) if rule or about.keep > _LIKELY else text
     return text
 
 
@@ -198,14 +198,14 @@ def lines(text: str, said: Sequence[Piece], values: Set[str]) -> list[str]:
 
 def alters(said: str) -> bool:
     """Whether a stretch asks for something to come, go or be another one, and not how to behave."""
-    tells = behaves(said) or _ADDRESS.match(said) or any(map(_IF.match, re.split(r"[,;.:]\s", said)))
+    tells = behaves(said) or _ADDRESS.match(said) or any(map(IF.match, re.split(r"[,;.:]\s", said)))
     return _ALTERS.search(said) is not None and not tells
 
 
 def complains(said: str) -> bool:
     """Whether a stretch says how it is now, and nothing of how it should be."""
-    now = any(one.search(said) for one in _COMPLAINS) or senses(said, change=True).aside > _ASIDE
-    return now and not (asks(said) or _IF.match(said))
+    now = any(one.search(said) for one in _COMPLAINS) or sense(said, change=True).idle > _ASIDE
+    return now and not (asks(said) or IF.match(said))
 
 
 def says_nothing(text: str) -> bool:
@@ -224,14 +224,14 @@ def asks(line: str) -> bool:
 def _opines(text: str) -> bool:
     """Whether a stretch only says how something is taken, or who wants it."""
     said = _REMARK.sub("", text).strip()
-    return said != text.strip() and not (asks(said) or _IF.match(text) or _VALUE.search(BRACKETS.sub("", text)))
+    return said != text.strip() and not (asks(said) or IF.match(text) or _VALUE.search(BRACKETS.sub("", text)))
 
 
 def instructs(line: str) -> bool:
     # A script without spaces is not read word by word.
     line = _ANDS.sub("", line.lstrip("-•* "))
     unread = (" " not in line and _UNSPACED.search(line) is not None) or _MOST.match(line) is not None
-    case = _IF.match(f"{line[:1].lower()}{line[1:]}")
+    case = IF.match(f"{line[:1].lower()}{line[1:]}")
     return unread or asks(line) or bool(case or words("insists").search(line))
 
 

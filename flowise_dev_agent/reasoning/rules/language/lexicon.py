@@ -69,6 +69,11 @@ def table(name: str) -> NodeTable:
     return tuple((_whole(said), tuple(row.get("means", [row["key"]]))) for row, said in rows)
 
 
+def means(name: str, key: str) -> tuple[str, ...]:
+    """What one row of a table means."""
+    return next(tuple(row.get("means", [key])) for row in _NAMED[name] if row["key"] == key)
+
+
 @cache
 def patterns(section: str, name: str) -> tuple[re.Pattern[str], ...]:
     found = _SHAPES[section][name]

@@ -1,45 +1,72 @@
-"""What a clause of a wish is about, by a linear classifier over its words and parts of words.
+"""What a clause of a wish is about, and which part of a flow it asks for, by a linear classifier over its words and parts
+of words.
 
 Lists of words do not reach what people write; which words speak for what is learned from labelled clauses instead
-(`scripts/train/`). The classifier decides nothing that is built: it says what has to be told.
+(`scripts/train/`). It is the second reader: what the rules find is built where both agree, and told where they do not.
 """
 
 import math
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import NamedTuple
-from zlib import crc32
+from typing import Final, NamedTuple
+from zlib import crc32, decompress
 
 from flowise_dev_agent.reasoning.rules import language
 
-#: Weights are kept in eight bits each, in units of 1/64: a row of four for each bucket.
-BUCKETS, UNIT = 1 << 15, 64
+#: What a clause does; the next three are ways of saying nothing to do, and `off` goes with a part that is not wanted.
+SENSES: Final = ("told", "part", "keep", "idle", "aside", "complaint", "order", "off")
+#: The parts and settings that a clause may ask for.
+CONCEPTS: Final = (
+    "approval", "branch", "cache", "calculator", "channel", "copy", "credential", "csv", "date_time", "deny_words",
+    "embeddings", "file_upload", "fixed_reply", "for_each", "form", "http", "impossible", "json_fields", "kind", "loop",
+    "max_tokens", "memory", "memory_store", "memory_window", "model", "moderation", "number_condition", "other_flow",
+    "other_setting", "other_source", "other_tool", "pdf", "prompt_delete", "prompt_replace", "rename", "schedule",
+    "send_out", "show_sources", "speech", "splitter", "state", "step", "temperature", "text_source", "top_k", "vague",
+    "vector_store", "web_search", "webhook", "webpage", "word",
+)  # fmt: skip
+LABELS: Final = (*SENSES, *CONCEPTS)
+#: Weights are kept in eight bits each, in units of 1/16: a row for each bucket, behind the digest of what they were
+#: learned from.
+BUCKETS, UNIT, DIGEST = 1 << 16, 16, 32
 _WORD = re.compile(r"https?://\S+|[^\W\d_]+(?:['’][^\W\d_]+)?|\d+(?:[.,:]\d+)*|[%€$£?!:→]")
-_LONGEST, _LONGEST_WORD, _SIZES = 500, 18, (3, 4, 5)
+_LONGEST, _LONGEST_WORD, _SIZES = 500, 20, (3, 4, 5, 6)
+#: A concept that is less probable than this is not worth telling.
+_LEAST: Final = 0.1
 
 
-class Senses(NamedTuple):
+class Sense(NamedTuple):
     """How probable it is that a clause tells the bot something, asks for a part or a setting of the flow, says what is
-    to stay, or asks for nothing. They add up to 1."""
+    to stay, or says nothing to do (`idle`: an aside, a complaint or an order to whoever builds), and that a part is not
+    wanted; and which parts. A clause may do several."""
 
     told: float
     part: float
     keep: float
+    idle: float
     aside: float
+    complaint: float
+    order: float
+    off: float
+    concepts: Mapping[str, float]
+
+    @property
+    def tells(self) -> bool:
+        """Whether it tells the bot something, more than anything else."""
+        return self.told > max(self.part, self.keep, self.idle)
 
 
-@lru_cache(maxsize=512)
-def senses(clause: str, *, change: bool) -> Senses:
+@lru_cache(maxsize=1024)
+def sense(clause: str, *, change: bool) -> Sense:
     """`change`: the wish is for a flow that is there."""
-    weights, count, said = _weights(), len(Senses._fields), buckets(clause, change=change)
-    scores = [sum(weights[bucket * count + n] for bucket in said) for n in range(count)]
-    top = max(scores)
-    shares = [math.exp((score - top) / UNIT) for score in scores]
-    return Senses(*(share / sum(shares) for share in shares))
+    weights, count = _weights(), len(LABELS)
+    rows = [weights[bucket * count : (bucket + 1) * count] for bucket in buckets(clause, change=change)]
+    shares = [1 / (1 + math.exp(-sum(column) / UNIT)) for column in zip(*rows, strict=True)]
+    named = dict(zip(CONCEPTS, shares[len(SENSES) :], strict=True))
+    return Sense(*shares[: len(SENSES)], {name: share for name, share in named.items() if share > _LEAST})
 
 
 def buckets(clause: str, *, change: bool) -> set[int]:
@@ -50,8 +77,9 @@ def _features(clause: str, *, change: bool) -> Iterator[str]:
     said = ["://" if "://" in word else "#" if word[0].isdigit() else word
             for word in _WORD.findall(clause[:_LONGEST].casefold())]  # fmt: skip
     yield "@change" if change else "@new"
-    yield f"@{min(len(said) // 4, 6)}"
-    yield from (f"^{' '.join(said[:n])}" for n in (1, 2))
+    yield f"@{min(len(said) // 3, 8)}"
+    yield from (f"^{' '.join(said[:n])}" for n in (1, 2, 3))
+    yield f"${' '.join(said[-1:])}"
     yield from map(" ".join, pairwise(said))
     for word in said:
         yield f"={word}"
@@ -61,4 +89,4 @@ def _features(clause: str, *, change: bool) -> Iterator[str]:
 
 @cache
 def _weights() -> "array[int]":
-    return array("b", files(language).joinpath("senses.bin").read_bytes())
+    return array("b", decompress(files(language).joinpath("senses.bin").read_bytes()[DIGEST:]))
