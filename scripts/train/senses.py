@@ -1,6 +1,6 @@
 """Learns what a clause of a wish is about from the labelled clauses of `scripts/train/senses.tsv`.
 
-    python scripts/train/senses.py [--check]          (needs numpy: pip install numpy)
+    python scripts/train/senses.py [--check]          (needs scikit-learn: pip install scikit-learn)
 
 Writes `flowise_dev_agent/reasoning/rules/language/senses.bin`. `--check` holds every sixth wish out, learns from the
 others and prints what becomes of it: of each sense (rows) how many clauses get which (columns), and the parts.
@@ -20,6 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import normalize
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -28,7 +31,8 @@ from flowise_dev_agent.reasoning.rules.language.senses import BUCKETS, CONCEPTS,
 _DATA = Path(__file__).with_name("senses.tsv")
 _OUT = Path(__file__).resolve().parents[2] / "flowise_dev_agent/reasoning/rules/language/senses.bin"
 _SHORT = {"t": "told", "p": "part", "k": "keep", "a": "aside", "c": "complaint", "o": "order", "i": "idle"}
-_ROUNDS, _RATE, _START, _SEED, _SMALL = 14, 0.1, 0.01, 1, 1.5
+#: How closely the regression follows the clauses: of the parts, which are rarer, more.
+_TRUST_SENSES, _TRUST_PARTS = 15, 60
 #: Parts that are words of a prompt: what asks for them tells the bot something, too.
 _TEXTS = {"prompt_replace", "prompt_delete"}
 _Sample = tuple[set[str], Any]
@@ -59,36 +63,41 @@ def _known(labels: set[str]) -> list[bool]:
     return [not ((some_part and name in ("off", *CONCEPTS)) or (idle and name in _IDLE)) for name in LABELS]
 
 
-def learned(data: Sequence[_Sample]) -> Any:
-    """Weights of one logistic regression for each label, by AdaGrad."""
-    weights = np.zeros((BUCKETS, len(LABELS)), dtype=np.float32)
-    past = np.full_like(weights, _START)
-    wanted = np.array([[label in mine for label in LABELS] for mine, _ in data], dtype=np.float32)
-    known = np.array([_known(mine) for mine, _ in data], dtype=np.float32)
-    order = np.random.RandomState(_SEED)
-    for _ in range(_ROUNDS):
-        for row in order.permutation(len(data)):
-            at = data[row][1]
-            error = (1 / (1 + np.exp(-weights[at].sum(0))) - wanted[row]) * known[row]
-            past[at] += error**2
-            weights[at] -= _RATE * error / np.sqrt(past[at])
-    found = np.clip(np.rint(weights * UNIT), -127, 127).astype(np.int8)
-    # What hardly matters costs room and no more.
-    found[np.abs(found) < _SMALL] = 0
-    return found
+def _matrix(data: Sequence[_Sample]) -> Any:
+    ends = np.cumsum([0, *(len(at) for _, at in data)])
+    ones, at = np.ones(ends[-1], dtype=np.float32), np.concatenate([at for _, at in data])
+    return csr_matrix((ones, at, ends), shape=(len(data), BUCKETS))
+
+
+def learned(data: Sequence[_Sample]) -> tuple[Any, Any]:
+    """Biases, and a row for each bucket (how much it counts, and its weights) of a logistic regression for each label
+    over rows of length 1, in which a feature counts the more the rarer it is."""
+    plain, known = _matrix(data), np.array([_known(labels) for labels, _ in data])
+    counts = 1 + np.log((1 + len(data)) / (1 + np.asarray(plain.sum(0)).ravel()))
+    rows = normalize(plain.multiply(counts).tocsr())
+    biases, weights = np.zeros(len(LABELS), dtype=np.float32), np.zeros((BUCKETS, len(LABELS)), dtype=np.float32)
+    for n, label in enumerate(LABELS):
+        wanted, mine = np.array([label in labels for labels, _ in data]), known[:, n]
+        trust = _TRUST_PARTS if label in CONCEPTS else _TRUST_SENSES
+        model = LogisticRegression(C=trust, solver="liblinear").fit(rows[mine], wanted[mine])
+        biases[n], weights[:, n] = model.intercept_[0], model.coef_[0] * counts
+    # In a bucket that no clause has nothing was learned.
+    table = np.column_stack([counts**2, weights / UNIT]) * (counts < counts.max())[:, None]
+    return biases, np.clip(np.rint(table), -127, 127).astype(np.int8)
 
 
 def _check(wishes: list[list[_Sample]]) -> None:
-    held = [one for wish in wishes[::6] for one in wish]
-    weights = learned([one for n, wish in enumerate(wishes) if n % 6 for one in wish])
-    shares = [1 / (1 + np.exp(-weights[at].astype(np.int32).sum(0) / UNIT)) for _, at in held]
+    held = [one for wish in wishes[::6] for one in wish if len(wish) > 1]
+    biases, table = learned([one for n, wish in enumerate(wishes) if n % 6 or len(wish) == 1 for one in wish])
+    sums = [table[at].astype(np.int32).sum(0) for _, at in held]
+    shares = [1 / (1 + np.exp(-biases - row[1:] * UNIT / max(row[0], 1) ** 0.5)) for row in sums]
     names = SENSES[:4]
     print(" " * 10 + "".join(f"{name:>10}" for name in names))
     for name in names:
         best = [names[int(np.argmax(one[: len(names)]))] for (mine, _), one in zip(held, shares, strict=True)
                 if mine & {*names} == {name}]  # fmt: skip
         print(f"{name:>10}" + "".join(f"{best.count(other):>10}" for other in names))
-    for least in (0.3, 0.5, 0.7):
+    for least in (0.2, 0.3, 0.5, 0.7):
         pairs = [(name in mine, one[LABELS.index(name)] > least)
                  for (mine, _), one in zip(held, shares, strict=True) for name in CONCEPTS]  # fmt: skip
         right, said, there = sum(a and b for a, b in pairs), sum(b for _, b in pairs), sum(a for a, _ in pairs)
@@ -101,6 +110,6 @@ if __name__ == "__main__":
     if parser.parse_args().check:
         _check(samples())
     else:
-        data = learned([one for wish in samples() for one in wish])
+        biases, table = learned([one for wish in samples() for one in wish])
         digest = hashlib.sha256(_DATA.read_bytes()).digest()
-        _OUT.write_bytes(digest + zlib.compress(data.tobytes(), 9))
+        _OUT.write_bytes(digest + zlib.compress(biases.tobytes() + table.tobytes(), 9))

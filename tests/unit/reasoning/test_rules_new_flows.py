@@ -94,7 +94,7 @@ TOLD = {
     "Salve, ho un agriturismo vicino a Pienza. Usate Gemini. Grazie mille.": "Ho un agriturismo vicino a Pienza.",
     "Residents' chatbot. It should use the facts below and nothing else:\nBins: Tuesday":
         "Residents' chatbot. It should use the facts below and nothing else:\nBins: Tuesday",
-    "chatbot, claude haiku, max tokens 400, jokes about cats only": "Chatbot, jokes about cats only",
+    "chatbot, claude haiku, max tokens 400, jokes about cats only": "Jokes about cats only",
     "Story bot: at most 5 steps per story, ends with a moral. gpt-4o":
         "Story bot: at most 5 steps per story, ends with a moral.",
     "Tutor for chemistry. GPT-4o please. It's what we have a key for.": "Tutor for chemistry.",

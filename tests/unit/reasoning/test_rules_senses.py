@@ -32,7 +32,7 @@ from tests.unit.reasoning.test_rules_rewording import BOATS, PROMPT, planned, pr
         ("Lass die Finger von der Wissensbasis", "keep"),
         ("that phone number was wrong all along", "idle"),
         ("Von Technik verstehe ich wenig.", "idle"),
-        ("l'ordinateur ce n'est pas mon truc", "idle"),
+        ("je n'y connais rien en informatique", "idle"),
     ],
 )
 def test_a_clause_that_nobody_labelled_is_told_apart(clause: str, found: str) -> None:
@@ -49,8 +49,7 @@ def test_a_clause_that_nobody_labelled_is_told_apart(clause: str, found: str) ->
         ("y que diga de qué documento lo ha sacado", "show_sources"),
         ("prima che parta voglio dare un'occhiata e approvarla", "approval"),
         ("als het cijfer onder de 6 is, terug naar de schrijver", "loop"),
-        ("każdego ranka o siódmej", "schedule"),
-        ("ele deve ligar para os clientes sozinho", "impossible"),
+        ("o bot tem que telefonar sozinho para os clientes", "impossible"),
     ],
 )
 def test_a_part_is_recognised_in_words_that_no_rule_knows(clause: str, concept: str) -> None:
@@ -86,9 +85,9 @@ def test_a_part_in_words_that_no_rule_knows_is_listed_as_told_to_the_model_alone
 
 
 def test_a_change_of_a_part_in_words_that_no_rule_knows_is_not_put_into_the_prompt() -> None:
-    plan = planned(BOATS, "Never mention vouchers. Nothing from the last guest may hang around.")
-    assert "hang around" not in prompt_after(BOATS, plan)
-    assert any("hang around" in part.quote for part in plan.not_done)
+    plan = planned(BOATS, "Never mention vouchers. Every guest should find it with an empty head.")
+    assert "empty head" not in prompt_after(BOATS, plan)
+    assert any("empty head" in part.quote for part in plan.not_done)
 
 
 def test_what_stays_is_neither_done_nor_put_into_the_prompt() -> None:

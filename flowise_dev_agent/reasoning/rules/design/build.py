@@ -14,7 +14,7 @@ from flowise_dev_agent.reasoning.contracts import Pattern, PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design import providers
-from flowise_dev_agent.reasoning.rules.design.clauses import Clause, clauses, stepwise
+from flowise_dev_agent.reasoning.rules.design.clauses import Clause, clauses, leaves, missing, stepwise, technical
 from flowise_dev_agent.reasoning.rules.design.details import Field
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of
@@ -25,7 +25,7 @@ from flowise_dev_agent.reasoning.rules.design.steps import design_steps, is_step
 from flowise_dev_agent.reasoning.rules.design.values import Said, named_fields, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, means, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import Span, mentioned, normalised
+from flowise_dev_agent.reasoning.rules.language.text import Span, capital, mentioned, normalised
 from flowise_dev_agent.reasoning.rules.render import telling
 
 #: A wish with fewer words of its own than these, and something vague in it, says nothing.
@@ -37,7 +37,8 @@ _CARELESS = re.compile(rf"(?i)(?<![^.!?\n])[^.!?\n]*?(?:{words('vague').pattern}
 _INSTEAD = "This cannot be built as described. What should be built instead?"
 #: A tool that a clause may ask for -> the row of the table of tools.
 _TOOLS = {"web_search": "webSearch", "calculator": "calculator", "date_time": "currentDateTime"}
-_HALF = 0.5
+_REMEMBERED = frozenset({"memory", "memory_store"})
+_HALF, _SURE = 0.5, 0.8
 _LOADERS = {"text": "plainText", "pdf": "pdfFile", "csv": "csvFile", "docx": "docxFile", "store": "documentStore"}
 
 
@@ -105,9 +106,10 @@ def left_open(reading: Reading) -> str | None:
 def design_new(request: PlanRequest, world: World) -> Design:
     """A flow that is not there yet: a chatflow, or steps where the text speaks of steps. Raises DeclinedError."""
     said = asked(request.requirement, request.clarifications)
-    found = [*clauses(said.text, change=False)]
+    reading = _with_files(read(said.text, world.store, new=True), request.file_loaders)
+    found = [*clauses(reading.text, change=False)]
     _check_memory(found, world)
-    reading = _with_asked(_with_files(read(said.text, world.store, new=True), request.file_loaders), found)
+    reading = _with_asked(reading, found)
     if world.ready:
         # Requests to an address are what the ready ones do.
         taken = {schema.name for schema in world.ready.values()}
@@ -138,8 +140,8 @@ def design_new(request: PlanRequest, world: World) -> Design:
 
 def _check_memory(found: Sequence[Clause], world: World) -> None:
     """Raises DeclinedError, a question, where a wish wants a conversation remembered and not."""
-    named = [one for one in found if {"memory", "memory_store"} & {*one.asks()}]
-    off = [one for one in named if one.sense.off > _HALF]
+    named = [one for one in found if _REMEMBERED & {*one.asks()}]
+    off = [one for one in named if one.off]
     on = [one for one in named if one not in off and not any(other.start < one.end and one.start < other.end
                                                              for other in off)]  # fmt: skip
     if on and off:
@@ -148,12 +150,12 @@ def _check_memory(found: Sequence[Clause], world: World) -> None:
 
 def _with_asked(reading: Reading, found: Sequence[Clause]) -> Reading:
     """A reading with the tools, sources and no memory that clauses ask for in words that the rules do not know."""
-    asked = {name for one in found for name in one.asks() if one.sense.off < _HALF}
-    off = {name for one in found for name in one.asks() if one.sense.off > _HALF}
+    asked = {name for one in found for name in one.asks() if not one.off}
+    off = {name for one in found for name in one.asks() if one.off}
     there, alone = {name for names in reading.tools for name in names}, reading.structured or reading.transform
     tools = [means("tools", key) for concept, key in _TOOLS.items() if concept in asked and not alone]
     new = tuple(names for names in tools if not there & {*names} and not reading.denied & {*names})
-    no_memory = reading.no_memory or "memory" in off
+    no_memory = reading.no_memory or bool(off & _REMEMBERED)
     return replace(
         reading, tools=(*reading.tools, *new), no_memory=no_memory, memory=None if no_memory else reading.memory,
         sources=reading.sources or ("show_sources" in asked and reading.knowledge),
@@ -194,10 +196,15 @@ def designed(
     nodes = world.schemas(ids)
     whole = {**nodes, **world.ready}
     spans = spans_of(reading, whole)
+    spans += technical([*clauses(reading.text, change=False)], spans) if own is None else []
     prompt = f"{prompt_of(reading.text, spans) if own is None else own}\n{purpose}".strip()
+    if reading.system_text:
+        # Rules beside a prompt that is given word for word hold, too.
+        reading = replace(reading, system_text="\n".join([reading.system_text, *rules_beside(reading)]))
     values = values_of(nodes, reading, reading.system_text or prompt, world)
     account = Account(reading.text, spans, whole, [*values, *request.ready_values], ready=bool(world.ready), shown=text)
     account.check(world, tells=True)
+    _check_missing(account, request, world)
     taken = request.pattern.nodes if request.pattern else {}
     told = {"prefix", "description", "template"}
     prompts = [f"{v.node_id}.{v.param}" for v in values if v.param in {prompt_field(nodes[v.node_id]), *told}]
@@ -205,7 +212,7 @@ def designed(
         goal=telling.short(text), operation=request.intent.operation, flow_name=request.intent.title, values=values,
         nodes=telling.planned(nodes, world, existing={id_ for id_ in ids if taken.get(id_) == ids[id_]}),
         credential_requirements=required_types(nodes.values(), world.available),
-        parts=account.parts(world, prompts=[] if reading.system_text else prompts),
+        parts=account.parts(world, prompts=prompts, given=reading.system_text is not None),
     )  # fmt: skip
     return telling.told(design, nodes, Said(reading, prompt), world)
 
@@ -224,6 +231,24 @@ def values_of(nodes: Mapping[str, NodeSchema], reading: Reading, prompt: str, wo
         own |= requests[0].values(seen[schema.name]) if requests else {}
         found += [PlannedValue(node_id=node_id, param=name, value=value) for name, value in own.items()]
     return found[:100]
+
+
+def _check_missing(account: Account, request: PlanRequest, world: World) -> None:
+    """Raises DeclinedError: what no flow does; else a question about parts without which it is another flow than was
+    wished for, unless it was answered."""
+    never = [one.said for one, name in account.unmet if name == "impossible" and one.sense.concepts[name] > _HALF]
+    if never:
+        raise world.decline("declined_impossible", parts="; ".join(f"«{one}»" for one in dict.fromkeys(never)))
+    question = world.say("question_rest", parts="; ".join(f"«{one}»" for one in missing(account.unmet)))
+    if missing(account.unmet) and question not in dict(request.clarifications):
+        raise DeclinedError(question)
+
+
+def rules_beside(reading: Reading) -> list[str]:
+    """The clauses beside a prompt that is given which surely tell the bot something."""
+    told = (one for one in leaves([*clauses(reading.text, change=False)])
+            if one.sense.told > _SURE and one.sense.part < _HALF and not words("any_bot").search(one.said))  # fmt: skip
+    return [capital(one.said) for one in told]
 
 
 def spans_of(reading: Reading, nodes: Mapping[str, NodeSchema]) -> list[Span]:

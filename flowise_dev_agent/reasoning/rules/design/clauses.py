@@ -1,7 +1,7 @@
 """A wish in clauses, each with what it is about: the second reader, beside the rules that look for words."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -9,50 +9,68 @@ from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.rules.design.prompt import without
 from flowise_dev_agent.reasoning.rules.design.wording import IF, borders, sentences
-from flowise_dev_agent.reasoning.rules.language.lexicon import constants, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import Sense, sense
-from flowise_dev_agent.reasoning.rules.language.text import Span, quoted_spans, squeeze
+from flowise_dev_agent.reasoning.rules.language.text import Span, detect_language, quoted_spans, squeeze
 
 #: From here on it is believed what a clause asks for, or that it asks for no part.
-_LIKELY, _HALF, _NEAR = 0.6, 0.5, 0.3
-_FEWEST, _FEW, _SURE, _CLEAR = 2, 3, 0.8, 0.9
-_WORD = re.compile(r"\w+")
+_LITTLE, _PERHAPS, _LIKELY, _CLEAR, _HALF, _SURE, _ONLY = 0.1, 0.2, 0.3, 0.4, 0.5, 0.8, 0.9
+_FEWEST, _FEW = 2, 3
+_WORD, _NOT = re.compile(r"\w+"), pattern("text", "no")
 #: The parts that the design of a flow does, by the types and fields that do them.
 _DOERS: Mapping[str, Sequence[str]] = constants("does")
 #: The parts that only an AgentFlow has; of the latter one alone may be said of a conversation, too.
 STEPS = frozenset({"approval", "for_each", "form", "loop", "number_condition", "schedule", "webhook"})
-_PERHAPS = frozenset({"branch", "step", "fixed_reply"})
+_STEP_LIKE = frozenset({"branch", "step", "fixed_reply"})
+_NUMBERS = frozenset({"loop", "number_condition"})
+#: Of these nothing is a word for the bot.
+_TECHNICAL = frozenset({
+    "cache", "embeddings", "max_tokens", "memory_store", "memory_window", "model", "other_setting", "splitter",
+    "temperature", "top_k", "vector_store",
+})  # fmt: skip
+#: What is not done of these is told in the plan, without a question: the flow is what was wished for without them.
+_MINOR = _TECHNICAL | {"channel", "date_time", "show_sources", "state", "step"}
 
 
 @dataclass(frozen=True)
 class Clause:
-    """A sentence (`whole`) or a clause of it."""
+    """A sentence (`whole`) or a clause of it, and where its first word begins and its last one ends."""
 
     start: int
     end: int
     said: str
     sense: Sense
+    words: tuple[int, int]
     whole: bool = False
 
-    def asks(self, least: float = _LIKELY) -> list[str]:
-        """The parts that it asks for. One that surely asks for a part asks for the most probable one."""
+    def asks(self) -> list[str]:
+        """The parts that it asks for, the most probable one first; where it surely asks for one, at least that."""
         part, shares = self.sense.part, self.sense.concepts
-        short = len(self.said.split()) <= _FEW
-        sure, top = part >= (_CLEAR if short else _SURE), max(shares.values(), default=0)
-        least = _CLEAR if short and not sure else _HALF if short else least
+        least = _CLEAR if len(self.said.split()) <= _FEW else _LIKELY
         named = [name for name, share in shares.items() if part >= _HALF and share >= least]
-        return named or [name for name, share in shares.items() if sure and not short and share == top >= _NEAR]
+        top = max(shares.values(), default=0)
+        named = named or [name for name, share in shares.items() if part >= _SURE and share == top >= _PERHAPS]
+        return sorted(named, key=lambda name: -shares[name])
+
+    @property
+    def off(self) -> bool:
+        """Whether what it names is not wanted."""
+        return self.sense.off >= (_LITTLE if _NOT.search(self.said) else _HALF)
+
+    def meets(self, spans: Sequence[Span]) -> bool:
+        """Whether one of these stretches asks for a part or a value in it."""
+        return any((one.names or one.params) and not one.task and one.meets(self.start, self.end) for one in spans)
 
 
 def clauses(text: str, *, change: bool) -> Iterator[Clause]:
     """The sentences of a text, each followed by its clauses where it has several."""
-    closed = quoted_spans(text)
+    closed, ands = quoted_spans(text), wordset("ands", detect_language(text))
     for start, end, _ in sentences(text, closed):
         if not _WORD.search(text, start, end):
             continue
         yield _clause(text, start, end, change=change, whole=True)
         cuts = [start]
-        for joint in [*borders(text, start, end, closed), end]:
+        for joint in [*(at for at in borders(text, start, end, closed) if _joins(text[start:at], ands)), end]:
             # A word alone is no clause, and a condition is nothing without what it is for.
             short = len(_WORD.findall(text, cuts[-1], joint)) < _FEWEST
             if not (short or (len(cuts) == 1 and IF.match(text[start:].lstrip(" -•*")) and joint < end)):
@@ -62,27 +80,44 @@ def clauses(text: str, *, change: bool) -> Iterator[Clause]:
             yield from (_clause(text, *place, change=change) for place in pairwise(cuts))
 
 
+def _joins(before: str, ands: Set[str]) -> bool:
+    """Whether a clause ends here: a word that means "and" does so in its language alone."""
+    last = before.split()[-1].casefold()
+    return last in ands or last not in wordset("ands")
+
+
 def _clause(text: str, start: int, end: int, *, change: bool, whole: bool = False) -> Clause:
     said = without(squeeze(text[start:end].replace("\x00", " ")).strip(" ,;:–—-•*"), wordset("ands"), front=False)
-    return Clause(start, end, said, sense(said, change=change), whole)
+    spoken = [one.span() for one in _WORD.finditer(text, start, end)]
+    return Clause(start, end, said, sense(said, change=change), (spoken[0][0], spoken[-1][1]), whole)
 
 
 def stepwise(found: Sequence[Clause], read: Sequence[Span]) -> list[Clause]:
-    """The clauses that speak of what only a flow of steps does, besides the values that were `read`."""
-    values = [span for span in read if span.params and not (span.names or span.task)]
-    own = [one for one in leaves(found) if not any(span.meets(one.start, one.end) for span in values)]
-    certain = [one for one in own if STEPS & {*one.asks()}]
-    perhaps = [one for one in own if _PERHAPS & {*one.asks()}]
-    return certain + perhaps if certain or len(perhaps) > 1 else []
+    """The clauses that speak of what only a flow of steps does. A number that was `read` is a value and no condition."""
+    asked = [(one, {*one.asks()[:1]} - (_NUMBERS if one.meets(read) else set())) for one in leaves(found)]
+    certain = [one for one, names in asked if names & STEPS]
+    like = [one for one, names in asked if names & _STEP_LIKE and one not in certain]
+    return certain + like if certain or len(like) > 1 else []
+
+
+def technical(found: Sequence[Clause], read: Sequence[Span]) -> list[Span]:
+    """The clauses that say how the flow is made, in which parts were `read`, and nothing else."""
+    return [Span(*one.words, keep=True) for one in leaves(found) if one.sense.part > _ONLY
+            and one.sense.told < 1 - _ONLY and {*one.asks()} & _TECHNICAL and one.meets(read)]  # fmt: skip
 
 
 def doers(concept: str, nodes: Mapping[str, NodeSchema], values: Sequence[PlannedValue]) -> list[str] | None:
     """The nodes by which a design does a part, None where it does not."""
     does = {*_DOERS.get(concept, ())}
     found = [id_ for id_, one in nodes.items() if {one.name, f"@{one.category}"} & does]
-    found += [one.node_id for one in values if f".{one.param.rpartition('.')[2]}" in does or (isinstance(one.value, str) and one.value in does)
-              or any(f"'{doer}'" in str(one.value) for doer in does)]  # fmt: skip
+    found += [one.node_id for one in values if f".{one.param.rpartition('.')[2]}" in does
+              or any(doer in _held(one.value) for doer in does)]  # fmt: skip
     return [*dict.fromkeys(found)] if found or concept not in _DOERS else None
+
+
+def _held(value: object) -> str:
+    """A value in which a type is found that stands inside of it; of a text only the whole."""
+    return str(value) if not isinstance(value, str) or value.isalnum() else ""
 
 
 def leaves(found: Sequence[Clause]) -> list[Clause]:
@@ -102,8 +137,14 @@ def unmet(
             if other.whole:
                 break
             inner.append(other)
-        said = {name for other in inner for name in other.asks(_NEAR)}
-        own = [name for name in one.asks(_LIKELY if one.whole else _HALF) if name not in said]
-        off = one.sense.off > _HALF
-        lacks += [(one, name) for name in own if (doers(name, nodes, values) is None) is not off]
+        said = {name for other in inner for name in other.sense.concepts}
+        own = [name for name in one.asks() if name not in said or not one.whole] if one.sense.told < _SURE else []
+        lacks += [(one, name) for name in own if (doers(name, nodes, values) is None) is not one.off]
     return lacks
+
+
+def missing(lacks: Sequence[tuple[Clause, str]]) -> list[str]:
+    """Those clauses without whose part the flow is another one than was wished for."""
+    sure = (one for one, name in lacks if name not in _MINOR and one.sense.concepts.get(name, 0) >= _HALF
+            and one.sense.told < _LIKELY and len(one.said.split()) > _FEW)  # fmt: skip
+    return list(dict.fromkeys(one.said for one in sure))

@@ -36,7 +36,7 @@ _CERTAIN = {"bots", "more_branches", *_IMPOSSIBLE}
 _TOLD = {"sequence", "branch", "output", "form"}
 #: Kinds that an AgentFlow is made of: without them the rest of a change makes no sense.
 _WAYS = {"more_branches", "branch", "loop", "approval", "team"}
-_MOST, _LONGEST_REASON, _HEAD, _LIKELY, _NEAR = 40, 120, 6, 0.7, 60
+_MOST, _LONGEST_REASON, _HEAD, _LIKELY, _NEAR = 40, 120, 6, 0.6, 60
 _LONG, _CERTAINLY, _HALF = 5, 0.9, 0.5
 
 
@@ -98,20 +98,21 @@ class Account:
 
     def parts(
         self, world: World, *, source: str = "requirement", prompts: Sequence[str] = (), remarks: Sequence[str] = (),
+        given: bool = False,
     ) -> list[Part]:  # fmt: skip
-        """The text in parts. `prompts` are the fields (`node.param`) that hold the words for the model,
-        `remarks` what was taken out of the text because nothing is to be done."""
+        """The text in parts. `prompts` are the fields (`node.param`) that hold the words for the model, of a prompt
+        that is `given` only some of them; `remarks` what was taken out of the text because nothing is to be done."""
         found: list[Part] = []
         for unit in self._units:
-            quote = self.quote(unit).strip(" ,;:")
+            quote = self.quote(unit).strip(" ,;:-•*–")
             said = re.findall(r"\w+", quote.casefold())
             if all(word in wordset("connectors") or word.isdigit() for word in said):
                 continue
             here = [effect for span, effect in self._done if span.meets(unit.start, unit.end)]
             nodes, values = (list(dict.fromkeys(one for effect in here for one in effect[n])) for n in (0, 1))
             values += [f"{one.node_id}.{one.param}" for one in self._values if one.value in quoted(quote)]
-            values += [] if unit.structure else prompts
-            neutral = all(map(is_empty, said))
+            values += [] if unit.structure or (given and quote.casefold() not in self._written) else prompts
+            neutral = all(map(is_empty, said)) or {*said} <= wordset("greetings") | {"oi", "buenas"}
             lost = self._unsaid(unit) or any(span.meets(unit.start, unit.end) for span in self.missed)
             covered = not lost and bool(unit.structure or nodes or values or neutral or not found)
             prose = covered and not nodes and set(values) <= set(prompts)
@@ -120,7 +121,7 @@ class Account:
             open_ = self._is_open(unit) or any(one.start < unit.end and unit.start < one.end for one, _ in self.unmet)
             told = covered and not (self._there and unit.structure) and open_
             # Beside a prompt that is given word for word a remark is written nowhere.
-            aside = not (covered or lost or told or self._there or prompts or behaves(quote))
+            aside = not (covered or lost or told or self._there or (prompts and not given) or behaves(quote))
             aside = aside or any(one.aside and one.meets(unit.start, unit.end) for one in self._kept)
             likely = prose and not (unit.structure or neutral or quoted(quote)) and self._asks(quote)
             assumed = foreign or aside or likely
@@ -143,7 +144,7 @@ class Account:
         field of its own."""
         settings = _SETTING.finditer(self._text, unit.start, unit.end)
         begin = [max(one.start(), one.start("most")) for one in settings]
-        if any(not any(span.meets(start, start + 1) for span, _ in self._done) for start in begin):
+        if any(not any(span.meets(start, start + 1) and not span.keep for span, _ in self._done) for start in begin):
             return True
         said = _NOT.sub(" ", _FORMER.sub(" ", self._text[unit.start : unit.end]))
         said = BRACKETS.sub(lambda one: " " if complains(one[0].strip("([])")) else one[0], said)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.rules.design import details, providers
+from flowise_dev_agent.reasoning.rules.design.clauses import clauses
 from flowise_dev_agent.reasoning.rules.design.prompt import behaves, is_empty
 from flowise_dev_agent.reasoning.rules.language import lexicon
 from flowise_dev_agent.reasoning.rules.language.lexicon import NodeTable, constants, pattern, patterns, table, words
-from flowise_dev_agent.reasoning.rules.language.senses import sense
 from flowise_dev_agent.reasoning.rules.language.text import Scan, Span, detect_language, first_group, mentioned, squeeze
 
 #: Kinds of nodes that a stretch asks for, where no type is named.
@@ -34,13 +34,12 @@ _WRAPPERS = frozenset({"retrieverTool", "chainTool"})
 _QUOTE = r"(?:[\"“„«]|(?<!\w)')[^\"“”„«»'\n]{1,60}(?:[\"”“»]|'(?!\w))"
 _LISTED = re.compile(rf"{_QUOTE}(?:(?:\s?,|\s(?:or|and|oder|und|o|y|ou|et|e)\b)+\s?{_QUOTE})*", re.IGNORECASE)
 _SENTENCES = re.compile(r"(?:[^.;!?\n]|[.;!?](?!\s|$))+")
-_CLAUSES = re.compile(r"(?:[^,.;!?\n]|[,.;!?](?!\s|$))+[.;!?]?")
-#: What a remark must not hold: a number, a quotation, an address, a name.
-_FACT = re.compile(r"[\d\"“”„«»@:\x00]|\w[./]\w|(?<=[\w,] )[^\W\d_a-z](?<=[A-ZÀ-ÖØ-ÞĄĆĘŁŃÓŚŹŻ])\w")
-_WHO = pattern("reading", "who_asks")
+#: What a remark must not hold: a number, a quotation, an address.
+_FACT = re.compile(r"[\d\"“”„«»@:\x00]|\w[./]\w")
+_WHO, _BOT = pattern("reading", "who_asks"), re.compile(r"(?i)bot|chat|assist|flow")
 _SPOKEN, _PREFERS = re.compile(r"[^\W_][\w-]*"), lexicon.FUNCTIONS | lexicon.wordset("preferring")
-#: How probable it has to be that a clause asks for nothing, and how many words it has; beside others rather more.
-_ASIDE, _SHORTEST_ASIDE, _LONGEST_ASIDE = 0.92, 3, 8
+#: How probable it has to be that a clause says nothing to do.
+_IDLE = 0.85
 #: Wishes fit into this many characters; what is behind them is not searched for structure.
 _MAX_READ = 6_000
 
@@ -204,31 +203,26 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Rea
 
 
 def _remarks(scan: Scan) -> list[Span]:
-    """What says of a model no more than that it will do, and clauses to whoever builds that ask for nothing. Those in
-    front of the first that tells something say who asks, and for whom."""
-    models, found, told = [start for start, _ in providers.named_providers(scan.text)], list[Span](), False
+    """What says of a model no more than that it will do, and clauses that ask for nothing and tell the bot nothing."""
+    models, found = [start for start, _ in providers.named_providers(scan.text)], list[Span]()
     for one in _SENTENCES.finditer(scan.text):
-        rest = _unread(scan, one)
+        rest = _unread(scan, *one.span())
         preferred = all(is_empty(word[0]) or word[0].casefold() in _PREFERS for word in rest)
         if preferred and any(one.start() <= place < one.end() for place in models):
             found += [Span(*word.span(), keep=True) for word in rest]
-            continue
-        whole = not rest or sense(one[0].strip(), change=False).idle > _ASIDE
-        told = told or not whole
-        for clause in [one] if whole else _CLAUSES.finditer(scan.text, *one.span()):
-            said, size = clause[0].strip(), len(_SPOKEN.findall(clause[0]))
-            few = (1 if whole else _SHORTEST_ASIDE) <= size <= _LONGEST_ASIDE
-            fact = behaves(said) or _FACT.search(said) or _WHO.match(said)
-            aside = told and few and not fact and sense(said, change=False).idle > _ASIDE
-            if aside and len(rest := _unread(scan, clause)) == size:
-                found += [Span(one.start(), clause.end(), keep=True, aside=True) for one in rest[:1]]
+    for one in clauses(scan.text, change=False):
+        idle = one.sense.idle > _IDLE
+        # Who asks, and that a bot is wanted, says what it is for.
+        if idle and not (behaves(one.said) or _FACT.search(one.said) or _WHO.match(one.said) or _BOT.search(one.said)):
+            size, rest = len(_SPOKEN.findall(scan.text, one.start, one.end)), _unread(scan, one.start, one.end)
+            found += [Span(word.start(), one.end, keep=True, aside=True) for word in rest[:1] if len(rest) == size]
     return found
 
 
-def _unread(scan: Scan, said: re.Match[str]) -> list[re.Match[str]]:
+def _unread(scan: Scan, start: int, end: int) -> list[re.Match[str]]:
     """The words of a stretch that nothing was read from."""
-    read = [span for span in scan.spans if not span.task and span.meets(*said.span())]
-    spoken = _SPOKEN.finditer(scan.text, *said.span())
+    read = [span for span in scan.spans if not span.task and span.meets(start, end)]
+    spoken = _SPOKEN.finditer(scan.text, start, end)
     return [word for word in spoken if not any(span.meets(*word.span()) for span in read)]
 
 

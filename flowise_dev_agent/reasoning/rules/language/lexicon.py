@@ -58,8 +58,10 @@ def words(name: str) -> re.Pattern[str]:
 
 
 @cache
-def wordset(name: str) -> frozenset[str]:
-    return frozenset(word for table in _SPOKEN.values() for word in table.get("lists", {}).get(name, "").split())
+def wordset(name: str, language: str = "") -> frozenset[str]:
+    """The words of a list, of one language or of all."""
+    tables = (table for code, table in _SPOKEN.items() if language in ("", code))
+    return frozenset(word for table in tables for word in table.get("lists", {}).get(name, "").split())
 
 
 @cache

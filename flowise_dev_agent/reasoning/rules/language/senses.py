@@ -1,8 +1,7 @@
-"""What a clause of a wish is about, and which part of a flow it asks for, by a linear classifier over its words and parts
-of words.
+"""What a clause of a wish is about, and which part of a flow it asks for.
 
-Lists of words do not reach what people write; which words speak for what is learned from labelled clauses instead
-(`scripts/train/`). It is the second reader: what the rules find is built where both agree, and told where they do not.
+Lists of words do not reach what people write. Which words speak for what a linear classifier learns from labelled
+clauses instead (`scripts/train/`), over words and parts of words. It is the second reader: what the rules find is built where both agree, and told where they do not.
 """
 
 import math
@@ -29,9 +28,9 @@ CONCEPTS: Final = (
     "vector_store", "web_search", "webhook", "webpage", "word",
 )  # fmt: skip
 LABELS: Final = (*SENSES, *CONCEPTS)
-#: Weights are kept in eight bits each, in units of 1/16: a row for each bucket, behind the digest of what they were
-#: learned from.
-BUCKETS, UNIT, DIGEST = 1 << 16, 16, 32
+#: Behind the digest of what was learned from come a bias for each label and a row for each bucket: how much it counts
+#: for the length of a clause, and its weights, in eight bits and units of 4.
+BUCKETS, UNIT, DIGEST = 1 << 16, 4, 32
 _WORD = re.compile(r"https?://\S+|[^\W\d_]+(?:['’][^\W\d_]+)?|\d+(?:[.,:]\d+)*|[%€$£?!:→]")
 _LONGEST, _LONGEST_WORD, _SIZES = 500, 20, (3, 4, 5, 6)
 #: A concept that is less probable than this is not worth telling.
@@ -62,9 +61,11 @@ class Sense(NamedTuple):
 @lru_cache(maxsize=1024)
 def sense(clause: str, *, change: bool) -> Sense:
     """`change`: the wish is for a flow that is there."""
-    weights, count = _weights(), len(LABELS)
-    rows = [weights[bucket * count : (bucket + 1) * count] for bucket in buckets(clause, change=change)]
-    shares = [1 / (1 + math.exp(-sum(column) / UNIT)) for column in zip(*rows, strict=True)]
+    (biases, table), width = _learned(), len(LABELS) + 1
+    rows = [table[bucket * width : (bucket + 1) * width] for bucket in buckets(clause, change=change)]
+    length, *scores = map(sum, zip(*rows, strict=True))
+    unit = UNIT / math.sqrt(max(length, 1))
+    shares = [1 / (1 + math.exp(-bias - unit * score)) for bias, score in zip(biases, scores, strict=True)]
     named = dict(zip(CONCEPTS, shares[len(SENSES) :], strict=True))
     return Sense(*shares[: len(SENSES)], {name: share for name, share in named.items() if share > _LEAST})
 
@@ -88,5 +89,6 @@ def _features(clause: str, *, change: bool) -> Iterator[str]:
 
 
 @cache
-def _weights() -> "array[int]":
-    return array("b", decompress(files(language).joinpath("senses.bin").read_bytes()[DIGEST:]))
+def _learned() -> "tuple[array[float], array[int]]":
+    data, size = decompress(files(language).joinpath("senses.bin").read_bytes()[DIGEST:]), 4 * len(LABELS)
+    return array("f", data[:size]), array("b", data[size:])
