@@ -5,9 +5,9 @@
 Writes `flowise_dev_agent/reasoning/rules/language/senses.bin`. `--check` holds every sixth wish out, learns from the
 others and prints what becomes of it: of each sense (rows) how many clauses get which (columns), and the parts.
 
-A line is `n or c, labels, clause`: for a new flow or a change. Labels: t tells the bot something, p:PART asks for a part
-or a setting of the flow (p:-PART: it is not wanted, or is to go), k says what stays, a is an aside, c a complaint, o an
-order to whoever builds. p alone asks for some part, i is one of a, c and o: which is not learned from such lines.
+A line is `n or c, labels, clause`: for a new flow or a change. Labels: t tells the bot something, p:PART asks for a
+part or a setting of the flow (p:-PART: it is not wanted, or is to go), k says what stays, a is an aside, c a complaint,
+o an order to whoever builds. p alone asks for some part, i is one of a, c and o: which is not learned from such lines.
 Lines without an empty one between them are one wish.
 """
 

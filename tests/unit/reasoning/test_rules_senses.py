@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from flowise_dev_agent.reasoning.rules import language
-from flowise_dev_agent.reasoning.rules.language.senses import CONCEPTS, DIGEST, SENSES, sense
 from flowise_dev_agent.reasoning.rules.language.lexicon import constants
+from flowise_dev_agent.reasoning.rules.language.senses import CONCEPTS, DIGEST, SENSES, sense
 from tests.unit.reasoning.test_rules_properties import planned as planned_new
 from tests.unit.reasoning.test_rules_rewording import BOATS, PROMPT, planned, prompt_after, told
 

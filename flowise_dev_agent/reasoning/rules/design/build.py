@@ -108,8 +108,7 @@ def design_new(request: PlanRequest, world: World) -> Design:
     said = asked(request.requirement, request.clarifications)
     reading = _with_files(read(said.text, world.store, new=True), request.file_loaders)
     found = [*clauses(reading.text, change=False)]
-    _check_memory(found, world)
-    reading = _with_asked(reading, found)
+    reading = _with_asked(reading, found, forgets=_forgets(found, request, world))
     if world.ready:
         # Requests to an address are what the ready ones do.
         taken = {schema.name for schema in world.ready.values()}
@@ -138,26 +137,33 @@ def design_new(request: PlanRequest, world: World) -> Design:
     return designed(request, said.text, reading, world, own=own, purpose=said.purpose)
 
 
-def _check_memory(found: Sequence[Clause], world: World) -> None:
-    """Raises DeclinedError, a question, where a wish wants a conversation remembered and not."""
+def _forgets(found: Sequence[Clause], request: PlanRequest, world: World) -> bool:
+    """Whether a wish says that nothing of a conversation is kept. Raises DeclinedError, a question, where it says the
+    opposite, too; an answer settles it."""
     named = [one for one in found if _REMEMBERED & {*one.asks()}]
     off = [one for one in named if one.off]
     on = [one for one in named if one not in off and not any(other.start < one.end and one.start < other.end
                                                              for other in off)]  # fmt: skip
-    if on and off:
-        raise world.decline("question_both", one=on[0].said, two=off[-1].said)
+    if not (on and off):
+        return bool(off)
+    question = world.say("question_both", one=on[0].said, two=off[-1].said)
+    if question not in (answers := dict(request.clarifications)):
+        raise DeclinedError(question)
+    said = [one for one in clauses(answers[question], change=False) if _REMEMBERED & {*one.asks()}]
+    return all(one.off for one in said)
 
 
-def _with_asked(reading: Reading, found: Sequence[Clause]) -> Reading:
+def _with_asked(reading: Reading, found: Sequence[Clause], *, forgets: bool) -> Reading:
     """A reading with the tools, sources and no memory that clauses ask for in words that the rules do not know."""
     asked = {name for one in found for name in one.asks() if not one.off}
-    off = {name for one in found for name in one.asks() if one.off}
     there, alone = {name for names in reading.tools for name in names}, reading.structured or reading.transform
     tools = [means("tools", key) for concept, key in _TOOLS.items() if concept in asked and not alone]
     new = tuple(names for names in tools if not there & {*names} and not reading.denied & {*names})
-    no_memory = reading.no_memory or bool(off & _REMEMBERED)
+    no_memory = reading.no_memory or forgets
+    spans = tuple(replace(one, denied=one.denied or (forgets and "@Memory" in one.names)) for one in reading.spans)
     return replace(
         reading, tools=(*reading.tools, *new), no_memory=no_memory, memory=None if no_memory else reading.memory,
+        spans=spans,
         sources=reading.sources or ("show_sources" in asked and reading.knowledge),
     )  # fmt: skip
 
@@ -239,14 +245,16 @@ def _check_missing(account: Account, request: PlanRequest, world: World) -> None
     never = [one.said for one, name in account.unmet if name == "impossible" and one.sense.concepts[name] > _HALF]
     if never:
         raise world.decline("declined_impossible", parts="; ".join(f"«{one}»" for one in dict.fromkeys(never)))
-    question = world.say("question_rest", parts="; ".join(f"«{one}»" for one in missing(account.unmet)))
-    if missing(account.unmet) and question not in dict(request.clarifications):
-        raise DeclinedError(question)
+    answered = " ".join(question for question, _ in request.clarifications)
+    asked = [one for one in missing(account.unmet) if one not in answered]
+    if asked:
+        raise world.decline("question_rest", parts="; ".join(f"«{one}»" for one in asked))
 
 
 def rules_beside(reading: Reading) -> list[str]:
     """The clauses beside a prompt that is given which surely tell the bot something."""
-    told = (one for one in leaves([*clauses(reading.text, change=False)])
+    # What is hidden from reading ends a sentence.
+    told = (one for one in leaves([*clauses(re.sub("\x00+", ".", reading.text), change=False)])
             if one.sense.told > _SURE and one.sense.part < _HALF and not words("any_bot").search(one.said))  # fmt: skip
     return [capital(one.said) for one in told]
 

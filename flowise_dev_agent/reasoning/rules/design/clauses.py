@@ -93,7 +93,8 @@ def _clause(text: str, start: int, end: int, *, change: bool, whole: bool = Fals
 
 
 def stepwise(found: Sequence[Clause], read: Sequence[Span]) -> list[Clause]:
-    """The clauses that speak of what only a flow of steps does. A number that was `read` is a value and no condition."""
+    """The clauses that speak of what only a flow of steps does. A number that was `read` is a value, no
+    condition."""
     asked = [(one, {*one.asks()[:1]} - (_NUMBERS if one.meets(read) else set())) for one in leaves(found)]
     certain = [one for one, names in asked if names & STEPS]
     like = [one for one, names in asked if names & _STEP_LIKE and one not in certain]
@@ -144,7 +145,7 @@ def unmet(
 
 
 def missing(lacks: Sequence[tuple[Clause, str]]) -> list[str]:
-    """Those clauses without whose part the flow is another one than was wished for."""
-    sure = (one for one, name in lacks if name not in _MINOR and one.sense.concepts.get(name, 0) >= _HALF
+    """Those clauses without whose part, whatever it is, the flow is another one than was wished for."""
+    sure = (one for one, name in lacks if name not in _MINOR and (not name or one.sense.concepts[name] >= _HALF)
             and one.sense.told < _LIKELY and len(one.said.split()) > _FEW)  # fmt: skip
     return list(dict.fromkeys(one.said for one in sure))

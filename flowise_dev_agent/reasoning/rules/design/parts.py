@@ -32,6 +32,8 @@ _IMPOSSIBLE = {"train", "offline", "guarantee", "pay", "phone", "device"}
 _NEVER = {"team", "bots", *_IMPOSSIBLE}
 #: Kinds of which it is certain why they are not done.
 _CERTAIN = {"bots", "more_branches", *_IMPOSSIBLE}
+#: Kinds of which a fact is easily taken for one.
+_THEIRS = {"send", "schedule"}
 #: Kinds of which a sentence in a flow that is there says how to behave: "until they have paid".
 _TOLD = {"sequence", "branch", "output", "form"}
 #: Kinds that an AgentFlow is made of: without them the rest of a change makes no sense.
@@ -74,6 +76,11 @@ class Account:
         self.missed = [one for one, effect in effects if not effect and (
             "://" in self.quote(one) or not any(span.meets(one.start, one.end) for span in done))]  # fmt: skip
 
+        if not there:
+            # A part that is known was looked for.
+            sure = (one for one in leaves(self._clauses) if one.sense.told < 1 - _CERTAINLY and not one.asks())
+            self.unmet += [(one, "") for one in sure if self._likely(Unit(one.start, one.end, False, False))]
+
     def tell(self, pieces: Sequence[Unit], values: Sequence[PlannedValue], written: Sequence[str]) -> None:
         """Take the text in these pieces, with everything that is written: of a text that changes what is new in it."""
         self._units, self._values, self._written = pieces, values, " ".join(written).casefold()
@@ -112,7 +119,7 @@ class Account:
             nodes, values = (list(dict.fromkeys(one for effect in here for one in effect[n])) for n in (0, 1))
             values += [f"{one.node_id}.{one.param}" for one in self._values if one.value in quoted(quote)]
             values += [] if unit.structure or (given and quote.casefold() not in self._written) else prompts
-            neutral = all(map(is_empty, said)) or {*said} <= wordset("greetings") | {"oi", "buenas"}
+            neutral = all(map(is_empty, said)) or {*said} <= wordset("greetings")
             lost = self._unsaid(unit) or any(span.meets(unit.start, unit.end) for span in self.missed)
             covered = not lost and bool(unit.structure or nodes or values or neutral or not found)
             prose = covered and not nodes and set(values) <= set(prompts)
@@ -122,7 +129,7 @@ class Account:
             told = covered and not (self._there and unit.structure) and open_
             # Beside a prompt that is given word for word a remark is written nowhere.
             aside = not (covered or lost or told or self._there or (prompts and not given) or behaves(quote))
-            aside = aside or any(one.aside and one.meets(unit.start, unit.end) for one in self._kept)
+            aside = (aside or any(one.aside and one.meets(unit.start, unit.end) for one in self._kept)) and not neutral
             likely = prose and not (unit.structure or neutral or quoted(quote)) and self._asks(quote)
             assumed = foreign or aside or likely
             state = "not_understood" if told or not (covered or assumed) else "assumed" if assumed else "covered"
@@ -208,7 +215,10 @@ class Account:
 
     def _is_open(self, unit: Unit) -> bool:
         """Whether a stretch names a part or a setting of a flow that nothing in the design does."""
-        said = [] if self._there else [match for match, _ in self._signals()]
+        # What people send and when they do is told to the bot.
+        told = [one for one in leaves(self._clauses) if one.sense.told > _CERTAINLY and one.sense.part < _HALF]
+        said = [match for match, kind in ([] if self._there else self._signals()) if not (
+                kind in _THEIRS and any(one.start <= match.start() < one.end for one in told))]  # fmt: skip
         found = [(_PRODUCT.search(self._text, *match.span()) or match).span() for match in said]
         named = [] if self._there else [one.span() for one in _OUTSIDE.finditer(self._text)]
         found += [(a, b) for a, b in [*self._concepts, *named] if not any(one.meets(a, b) for one, _ in self._done)]

@@ -131,7 +131,7 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Rea
     plain = scan.text
     numbers = details.read_numbers(scan)
     crawl = lexicon.concept("parts", "crawl")
-    if len(scan.find(crawl, params="limit")) < len([*crawl.finditer(plain)]):
+    if len(scan.find(crawl, ["@Document Loaders"])) < len([*crawl.finditer(plain)]):
         numbers.setdefault("pages", 1)
     # What is to be done in one case is a part of a conversation: "if he writes Arabic, translate it below".
     tasks = [one for name in ("transforms", "translate") for one in scan.find(words(name), task=True)]

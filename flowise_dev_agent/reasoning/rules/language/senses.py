@@ -1,7 +1,8 @@
 """What a clause of a wish is about, and which part of a flow it asks for.
 
 Lists of words do not reach what people write. Which words speak for what a linear classifier learns from labelled
-clauses instead (`scripts/train/`), over words and parts of words. It is the second reader: what the rules find is built where both agree, and told where they do not.
+clauses instead (`scripts/train/`), over words and parts of words. It is the second reader: what the rules find is built
+where both agree, and told where they do not.
 """
 
 import math

@@ -1,0 +1,133 @@
+"""What the classifier hears in a wish for a new flow, and the rules do not know: built, asked about, or declined."""
+
+import asyncio
+
+import pytest
+
+from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PlanContract, PlanRequest
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+from tests.unit.reasoning.test_rules_properties import CREDENTIALS, STORE
+
+
+def planned(wish: str, *answers: tuple[str, str]) -> PlanContract:
+    async def asked() -> PlanContract:
+        rules = DeterministicReasoner()
+        intent = (await rules.classify(ClassifyRequest(requirement=wish, clarifications=answers))).value
+        assert intent.questions == []
+        return (
+            await rules.plan(
+                PlanRequest(
+                    requirement=wish,
+                    clarifications=answers,
+                    intent=intent,
+                    nodes=STORE,
+                    credential_types=CREDENTIALS,
+                )
+            )
+        ).value
+
+    return asyncio.run(asked())
+
+
+def names(plan: PlanContract) -> set[str]:
+    return {node.node_name for node in plan.nodes}
+
+
+@pytest.mark.parametrize(
+    ("wish", "tool"),
+    [
+        ("A helper for our kennel that checks online whether a vaccine is recalled.", "serpAPI"),
+        ("Bot for the print shop, it has to work out the price of a poster to the cent.", "calculator"),
+        ("Chatbot für den Bootsverleih, er muss wissen, welches Datum heute ist.", "currentDateTime"),
+        ("Un assistant pour la mairie qui va chercher sur le net les horaires des marchés.", "serpAPI"),
+    ],
+)
+def test_a_tool_in_words_that_no_rule_knows_is_built(wish: str, tool: str) -> None:
+    plan = planned(wish)
+    assert plan.declined is None
+    assert tool in names(plan)
+    assert plan.not_done == []
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "A bot drafts the reply to a guest. Before it goes out our manager has to look at it and say yes. If she says "
+        "no it is written again, twice at most.",
+        "Ein Schreiber verfasst den Artikel. Danach bewertet ihn ein strenger Lektor von 1 bis 10. Unter 7 geht er mit "
+        "den Anmerkungen zurück.",
+        "Un premier agent résume la plainte, ensuite un deuxième propose un geste commercial, et rien ne part sans "
+        "l'accord de la directrice.",
+    ],
+)
+def test_steps_are_never_told_to_one_model_as_if_they_were_done(wish: str) -> None:
+    plan = planned(wish)
+    assert plan.flow_kind == "AGENTFLOW" or (plan.declined and "«" in plan.declined)
+
+
+CONTRADICTION = "A receptionist for our gym that remembers what each member told it last week. Nothing of a conversation may be kept."
+
+
+def test_a_wish_that_contradicts_itself_is_asked_about_once() -> None:
+    question = planned(CONTRADICTION).declined
+    assert question is not None
+    assert question.endswith("?")
+    assert "last week" in question
+    assert "may be kept" in question
+    assert planned(CONTRADICTION, (question, "It must not keep anything")).declined is None
+
+
+def test_the_answer_says_whether_a_conversation_is_remembered() -> None:
+    question = planned(CONTRADICTION).declined or ""
+    assert not any("Memory" in name for name in names(planned(CONTRADICTION, (question, "It must not remember"))))
+    assert any("Memory" in name for name in names(planned(CONTRADICTION, (question, "It should remember the chat"))))
+
+
+def test_what_no_flow_can_do_is_declined_as_impossible() -> None:
+    plan = planned("A bot for our bank that phones debtors on its own and collects the money from their account.")
+    assert plan.declined is not None
+    assert "with a model or without" in plan.declined
+
+
+MISSING = (
+    "A friendly bot for the parents of our nursery. We open at 7:30 and close at 16:00, lunch is at 11:30. Afterwards it "
+    "has to enter the name of the child into our Airtable list by itself."
+)
+
+
+def test_a_part_that_makes_it_another_flow_is_asked_about_and_told_after_a_yes() -> None:
+    question = planned(MISSING).declined
+    assert question is not None
+    assert question.endswith("?")
+    assert "Airtable" in question
+    plan = planned(MISSING, (question, "go on"))
+    assert plan.declined is None
+    assert any("Airtable" in part.quote for part in plan.not_done)
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "A bot for the boat school. Payments are by card or cash. Every Monday at 7 there is yoga on deck. People "
+        "under 18 need a signature of a parent. Orders above 50 euro are delivered free.",
+        "Chatbot für die Schreinerei: Wir rufen innerhalb eines Tages zurück. Wer eine Küche will, kommt erst zum "
+        "Aufmaß. Rechnungen schicken wir per Post. Bei Beschwerden bitte Frau Huber nennen.",
+        "Un chatbot para la peluquería. Si alguien pregunta por el precio dos veces, que llame al 955 555 010. Los "
+        "lunes cerramos. Primero se lava y luego se corta.",
+    ],
+)
+def test_facts_and_rules_that_sound_like_steps_are_told_to_the_bot(wish: str) -> None:
+    plan = planned(wish)
+    assert plan.declined is None
+    assert plan.flow_kind == "CHATFLOW"
+    prompt = next(str(one.value) for one in plan.values if one.param == "systemMessagePrompt")
+    assert prompt.endswith(wish.split(". ")[-1])
+    assert not [part for part in plan.parts if part.state == "not_understood"]
+
+
+def test_rules_beside_a_prompt_that_is_given_hold_too() -> None:
+    plan = planned(
+        'Bot with the system prompt "You answer for the quarry." Never name a price for gravel. GPT-4o, temperature 0.'
+    )
+    prompt = next(str(one.value) for one in plan.values if one.param == "systemMessagePrompt")
+    assert prompt == "You answer for the quarry.\nNever name a price for gravel."
