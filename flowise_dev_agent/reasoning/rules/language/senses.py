@@ -68,7 +68,7 @@ def sense(clause: str, *, change: bool) -> Sense:
     unit = UNIT / math.sqrt(max(length, 1))
     shares = [1 / (1 + math.exp(-bias - unit * score)) for bias, score in zip(biases, scores, strict=True)]
     named = dict(zip(CONCEPTS, shares[len(SENSES) :], strict=True))
-    return Sense(*shares[: len(SENSES)], {name: share for name, share in named.items() if share > _LEAST})
+    return Sense._make([*shares[: len(SENSES)], {name: share for name, share in named.items() if share > _LEAST}])
 
 
 def buckets(clause: str, *, change: bool) -> set[int]:
