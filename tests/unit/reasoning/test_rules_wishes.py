@@ -252,8 +252,8 @@ def test_what_the_heading_says_is_not_said_twice(wish: str, written: str) -> Non
         ),
         (
             'Can I have a copy of it but for Italian? Called "Due". He lives in Lecce.',
-            "He lives in Lecce.",
-            ["it but for Italian?"],
+            "It but for Italian?\n- He lives in Lecce.",
+            [],
         ),
     ],
 )

@@ -13,7 +13,7 @@ from flowise_dev_agent.patch.validate.limits import BOUNDS
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.playbook import is_advice
-from flowise_dev_agent.reasoning.rules.design import build, naming, parts, prompt, providers, wording, writing
+from flowise_dev_agent.reasoning.rules.design import build, naming, parts, prompt, providers, wishes, wording, writing
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.rewiring import find_steps, titled
 from flowise_dev_agent.reasoning.rules.design.selection import TOOL, Edits, find_edits, tool_row, unwanted
@@ -99,16 +99,14 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     sources = any(one.category == "Document Loaders" for one in stays.values())
     kinds = ["parts", "own", *["sources"] * sources, *["steps"] * inside]
     # What is quoted may be the value of a field.
-    said = wording.pieces(
-        change.text, [*told.done, *given], lost, {*told.missed} - {*lost}, groups=kinds, copied=copied
-    )
+    said = wishes.pieces(change.text, [*told.done, *given], lost, {*told.missed} - {*lost}, groups=kinds, copied=copied)
     # In which step it is to be is not said, or it is of another part of the flow.
     open_ = inside and not chosen and len(places) > 1
     said = [one._replace(kind="undone") if one.kind == "wish" and ((open_ and made.spans) or any(
             span.meets(one.start, one.end) for span in made.undone)) else one for one in said]  # fmt: skip
     said = writing.settled(said, change.text, [writing.held(request, place) or text for place, text in places.items()])
-    wishes = wording.lines(change.text, said, {str(one.value) for one in values})
-    texts, steps, written, already = writing.worded(request, wishes, change, places, chosen, made.swaps, world)
+    lines = wishes.lines(change.text, said, {str(one.value) for one in values})
+    texts, steps, written, already = writing.worded(request, lines, change, places, chosen, made.swaps, world)
     spoken, texts = "\n".join(written), _one_each(moved, texts)
     ranged = _one_each(ranged, texts)
     written += [str(one.value) for one in (*values, *ranged) if one not in texts]
@@ -230,7 +228,7 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
     """The wish, in which the names of nodes only say where. Raises DeclinedError where two models could be meant."""
     base = request.base.nodes if request.base else ()
     nodes = [(schema, node.inputs) for node in base if (schema := world.store.get(node.name))]
-    change = exchanged(replace(read(wording.unasked(text), world.store), text=text), nodes)
+    change = exchanged(replace(read(wishes.unasked(text), world.store), text=text), nodes)
     named = [one for _, one in providers.chat_providers(change.text)]
     here = {*request.existing.values(), *request.inside.values()}
     # One that is there already is only spoken of beside another one.

@@ -12,7 +12,7 @@ from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.reasoning.added_text import parted, with_added_text
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design import wording
+from flowise_dev_agent.reasoning.rules.design import wishes, wording
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.design.values import without_braces
 from flowise_dev_agent.reasoning.rules.design.world import World
@@ -130,9 +130,9 @@ def _changed(sentence: str, text: str) -> tuple[str, str, list[Exchange]]:
     return left, text, found
 
 
-def settled(said: Sequence[wording.Piece], text: str, held: Sequence[str]) -> list[wording.Piece]:
+def settled(said: Sequence[wishes.Piece], text: str, held: Sequence[str]) -> list[wishes.Piece]:
     """With commands to edit a text as not done where none of the texts holds what they speak of."""
-    found, closed = list[wording.Piece](), quoted_spans(text)
+    found, closed = list[wishes.Piece](), quoted_spans(text)
     for one in said:
         command = one.kind == "wish" and _edits(wording.line_of(text[one.start : one.end]))
         joints = [at for at in wording.borders(text, one.start, one.end, closed)
