@@ -16,7 +16,7 @@ from flowise_dev_agent.reasoning.playbook import is_advice
 from flowise_dev_agent.reasoning.rules.design import build, naming, parts, prompt, providers, wishes, wording, writing
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.rewiring import find_steps, titled
-from flowise_dev_agent.reasoning.rules.design.selection import TOOL, Edits, find_edits, tool_row, unwanted
+from flowise_dev_agent.reasoning.rules.design.selection import TOOL, Edits, find_edits, has_list, tool_row, unwanted
 from flowise_dev_agent.reasoning.rules.design.sources import find_sources
 from flowise_dev_agent.reasoning.rules.design.values import Said, exchanged, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
@@ -93,19 +93,19 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     so = [one for one in ranged if not (planned or (one.node_id, one.param.partition(".")[0]) in other)
           and str(request.stored(one.node_id, one.param)).casefold() == str(one.value).casefold()]  # fmt: skip
     there = {**stays, **world.schemas(request.inside)}
-    told = parts.Account(change.text, spans, {**stays, **added}, [*values, *ranged], gone, there=there, shown=shown)
+    told = parts.Account(wish, spans, {**stays, **added}, [*values, *ranged], gone, there=there, shown=shown)
     given = [one for one in spans if "template" in one.params]
     lost = [one for one in told.lost(world) if one not in given]
     sources = any(one.category == "Document Loaders" for one in stays.values())
     kinds = ["parts", "own", *["sources"] * sources, *["steps"] * inside]
     # What is quoted may be the value of a field.
-    said = wishes.pieces(change.text, [*told.done, *given], lost, {*told.missed} - {*lost}, groups=kinds, copied=copied)
+    said = wishes.pieces(wish, [*told.done, *given], lost, {*told.missed} - {*lost}, groups=kinds, copied=copied)
     # In which step it is to be is not said, or it is of another part of the flow.
     open_ = inside and not chosen and len(places) > 1
     said = [one._replace(kind="undone") if one.kind == "wish" and ((open_ and made.spans) or any(
             span.meets(one.start, one.end) for span in made.undone)) else one for one in said]  # fmt: skip
-    said = writing.settled(said, change.text, [writing.held(request, place) or text for place, text in places.items()])
-    lines = wishes.lines(change.text, said, {str(one.value) for one in values})
+    said = writing.settled(said, wish, [writing.held(request, place) or text for place, text in places.items()])
+    lines = wishes.lines(wish, said, {str(one.value) for one in values})
     texts, steps, written, already = writing.worded(request, lines, change, places, chosen, made.swaps, world)
     spoken, texts = "\n".join(written), _one_each(moved, texts)
     ranged = _one_each(ranged, texts)
@@ -125,7 +125,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     if undone and (copied or hangs or (open_ and texts) or not (changes or already)):
         told.check(world, frozenset({"call", "service"}))
         raise world.decline("declined_wish", parts=", ".join(f"«{told.quote(one)}»" for one in undone))
-    if not changes and not already and not answer and wording.complains(change.text):
+    if not changes and not already and not answer and wording.complains(wish):
         raise DeclinedError(question)
     if not changes:
         raise DeclinedError(steps[-1]) if already else world.decline("declined_no_change")
@@ -228,7 +228,8 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
     """The wish, in which the names of nodes only say where. Raises DeclinedError where two models could be meant."""
     base = request.base.nodes if request.base else ()
     nodes = [(schema, node.inputs) for node in base if (schema := world.store.get(node.name))]
-    change = exchanged(replace(read(wishes.unasked(text), world.store), text=text), nodes)
+    agent = any(has_list({place: schema}, "Tool") for place, schema in world.schemas(request.existing).items())
+    change = exchanged(read(wishes.unasked(text), world.store, has_agent=agent), nodes)
     named = [one for _, one in providers.chat_providers(change.text)]
     here = {*request.existing.values(), *request.inside.values()}
     # One that is there already is only spoken of beside another one.

@@ -110,9 +110,9 @@ class Reading:
         return frozenset(name for one in self.spans if one.denied for name in one.names)
 
 
-def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Reading:
-    """Read a requirement (`new`) or a wish for a change; `text` is normalised. Without `store` no node types are looked
-    up."""
+def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_agent: bool = False) -> Reading:
+    """Read a requirement (`new`) or a wish for a change of a flow, which may have an agent; `text` is normalised.
+    Without `store` no node types are looked up."""
     inline = _inline_text(text)
     # The pasted document is data: its words must not be taken for wishes. Positions stay as they are.
     scan = Scan((text.replace(inline, "\x00" * len(inline)) if inline else text)[:_MAX_READ])
@@ -150,7 +150,7 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False) -> Rea
     kinds = [kind for kind, _ in files] if new else []
     loaders = tuple(kind for kind in dict.fromkeys([*loaders, *kinds]) for _ in range(max(1, kinds.count(kind))))
     agent, chat = (mentioned(plain, words(name)) for name in ("agent", "chat"))
-    requests = details.requests_of(scan) if (agent or (new and chat)) and not _AGENTFLOW.search(plain) else ()
+    requests = details.requests_of(scan) if (agent or has_agent or (new and chat)) and not _AGENTFLOW.search(plain) else ()
     tools = tuple(names for names in tools if not (requests and "requests" in names[0]))
     # An address that a tool calls is no source of documents.
     called = any("requests" in name for names in tools for name in names)

@@ -12,6 +12,7 @@ from flowise_dev_agent.reasoning.rules.design.details import named_components
 from flowise_dev_agent.reasoning.rules.design.providers import Provider, default_embeddings, default_provider
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.design.values import Said, open_params, parameters
+from flowise_dev_agent.reasoning.rules.design.wording import is_off
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, table, words
 from flowise_dev_agent.reasoning.rules.language.text import is_negated, mentioned, mentions
@@ -200,7 +201,7 @@ def unwanted(text: str, world: World) -> frozenset[str]:
         return any(looked_for.search(stretch) for stretch in going)
 
     def out(looked_for: re.Pattern[str]) -> bool:
-        said = any(is_negated(text, *match.span()) for match in looked_for.finditer(text))
+        said = any(is_negated(text, *match.span()) and is_off(text, match.start()) for match in looked_for.finditer(text))
         return removed(looked_for) or (said and not mentioned(text, looked_for))
 
     found = {name for looked_for, names in table("tools") if out(looked_for) for name in names}
@@ -257,9 +258,9 @@ def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: fr
         elif len(rivals) > 1 and not alike:
             raise world.decline("declined_which", nodes=", ".join(rivals))
         replaced |= dict.fromkeys(rivals, name)
-    added += [one.node for one in change.requests] if _has_list(existing, "Tool") else []
+    added += [one.node for one in change.requests] if has_list(existing, "Tool") else []
     chains = [id_ for id_, schema in existing.items() if schema.name == "conversationChain"]
-    if any("Tool" in world.schema(name).base_classes for name in added) and not _has_list(existing, "Tool"):
+    if any("Tool" in world.schema(name).base_classes for name in added) and not has_list(existing, "Tool"):
         if len(chains) != 1:
             raise world.decline("declined_no_agent")
         # An agent does what the chain did, and can use tools.
@@ -300,11 +301,11 @@ def _wanted(change: Reading, existing: Mapping[str, NodeSchema], world: World, d
     names += [name for kind, name in by_kind.items() if kind in kinds]
     if change.splits and "Text Splitters" not in kinds and any(takes(s, "TextSplitter") for s in existing.values()):
         names.append(change.splitter)
-    names += moderation_of(change) if _has_list(existing, "Moderation") else []
+    names += moderation_of(change) if has_list(existing, "Moderation") else []
     names += [name for name in change.requested if world.schema(name).category not in ENDING_CATEGORIES]
     if _asked_documents(change, existing):
         names += documents_of(change, world, as_tool=False)
-    elif "retrieverTool" in names or (more and _has_list(existing, "Tool")):
+    elif "retrieverTool" in names or (more and has_list(existing, "Tool")):
         documents = documents_of(change, world, as_tool=True)
         names += [name for name in documents if name == "retrieverTool" or world.schema(name).category not in kinds]
     return list(dict.fromkeys(name for name in names if name))
@@ -319,7 +320,7 @@ def _asked_documents(change: Reading, existing: Mapping[str, NodeSchema]) -> boo
     return bool(asked) and not other and plain and names.count("conversationChain") == 1
 
 
-def _has_list(existing: Mapping[str, NodeSchema], kind: str) -> bool:
+def has_list(existing: Mapping[str, NodeSchema], kind: str) -> bool:
     return any(kind in anchor.types and anchor.is_list for schema in existing.values() for anchor in schema.anchors)
 
 

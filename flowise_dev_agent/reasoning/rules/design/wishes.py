@@ -43,7 +43,8 @@ def view(said: str) -> str:
     about = sense(said, change=True)
     # What tells, too, tells: words for the bot are never lost.
     part = about.part if about.told < _LIKELY else 0
-    shares = {"tells": about.told, "part": part, "keeps": about.keep, "idle": about.idle}
+    idle = max(about.idle, about.complaint)
+    shares = {"tells": about.told, "part": part, "keeps": about.keep, "idle": idle}
     best = max(shares, key=lambda one: shares[one])
     return best if shares[best] > _LIKELY else ""
 
@@ -214,11 +215,11 @@ def lines(text: str, said: Sequence[Piece], values: Set[str]) -> list[str]:
 
 
 def unasked(text: str) -> str:
-    """A wish with NULs for what asks for no part, whatever it names: which of two has precedence in the answers, what
-    holds in one case, and what is to be left alone."""
+    """A wish with NULs for what asks for no part, whatever it names: what the bot is told, and what is left alone."""
     for start, end in wording.clauses(text):
         said = text[start:end].strip(" -•*")
-        about, named = sense(said, change=True), texts.concepts(said, "parts", "sources")
-        rule = named and about.told > (about.part if IF.match(said) else _CERTAIN) and not alters(said)
+        about = sense(said, change=True)
+        heard = max(about.concepts.values(), default=0) > _LIKELY
+        rule = about.told > (about.part if IF.match(said) else _CERTAIN) and not (heard or alters(said) or quoted(said))
         text = texts.masked(text, start, end) if rule or about.keep > _LIKELY else text
     return text

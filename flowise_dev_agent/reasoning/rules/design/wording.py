@@ -20,8 +20,8 @@ _AND, _THAT = (f"(?:{'|'.join(wordset(one))})" for one in ("ands", "thats"))
 _JOINT = re.compile(rf"[,;]\s(?:{_AND}\s)?|\s{_AND}\s(?!sorte)|\x00+\s(?:{_THAT}\s)?|\s[–—]\s|[!?]+\s|、")
 _COUNTED, _ANDS, _ENDS = map(re.compile, (r"(?<!\S)(\d{1,2})[.)]\s+", rf"(?i)^{_AND}\s", rf"[,;]?\s{_AND}$"))
 _ANY_QUOTE = re.compile(r"(?<!\w)[\"“”„«「'‘’]\s*([^\"“”„«»「」\n]{1,400}?)\s*[\"“”»」'’](?!\w)")
-#: How probable it has to be that a clause asks for nothing.
-_ASIDE = 0.8
+#: How probable it has to be that a clause asks for nothing, that it asks for it in vague words, that a part is not wanted.
+_ASIDE, _LIKELY, _HALF = 0.8, 0.6, 0.5
 _COMPLAINS = patterns("about", "complains")
 _MOST = re.compile(rf"(?i)^(?:{pattern('text', 'at_most').pattern})\s{NUMBER}")
 #: A script that puts no space between words.
@@ -81,11 +81,24 @@ def grumbles(said: str) -> bool:
     return any(one.search(said) for one in _COMPLAINS) and not (asks(said) or IF.match(said))
 
 
+def is_off(text: str, start: int) -> bool:
+    """Whether a clause of a text says for the second reader, too, that what is there is not wanted."""
+    clause = next((text[a:b] for a, b in clauses(text) if a <= start < b), text)
+    return sense(clause.strip(), change=True).off > _HALF
+
+
 def says_nothing(text: str) -> bool:
     """Whether a wish does not say at all what is to be different: "make it better", "they complained"."""
     said = re.findall(r"[^\W\d_]+", text.casefold())
     vague = bool(said) and {*said} <= FUNCTIONS | wordset("says_nothing") and not _VALUE.search(text)
-    return vague or all(opines(one) for one in re.split(r"[.!?,;]+(?:\s|$)", text) if one.strip())
+    read = [text[start:end].strip() for start, end, _ in sentences(text, quoted_spans(text))]
+    return vague or (any(map(_is_vague, read)) and all(_is_vague(one) or complains(one) for one in read if one)) or all(
+        opines(one) for one in re.split(r"[.!?,;]+(?:\s|$)", text) if one.strip()
+    )
+
+
+def _is_vague(said: str) -> bool:
+    return sense(said, change=True).concepts.get("vague", 0) > _LIKELY and not _VALUE.search(said)
 
 
 def asks(line: str) -> bool:
