@@ -132,7 +132,7 @@ def requests_of(scan: Scan) -> tuple[Request, ...]:
         url, method = match["url"].rstrip(".,;"), match["method"] or match["behind"] or "GET"
         begins = max((one.end() for one in _SENTENCE_END.finditer(scan.text, 0, match.start())), default=0)
         ends = _SENTENCE_END.search(scan.text, match.end("url"))
-        about = scan.text[begins : ends.start() if ends else None].replace(match["url"], " ")
+        about = scan.text[begins : ends.start() if ends else None].replace(match["url"], " ").replace("\x00", " ")
         about = " ".join(re.sub(rf"^\W*{method}\b|\b{method}\W*$", " ", about).split())
         request = Request(method, url, re.sub(r"^\((.*)\)$", r"\1", about.strip(" -–•*:,;"))[:300])
         found.setdefault(url, request)

@@ -18,9 +18,9 @@ from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, quo
 _REFERS, _REMARK, _DESCRIBES = (pattern("about", name) for name in ("refers", "remark", "describes"))
 _FORMER, _BECAUSE = words("instead_of"), words("because")
 _WANTS, _REMAINS, _KEEPS = (pattern("change", name) for name in ("wants", "remains", "keeps"))
-_VALUE = re.compile(r"\d|[\"“„«「]")
+_NOW, _VALUE = pattern("exchange", "now"), re.compile(r"\d|[\"“„«「]")
 _NUMBER_ALONE = re.compile(r"\W*\d[\d.,:]*(?:\s\w+)?\W*")
-#: From here on the second reader is believed; of fewer words than these it is not asked.
+#: From here on the second reader is believed; what has fewer words than these is cut off by words alone.
 _LIKELY, _CERTAIN, _FEWEST = 0.6, 0.85, 4
 
 Kind = Literal["part", "wish", "remark", "undone"]
@@ -38,7 +38,7 @@ class Piece(NamedTuple):
 def view(said: str) -> str:
     """What a clause does in the eyes of the second reader: it tells the bot something, asks for a part, keeps
     something or is idle; empty where that is not sure."""
-    if len(said.split()) < _FEWEST:
+    if wording.is_word(said):
         return ""
     about = sense(said, change=True)
     # What tells, too, tells: words for the bot are never lost.
@@ -122,9 +122,9 @@ class _Wish:
     def _is_own(self, start: int, at: int, end: int, whole: str) -> bool:
         """Whether a clause says another thing than what is in front of it; `whole`: what their sentence does."""
         before, said = (self.text[slice(*place)].strip(" ,;:–—-•*\n") for place in ((start, at), (at, end)))
-        if not re.search(r"\w", said) or wording.is_word(said):
+        if not re.search(r"\w", said) or (wording.is_word(said) and not wording.is_unspaced(said)):
             return False
-        if not wording.says(before) or wording.is_word(before):
+        if not wording.says(before) or (wording.is_word(before) and not wording.is_unspaced(before)):
             return NUL in before
         done, mine, theirs = self._here(self.built, at, end), view(said), view(before)
         apart = bool(done) != bool(self._here(self.built, start, at))
@@ -132,8 +132,9 @@ class _Wish:
             # "Add our price list, it is a PDF" is one wish.
             return False
         orders = mine or instructs(said) or alters(said) or _VALUE.search(said) or _FORMER.match(said)
-        remark = any(_is_remark(one) for one in (before, said)) and not (_is_remark(before) and _is_remark(said))
-        other = whole != "tells" and mine and theirs and mine != theirs
+        long = len(said.split()) >= _FEWEST and not _NOW.search(said)
+        other = long and whole != "tells" and mine and theirs and mine != theirs
+        remark = _is_remark(before) != _is_remark(said) and (long or wording.opines(said) or wording.opines(before))
         return bool(asks(said) or (apart and orders) or remark or other)
 
     def _here(self, spans: Sequence[Span], start: int, end: int) -> list[Span]:

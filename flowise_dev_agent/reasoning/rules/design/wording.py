@@ -141,8 +141,12 @@ def says(text: str) -> bool:
 
 
 def is_word(said: str) -> bool:
-    """Whether it is a word alone, of a script that puts spaces between words."""
-    return len({*words_of(said)} - wordset("ands")) < 2 and not _UNSPACED.search(said)
+    """Whether it is a word alone, or what is not read word by word."""
+    return len({*words_of(said)} - wordset("ands")) < 2
+
+
+def is_unspaced(said: str) -> bool:
+    return _UNSPACED.search(said) is not None
 
 
 def whole(name: str) -> re.Pattern[str]:
