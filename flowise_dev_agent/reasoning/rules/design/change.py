@@ -4,6 +4,8 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
+from itertools import product
 from typing import Any
 
 from flowise_dev_agent.contracts.plan import Design, Part, PlanContract, PlannedValue
@@ -16,12 +18,20 @@ from flowise_dev_agent.reasoning.playbook import is_advice
 from flowise_dev_agent.reasoning.rules.design import build, naming, parts, prompt, providers, wishes, wording, writing
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.rewiring import find_steps, titled
-from flowise_dev_agent.reasoning.rules.design.selection import TOOL, Edits, find_edits, has_list, tool_row, unwanted
+from flowise_dev_agent.reasoning.rules.design.selection import (
+    TOOL,
+    Edits,
+    find_edits,
+    has_list,
+    tool_row,
+    unwanted,
+    usable,
+)
 from flowise_dev_agent.reasoning.rules.design.sources import find_sources
 from flowise_dev_agent.reasoning.rules.design.values import Said, exchanged, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, table, words
-from flowise_dev_agent.reasoning.rules.language.text import Span, mentions, normalised, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, table, words
+from flowise_dev_agent.reasoning.rules.language.text import Span, masked, mentions, normalised, squeeze, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 
@@ -58,7 +68,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     if (words("rename").search(wish) and not inside) or wish.partition("→")[0].strip().casefold() in titles:
         raise world.decline("declined_node_name")
     question = world.say("question_different")
-    answer = normalised(dict(request.clarifications).get(question, ""))
+    answer = normalised(next((said for asked, said in request.clarifications if asked.endswith(question)), ""))
     if wording.says_nothing(wish) and not (new_name or copied):
         if not (wish := answer):
             raise DeclinedError(question)
@@ -66,6 +76,12 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         wish = f"{wish}\n{answer}"
     made, shown = find_steps(request, find_sources(request, wish, existing)), wish
     change = _read(request, wish := made.text, world)
+    stored = [one for node in (request.base.nodes if request.base else ()) for one in node.inputs.values()]
+    if new_name and (also := naming.in_texts(wish, request.target or "", new_name, [*map(str, stored)])):
+        made = replace(made, spans=(*made.spans, also[0]), swaps={**made.swaps, also[1]: also[2]})
+    refused = {} if inside else _refused(change, wish, world)
+    if refused:
+        change = _read(request, reduce(lambda said, place: masked(said, *place), refused, wish), world)
     change = replace(change, spans=(*change.spans, *made.spans))
     if made.spans:
         # Its words ask for no other source.
@@ -96,6 +112,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     told = parts.Account(wish, spans, {**stays, **added}, [*values, *ranged], gone, there=there, shown=shown)
     given = [one for one in spans if "template" in one.params]
     lost = [one for one in told.lost(world) if one not in given]
+    lost += [Span(*place, frozenset({"signal"})) for place in refused]
     sources = any(one.category == "Document Loaders" for one in stays.values())
     kinds = ["parts", "own", *["sources"] * sources, *["steps"] * inside]
     # What is quoted may be the value of a field.
@@ -120,8 +137,12 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     ranged = [one for one in ranged if one not in so]
     changes = ranged or ids or going or new_name or made.labels or copied
     steps += [world.say("step_already", parts="; ".join(dict.fromkeys(already)))] * bool(already)
+    present = _present(request, change, stays, world)
     # What hangs on an address that nothing came of would be a rule about nothing.
     hangs = any("://" in told.quote(one) for one in undone) and texts
+    if not changes and (settled := refused or (present if undone and not already else None)):
+        reason = next(iter(settled.values()))
+        raise DeclinedError(reason if refused else f"{reason} {question}")
     if undone and (copied or hangs or (open_ and texts) or not (changes or already)):
         told.check(world, frozenset({"call", "service"}))
         raise world.decline("declined_wish", parts=", ".join(f"«{told.quote(one)}»" for one in undone))
@@ -140,6 +161,8 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
               *required_types([*added.values(), *filter(None, named)], world.available)]  # fmt: skip
     asides = [told.quote(Span(*one[:2])).strip(" ,;:") for one in said if one.kind == "remark"]
     by = f"feedback:{1 if planned else 0}" if request.feedback else "requirement"
+    reasons = {**present, **refused}
+    why = {told.quote(one).strip(" ,;:"): reasons[place] for one in undone for place in reasons if one.meets(*place)}
     steps += made.steps
     steps += [world.say("step_remove", node=id_, label=request.labels.get(id_) or existing[id_].label)
               for id_ in edits.removed]  # fmt: skip
@@ -155,10 +178,35 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         nodes=telling.planned(shown, world, existing=set(request.existing), labels=made.labels),
         credential_requirements=list(dict.fromkeys(needed)),
         removals=[node_id for node_id in going if node_id in request.existing], steps=steps,
-        parts=told.parts(world, source=by, remarks=asides, prompts=[f"{t.node_id}.{t.param}" for t in texts]),
+        parts=[one.model_copy(update={"reason": why.get(one.quote, one.reason)}) for one in told.parts(
+            world, source=by, remarks=asides, prompts=[f"{t.node_id}.{t.param}" for t in texts])],
     )  # fmt: skip
     design = telling.told(design, shown, Said(change, spoken), world)
     return _merged(planned, design, going, request, world, pending=pending) if planned else design
+
+
+def _refused(change: Reading, wish: str, world: World) -> dict[tuple[int, int], str]:
+    """Where clauses ask for tools that this Flowise cannot give to an agent, with the reason; the rest goes on."""
+    found, dropped = dict[tuple[int, int], str](), unwanted(change.text, world)
+    for place in wording.clauses(wish):
+        asked = [names for names in change.tools if not {*names} & dropped
+                 and any(span.names & {*names} and span.meets(*place) for span in change.spans)]  # fmt: skip
+        if asked and not any(usable(names, world) for names in asked):
+            found[place] = world.say("declined_tool", name=asked[0][0])
+    return found
+
+
+def _present(
+    request: PlanRequest, change: Reading, stays: Mapping[str, NodeSchema], world: World
+) -> dict[tuple[int, int], str]:
+    """Where a wish names parts that are there already, with how they are now."""
+    found = dict[tuple[int, int], str]()
+    for span, (id_, one) in product(change.spans, stays.items()):
+        if span.names & {one.name, f"@{one.category}"} and not (span.denied or span.keep or span.task):
+            held = ((name, request.stored(id_, name)) for name in constants("asked").get(one.category, {}))
+            now = "".join(f", `{id_}.{name}` = {value}" for name, value in held if value not in (None, ""))
+            found[span.start, span.end] = world.say("step_already", parts=f"{one.label}{now}")
+    return found
 
 
 def _in_range(request: PlanRequest, value: PlannedValue, world: World) -> PlannedValue:

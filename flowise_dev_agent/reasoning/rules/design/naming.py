@@ -1,13 +1,14 @@
 """What a wish calls a flow, a copy or a node, and what of it is to stay as it is."""
 
 import re
-from collections.abc import Set
+from collections.abc import Sequence, Set
+from itertools import combinations
 
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design.wording import asks
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import sense
-from flowise_dev_agent.reasoning.rules.language.text import NUL, concepts, quoted_spans, squeeze
+from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, concepts, quoted_spans, squeeze
 
 _FLOW, _COPYING = pattern("naming", "flow"), ("called", "in_copy", "otherwise", "untouched")
 _CALLED, _IN_COPY, _OTHERWISE, _UNTOUCHED = (pattern("copying", name) for name in _COPYING)
@@ -18,9 +19,12 @@ _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECA
 _QUOTES, _LONGEST_NAME, _FEW_WORDS, _LIKELY = "\"“”„«»「」' ", 100, 5, 0.6
 _ALSO = re.compile(r"(?:^|(?<=[.!?\n])|(?<=[.!?]\s))((?:[^\W\d]+\s?){1,3})$")
 _AND = re.compile(rf"\s(?:{'|'.join(wordset('ands'))})\s")
+_CONTACT, _GOES_ON_TO = pattern("exchange", "contact"), re.compile(r"(?:[^.!?\n]|[.!?](?!\s))*")
 _GOES_ON = re.compile(r"(?:,| [–—-])\s\w")
 _SCOPE, _COURTESY, _KEEPS = (pattern("change", name) for name in ("scope", "courtesy", "keeps"))
 _REMAINS, _OUT, _CLAUSE = (pattern("change", name) for name in ("remains", "out", "clause"))
+_WITH = re.compile(r"(?i)(?:with|mit|avec|con|com|met|z)\s")
+_IN_TEXT = pattern("naming", "in_text")
 
 
 def names_in(request: PlanRequest) -> frozenset[str]:
@@ -70,9 +74,32 @@ def take_flow_name(text: str) -> tuple[str, str]:
     return squeeze(name.strip(_QUOTES + NUL))[:_LONGEST_NAME], f"{text[: match.start()]}{NUL}{text[end:]}"
 
 
+def in_texts(text: str, old: str, new: str, texts: Sequence[str]) -> tuple[Span, str, str] | None:
+    """Where a wish says that another name of the flow is to be in its texts, too, with the words that go and that come:
+    what of the name the texts have."""
+    said = next((one for one in _CLAUSE.finditer(text) if _IN_TEXT.search(one[0]) and len(one[0].split()) < _FEW_WORDS + 2), None)
+    parts = old.split()
+    runs = [(a, b) for a, b in combinations(range(len(parts) + 1), 2) if b - a > 1 or len(parts) == 1]
+    held = ((a, b) for a, b in sorted(runs, key=lambda one: one[0] - one[1]) if any(" ".join(parts[a:b]) in one for one in texts))
+    if said is None or (run := next(held, None)) is None:
+        return None
+    first, last = run
+    come = new.split()
+    come = come[first:] if come[:first] == parts[:first] else come
+    come = come[: last - len(parts) or None] if come[last - len(parts) :] == parts[last:] else come
+    return Span(*said.span(), frozenset({DONE})), " ".join(parts[first:last]), " ".join(come)
+
+
+def _copy_named(text: str) -> re.Match[str] | None:
+    """Where a copy gets its name; one that it is made with, beside an address or a number to call, is the bot's."""
+    found = _CALLED.search(text) or _COPIED_AS.search(text) or _OTHERWISE.search(text)
+    goes_on = _GOES_ON_TO.match(text, found.end()) if found and _WITH.match(found[0]) else None
+    return None if goes_on and _CONTACT.search(goes_on[0]) else found
+
+
 def copy_name(text: str) -> str | None:
     """What the copy is to be called, None when the text does not say."""
-    match = _CALLED.search(text) or _COPIED_AS.search(text) or _OTHERWISE.search(text)
+    match = _copy_named(text)
     return squeeze(match.group("name").strip(_QUOTES) if match else "")[:_LONGEST_NAME] or None
 
 
@@ -80,7 +107,7 @@ def wish_for_copy(text: str, original: str | None) -> str:
     """What `text` wants to be different in the copy, with NULs for what asks for it and names it. `original` is the
     name of the flow to copy, which says nothing about the copy: a copy of the "Sales bot" is not told to be one."""
     rest = re.sub(re.escape(original), NUL, text, flags=re.IGNORECASE) if original else text
-    named = next((one for one in (_CALLED, _COPIED_AS) if one.search(text)), _OTHERWISE)
-    for taken in (named, _UNTOUCHED, _ID, words("copy")):
+    named = [match.re] if (match := _copy_named(rest)) else []
+    for taken in (*named, _UNTOUCHED, _ID, words("copy")):
         rest = taken.sub(NUL, rest)
     return without_scope(_IN_COPY.sub(" ", rest))

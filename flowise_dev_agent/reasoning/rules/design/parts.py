@@ -283,7 +283,8 @@ def _answers(value: PlannedValue, span: Span, said: str) -> bool:
         # A model or a tool inside a node of an agentflow, with its values.
         return True
     if "@address" in span.params:
-        # What is put into an address is not in what was said.
+        # What is put into an address is not in what was said, or written in another way.
+        said = re.sub(r"\{(\w+)\}", r":\1", said)
         return bool(text) and (text.partition("{{")[0] in said or said.rstrip(".,;") in text)
     own = {value.param, value.param.rpartition(".")[2], "@Memory" if "Memory" in value.param else value.param}
     return bool(own & {*span.params, *span.names})

@@ -303,6 +303,8 @@ def _wanted(change: Reading, existing: Mapping[str, NodeSchema], world: World, d
         names.append(change.splitter)
     names += moderation_of(change) if has_list(existing, "Moderation") else []
     names += [name for name in change.requested if world.schema(name).category not in ENDING_CATEGORIES]
+    if change.structured and change.fields and any(takes(one, "BaseLLMOutputParser") for one in existing.values()):
+        names.append("structuredOutputParser")
     if _asked_documents(change, existing):
         names += documents_of(change, world, as_tool=False)
     elif "retrieverTool" in names or (more and has_list(existing, "Tool")):

@@ -17,6 +17,7 @@ from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, mas
 
 _URL = re.compile(r"https?://[^\s\"'<>)\]”“»]+(?<![.,;:!?])")
 _SENT_TO, _MORE, _OUT = pattern("words", "sent_to"), pattern("change", "more"), pattern("change", "out")
+_BESIDE = pattern("change", "beside")
 _PAGE, _FILE, _NOW, _SAID = (pattern("change", name) for name in ("page", "file", "now", "said"))
 _CALLS, _SWAPS, _BY = pattern("change", "calls"), pattern("exchange", "swaps"), pattern("exchange", "by")
 _BARE = re.compile(r"^https?://(?:www\.)?|/$")
@@ -66,7 +67,8 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
         swaps = _SWAPS.search(plain) and _BY.search(plain)
         instead, done = words("instead_of").search(plain) or swaps, (*found.spans, Span(start, end, frozenset({DONE})))
         out = words("remove").search(plain) or _OUT.search(plain)
-        if _MORE.search(plain) and not (instead or _SAID.search(plain)) and (kinds or (last and wording.refers(plain))):
+        more = (_MORE.search(plain) and not _SAID.search(plain)) or (file and _BESIDE.search(plain))
+        if more and not instead and (kinds or (last and wording.refers(plain))):
             name = web if address else next((one for one in kinds or last if one != web), "")
             found = replace(_with(found, name, address[0] if address else "", existing), spans=done) if name else found
         elif out and not instead and (named := [id_ for id_ in spoken if id_ not in loaders]):

@@ -18,6 +18,7 @@ from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, quo
 _REFERS, _REMARK, _DESCRIBES = (pattern("about", name) for name in ("refers", "remark", "describes"))
 _FORMER, _BECAUSE = words("instead_of"), words("because")
 _WANTS, _REMAINS, _KEEPS = (pattern("change", name) for name in ("wants", "remains", "keeps"))
+_OF_IT = pattern("copying", "of_it")
 _NOW, _VALUE = pattern("exchange", "now"), re.compile(r"\d|[\"“„«「]")
 _NUMBER_ALONE = re.compile(r"\W*\d[\d.,:]*(?:\s\w+)?\W*")
 #: From here on the second reader is believed; what has fewer words than these is cut off by words alone.
@@ -114,8 +115,9 @@ class _Wish:
         # A condition is nothing without what it is for.
         case = IF.match(self.text[start:end].lstrip(" -•*")) is not None
         found = [start]
-        for at, ends in pairwise([*sorted(cuts)[case:], end]):
-            if self._is_own(found[-1], at, ends, view(self.text[start:end].strip())):
+        for at, ends in pairwise([*sorted(cuts), end]):
+            said = self.text[at:ends].strip()
+            if alters(said) if case else self._is_own(found[-1], at, ends, view(self.text[start:end].strip())):
                 found.append(at)
         return [*pairwise([*found, end])]
 
@@ -134,8 +136,10 @@ class _Wish:
         orders = mine or instructs(said) or alters(said) or _VALUE.search(said) or _FORMER.match(said)
         long = len(said.split()) >= _FEWEST and not _NOW.search(said)
         other = long and whole != "tells" and mine and theirs and mine != theirs
+        other = other and (theirs != "idle" or instructs(said))
         remark = _is_remark(before) != _is_remark(said) and (long or wording.opines(said) or wording.opines(before))
-        return bool(asks(said) or (apart and orders) or remark or other)
+        language = self.copied and words("languages").search(said)
+        return bool(asks(said) or (apart and orders) or remark or other or language)
 
     def _here(self, spans: Sequence[Span], start: int, end: int) -> list[Span]:
         return [one for one in spans if one.meets(start, end)]
@@ -146,7 +150,7 @@ class _Wish:
         said = wording.STEP.sub("", self.text[start:end].strip(" ,;:–—-•*\n"))
         built, whole = self._here(self.built, start, end), view(sentence)
         mine = view(said) or whole
-        if mine == "keeps" and (whole == "keeps" or _REMAINS.search(said) or _KEEPS.match(said)):
+        if mine == "keeps" and (whole != "tells" or _REMAINS.search(said) or _KEEPS.match(said)):
             return "part"
         if (former := _FORMER.match(said)) and inside and _NUMBER_ALONE.fullmatch(said[former.end() :]):
             return "part"
@@ -165,6 +169,9 @@ class _Wish:
         refers = _REFERS.match(said) or (alters(said) and wording.refers(said)) or (inside and more)
         hangs = last == "undone" and refers and not IF.match(said)
         # A number beside a part is no remark: "gpt-4o, and the price to 130".
+        if self.copied and _OF_IT.match(said) and not (orders or _VALUE.search(said)):
+            # Of which flow the copy is.
+            return "part"
         beside = inside and last == "part" and not (orders or self.copied) and _VALUE.search(said)
         if hangs or beside or self._fails(said, start, end, mine, orders=orders):
             return "undone"
@@ -194,17 +201,20 @@ class _Wish:
         if wording.PUT.match(said):
             return False
         named, lost = self._here(self.named, start, end), self._here(self.lost, start, end)
+        # A "no" in front answers; what is always or never to be is a rule.
+        about, insists = sense(said, change=True), words("insists").search(said.partition(" ")[2])
         certain = [one for one in named if "://" not in self.text[one.start : one.end] and "source" not in one.names]
-        changes, signals = alters(unquoted(said)), any("signal" in one.names for one in lost)
+        changes = alters(unquoted(said)) and not (insists and about.part < _CERTAIN)
+        signals = any("signal" in one.names for one in lost)
         wants = _WANTS.search(said) and any("parts" in one.params for one in named)
         if mine == "tells":
             return bool(lost and changes)
-        about = texts.concepts(said, *self.groups)
-        firm = ((lost or about) and changes) or (lost and signals) or (wants and not behaves(said))
-        sure = sense(said, change=True).part > _CERTAIN and not (
+        spoken = texts.concepts(said, *self.groups)
+        firm = ((lost or spoken) and changes) or (lost and signals) or (wants and not behaves(said))
+        sure = about.part > _CERTAIN and not (
             self.steps or self.copied or quoted(said) or said.endswith(":")
         )
-        sure = sure and (about or not (orders or wording.tells(said)))
+        sure = sure and (spoken or not (orders or wording.tells(said)))
         return bool(firm or sure or (certain and not (orders or _VALUE.search(said))))
 
 
@@ -222,5 +232,7 @@ def unasked(text: str) -> str:
         about = sense(said, change=True)
         heard = max(about.concepts.values(), default=0) > _LIKELY
         rule = about.told > (about.part if IF.match(said) else _CERTAIN) and not (heard or alters(said) or quoted(said))
+        # Where a sentence ends is seen by what ends it.
+        end = start + len(text[start:end].rstrip(" .!?\n"))
         text = texts.masked(text, start, end) if rule or about.keep > _LIKELY else text
     return text

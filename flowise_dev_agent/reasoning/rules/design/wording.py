@@ -17,7 +17,7 @@ _SENTENCE, _VALUE = pattern("values", "sentence"), re.compile(r"\d|[\"“„«�
 #: How a wish says that something is to be in the prompt: "add that ...", "put in: ...".
 PUT = re.compile(rf"(?i)(?:{words('add').pattern})[^:.;\n]{{0,20}}?(?:[:：]|,?\s(?:that|que|che|że))\s*(?=\S)")
 _AND, _THAT = (f"(?:{'|'.join(wordset(one))})" for one in ("ands", "thats"))
-_JOINT = re.compile(rf"[,;]\s(?:{_AND}\s)?|\s{_AND}\s(?!sorte)|\x00+\s(?:{_THAT}\s)?|\s[–—]\s|[!?]+\s|、")
+_JOINT = re.compile(rf"[,;]\s(?:{_AND}\s)?|\s{_AND}\s(?!sorte)|\x00+\s(?:{_THAT}\s)?|\s[–—-]\s|[!?]+\s|、")
 _COUNTED, _ANDS, _ENDS = map(re.compile, (r"(?<!\S)(\d{1,2})[.)]\s+", rf"(?i)^{_AND}\s", rf"[,;]?\s{_AND}$"))
 _ANY_QUOTE = re.compile(r"(?<!\w)[\"“”„«「'‘’]\s*([^\"“”„«»「」\n]{1,400}?)\s*[\"“”»」'’](?!\w)")
 #: How probable it has to be that a clause asks for nothing, that it asks for it in vague words, that a part is not wanted.
@@ -132,6 +132,13 @@ def line_of(said: str) -> str:
     frame = _ADDRESS.match(plain)
     plain = plain[frame.end() :] if frame else plain
     return capital(plain if behaves(plain) else said)
+
+
+def ended(left: str, sentence: str) -> str:
+    """What is left of a sentence, as one of its own."""
+    left = _ENDS.sub("", left.strip(" ,;:–—-"))
+    ends = ". " if sentence.rstrip()[-1:] in ".!?" else ""
+    return f"{left.rstrip('.!?')}{ends}" if re.search(r"\w", left) else ""
 
 
 def says(text: str) -> bool:

@@ -84,6 +84,7 @@ def worded(
             steps += [world.say("step_reword" if one.new else "step_cut", where=place, old=one.old, new=one.new)
                       for one in done]  # fmt: skip
             already += [f"«{one.old}»" for one in found if one not in done]
+            left = wording.ended(left, sentence) if found else left
             line, anew = wording.line_of(line.replace(sentence, left, 1)) if found else line, anew or bool(done)
         rest = "\n".join(row for row in line.split("\n") if re.search(r"\w", row)).strip()
         there = len(rest.split()) >= _FEW_WORDS and rest.strip(" .!").casefold() in text.casefold()
