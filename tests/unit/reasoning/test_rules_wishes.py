@@ -27,7 +27,6 @@ PROMPTS = {BOATS: "en", HORSES: "de", BREAD: "fr", DIVING: "es", BIKES: "pl", SW
            BOOKS: "pt"}  # fmt: skip
 #: Against what a prompt says, about another thing, a complaint, half a sentence, two languages in one.
 AGAINST = [
-    (HORSES, "Eine Reitstunde kostet jetzt 32 Euro, der Ausritt bleibt"),
     (HORSES, "Please answer in English too, wenn jemand Englisch schreibt"),
     (BOATS, "We close at 20:00 now"),
     (BOATS, "Stop apologising"),
@@ -170,6 +169,8 @@ TALLER = "El curso empieza el 12 de abril. La clase cuesta 40 euros.\nAbrimos a 
     ("prompt", "wish", "changes"),
     [
         (OFFICE, "the price is now 45 not 40", {"40 euros": "45 euros"}),
+        (OFFICE, "The boat hire goes up to 60 euros, the summer camp stays", {"55 euros": "60 euros"}),
+        (HORSES, "Eine Reitstunde kostet jetzt 32 Euro, der Ausritt bleibt", {"28 Euro": "32 Euro"}),
         (OFFICE, "Kelly has left, it is Sam now", {"Kelly Moran": "Sam", "Kelly": "Sam"}),
         (OFFICE, "Kelly Moran doesn't work here any more, Sam Byrne took over",
          {"Kelly Moran": "Sam Byrne", "Kelly": "Sam Byrne"}),

@@ -140,7 +140,8 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     present = _present(request, change, stays, world)
     # What hangs on an address that nothing came of would be a rule about nothing.
     hangs = any("://" in told.quote(one) for one in undone) and texts
-    if not changes and (settled := refused or (present if undone and not already else None)):
+    here = [place for place in present if not undone or any(one.meets(*place) for one in undone)]
+    if not (changes or already) and (settled := refused or {place: present[place] for place in here}):
         reason = next(iter(settled.values()))
         raise DeclinedError(reason if refused else f"{reason} {question}")
     if undone and (copied or hangs or (open_ and texts) or not (changes or already)):

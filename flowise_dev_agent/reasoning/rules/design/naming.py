@@ -77,10 +77,17 @@ def take_flow_name(text: str) -> tuple[str, str]:
 def in_texts(text: str, old: str, new: str, texts: Sequence[str]) -> tuple[Span, str, str] | None:
     """Where a wish says that another name of the flow is to be in its texts, too, with the words that go and that come:
     what of the name the texts have."""
-    said = next((one for one in _CLAUSE.finditer(text) if _IN_TEXT.search(one[0]) and len(one[0].split()) < _FEW_WORDS + 2), None)
+    said = next(
+        (one for one in _CLAUSE.finditer(text) if _IN_TEXT.search(one[0]) and len(one[0].split()) < _FEW_WORDS + 2),
+        None,
+    )
     parts = old.split()
     runs = [(a, b) for a, b in combinations(range(len(parts) + 1), 2) if b - a > 1 or len(parts) == 1]
-    held = ((a, b) for a, b in sorted(runs, key=lambda one: one[0] - one[1]) if any(" ".join(parts[a:b]) in one for one in texts))
+    held = (
+        (a, b)
+        for a, b in sorted(runs, key=lambda one: one[0] - one[1])
+        if any(" ".join(parts[a:b]) in one for one in texts)
+    )
     if said is None or (run := next(held, None)) is None:
         return None
     first, last = run

@@ -201,7 +201,9 @@ def unwanted(text: str, world: World) -> frozenset[str]:
         return any(looked_for.search(stretch) for stretch in going)
 
     def out(looked_for: re.Pattern[str]) -> bool:
-        said = any(is_negated(text, *match.span()) and is_off(text, match.start()) for match in looked_for.finditer(text))
+        said = any(
+            is_negated(text, *match.span()) and is_off(text, match.start()) for match in looked_for.finditer(text)
+        )
         return removed(looked_for) or (said and not mentioned(text, looked_for))
 
     found = {name for looked_for, names in table("tools") if out(looked_for) for name in names}

@@ -22,7 +22,7 @@ _OF_IT = pattern("copying", "of_it")
 _NOW, _VALUE = pattern("exchange", "now"), re.compile(r"\d|[\"“„«「]")
 _NUMBER_ALONE = re.compile(r"\W*\d[\d.,:]*(?:\s\w+)?\W*")
 #: From here on the second reader is believed; what has fewer words than these is cut off by words alone.
-_LIKELY, _CERTAIN, _FEWEST = 0.6, 0.85, 4
+_LIKELY, _CERTAIN, _LEAST, _FEWEST = 0.6, 0.85, 0.3, 4
 
 Kind = Literal["part", "wish", "remark", "undone"]
 
@@ -137,7 +137,9 @@ class _Wish:
         long = len(said.split()) >= _FEWEST and not _NOW.search(said)
         other = long and whole != "tells" and mine and theirs and mine != theirs
         other = other and (theirs != "idle" or instructs(said))
-        remark = _is_remark(before) != _is_remark(said) and (long or wording.opines(said) or wording.opines(before))
+        # A complaint in front of a wish may say what it is about; one behind it says why.
+        opines = wording.opines(before) != wording.opines(said)
+        remark = opines or (long and _is_remark(said) and not _is_remark(before) and len(before.split()) > 2)
         language = self.copied and words("languages").search(said)
         return bool(asks(said) or (apart and orders) or remark or other or language)
 
@@ -176,8 +178,11 @@ class _Wish:
         if hangs or beside or self._fails(said, start, end, mine, orders=orders):
             return "undone"
         about = sense(said, change=True)
-        unread = not (orders or mine or about.tells or self.copied or _VALUE.search(said)) and last != "wish"
-        return "remark" if unread and (self.built or self.lost or self.named) else "wish"
+        unread = not (mine or about.tells or self.copied or _VALUE.search(said))
+        # "A few updates, please" only announces what is wished.
+        announces = wished and unread and not wording.commands(said) and about.told < _LEAST
+        beside = last != "wish" and bool(self.built or self.lost or self.named)
+        return "remark" if announces or (unread and beside and not orders) else "wish"
 
     def _is_idle(self, start: int, end: int, said: str, mine: str, whole: str, *, beside: bool, wished: bool) -> bool:
         """Whether a stretch says only how it is, or who wants it: a part of a sentence that tells something only where
@@ -211,9 +216,7 @@ class _Wish:
             return bool(lost and changes)
         spoken = texts.concepts(said, *self.groups)
         firm = ((lost or spoken) and changes) or (lost and signals) or (wants and not behaves(said))
-        sure = about.part > _CERTAIN and not (
-            self.steps or self.copied or quoted(said) or said.endswith(":")
-        )
+        sure = about.part > _CERTAIN and not (self.steps or self.copied or quoted(said) or said.endswith(":"))
         sure = sure and (spoken or not (orders or wording.tells(said)))
         return bool(firm or sure or (certain and not (orders or _VALUE.search(said))))
 

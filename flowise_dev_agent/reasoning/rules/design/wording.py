@@ -90,21 +90,25 @@ def is_off(text: str, start: int) -> bool:
 def says_nothing(text: str) -> bool:
     """Whether a wish does not say at all what is to be different: "make it better", "they complained"."""
     said = re.findall(r"[^\W\d_]+", text.casefold())
-    vague = bool(said) and {*said} <= FUNCTIONS | wordset("says_nothing") and not _VALUE.search(text)
-    read = [text[start:end].strip() for start, end, _ in sentences(text, quoted_spans(text))]
-    return vague or (any(map(_is_vague, read)) and all(_is_vague(one) or complains(one) for one in read if one)) or all(
-        opines(one) for one in re.split(r"[.!?,;]+(?:\s|$)", text) if one.strip()
+    plain = bool(said) and {*said} <= FUNCTIONS | wordset("says_nothing") and not _VALUE.search(text)
+    read = [sense(text[start:end].strip(), change=True) for start, end, _ in sentences(text, quoted_spans(text))]
+    vague = [one.concepts.get("vague", 0) > _LIKELY for one in read]
+    vague = any(vague) and all(
+        one or max(about.idle, about.complaint) > _HALF for one, about in zip(vague, read, strict=True)
     )
-
-
-def _is_vague(said: str) -> bool:
-    return sense(said, change=True).concepts.get("vague", 0) > _LIKELY and not _VALUE.search(said)
+    alone = all(opines(one) for one in re.split(r"[.!?,;]+(?:\s|$)", text) if one.strip())
+    return plain or alone or (vague and not _VALUE.search(text))
 
 
 def asks(line: str) -> bool:
     """Whether a line says what is to be done, or how to behave."""
+    return commands(line) or _OBLIGED.search(line) is not None
+
+
+def commands(line: str) -> bool:
+    """Whether it begins with what is to be done."""
     wishes = (_ADDRESS, words("change"), words("add"), words("remove"), _CAN_IT)
-    return behaves(line) or any(one.match(line) for one in wishes) or _OBLIGED.search(line) is not None
+    return behaves(line) or any(one.match(line) for one in wishes)
 
 
 def opines(text: str) -> bool:
@@ -128,7 +132,7 @@ def line_of(said: str) -> str:
     while (first := plain.partition(" "))[0].strip(",").casefold() in wordset("also") and first[2]:
         plain = first[2]
     if frame := PUT.match(plain) or _CAN_IT.match(plain):
-        return capital(re.sub(r"\?+(?=\s|$)", ".", plain[frame.end() :].strip(), count=1))
+        return capital(re.sub(r"\s?\?+(?=\s|$)", ".", plain[frame.end() :].strip(), count=1))
     frame = _ADDRESS.match(plain)
     plain = plain[frame.end() :] if frame else plain
     return capital(plain if behaves(plain) else said)

@@ -28,6 +28,7 @@ _IN_PROMPT, _HEDGED, _NEUTRAL = (pattern("exchange", name) for name in ("in_prom
 _NOW, _OTHER, _VALUES = (pattern("exchange", name) for name in ("now", "other", "values"))
 #: What says that a value is another one.
 _MARKS = (_NOW, _OTHER, _SWAPS, words("instead_of"))
+_REMAINS = pattern("change", "remains")
 _ARTICLE, _NUMBER = pattern("exchange", "article"), re.compile(r"\d[\d.,:]*")
 _SIGNS, _CLAUSE_ENDS = str.maketrans({"€": "euro", "$": "dollar", "£": "pound"}), re.compile(r"[,;:.!?]\s|\n")
 #: Names and addresses are other ones wherever a text has them.
@@ -121,12 +122,14 @@ def _changed(sentence: str, text: str) -> tuple[str, str, list[Exchange]]:
     as say one thing together."""
     ends = {*wording.borders(sentence, 0, len(sentence), quoted_spans(sentence)), sentence.find(": ") + 1}
     cuts = [at for at in sorted(ends - {0})
-            if wording.instructs(sentence[at:]) or _values(sentence[at:])]  # fmt: skip
+            if wording.instructs(sentence[at:]) or _values(sentence[at:]) or _REMAINS.search(sentence[at:])]  # fmt: skip
     cuts, left, found = [0, *cuts[:_MOST_CLAUSES], len(sentence)], "", list[Exchange]()
     while len(cuts) > 1:
         read = ((n, exchange(sentence[cuts[0] : cuts[n]], text)) for n in range(len(cuts) - 1, 0, -1))
         size, one = next(((n, one) for n, one in read if one), (1, None))
-        left += "" if one else sentence[cuts[0] : cuts[1]]
+        said = sentence[cuts[0] : cuts[1]]
+        # Beside what changes it is not to be told what stays: "the full service 105, the other prices stay".
+        left += "" if one or (found and _REMAINS.search(said) and not _values(said)) else said
         found, text, cuts = [*found, one] if one else found, one.after if one else text, cuts[size:]
     return left, text, found
 
