@@ -15,7 +15,17 @@ from flowise_dev_agent.patch.validate.limits import BOUNDS
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.playbook import is_advice
-from flowise_dev_agent.reasoning.rules.design import build, naming, parts, prompt, providers, wishes, wording, writing
+from flowise_dev_agent.reasoning.rules.design import (
+    build,
+    details,
+    naming,
+    parts,
+    prompt,
+    providers,
+    wishes,
+    wording,
+    writing,
+)
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.rewiring import find_steps, titled
 from flowise_dev_agent.reasoning.rules.design.selection import (
@@ -36,6 +46,7 @@ from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 
 _SENTENCE, _AGENT, _MODELS = pattern("values", "sentence"), "agentAgentflow", "Chat Models"
+_PARSER = "structuredOutputParser"
 #: What people call a node of a kind; the title alone names none of several.
 _ANY = frozenset({"", "agent", "llm", "model", "start"})
 
@@ -90,6 +101,9 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     occupied = request.occupied | wired
     edits = Edits() if inside else find_edits(change, existing, occupied, world)
     edits = replace(edits, removed=(*edits.removed, *made.removed))
+    if _PARSER in edits.added:
+        asked = (Span(*one.span(), frozenset({_PARSER})) for one in details.STRUCTURED.finditer(wish))
+        change = replace(change, spans=(*change.spans, *asked))
     going = [*edits.removed, *edits.replaced]
     stays = {id_: schema for id_, schema in existing.items() if id_ not in going}
     ids = build.fresh_ids(edits.added, existing)

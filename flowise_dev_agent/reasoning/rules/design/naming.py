@@ -78,7 +78,7 @@ def in_texts(text: str, old: str, new: str, texts: Sequence[str]) -> tuple[Span,
     """Where a wish says that another name of the flow is to be in its texts, too, with the words that go and that come:
     what of the name the texts have."""
     said = next(
-        (one for one in _CLAUSE.finditer(text) if _IN_TEXT.search(one[0]) and len(one[0].split()) < _FEW_WORDS + 2),
+        (one for one in _CLAUSE.finditer(text) if _IN_TEXT.search(one[0]) and len(one[0].split()) < 2 * _FEW_WORDS),
         None,
     )
     parts = old.split()

@@ -52,7 +52,11 @@ def view(said: str) -> str:
 
 def _is_remark(said: str) -> bool:
     """Whether a clause says for both readers only how it is now, or who wants it."""
-    return wording.opines(said) or (wording.grumbles(said) and sense(said, change=True).idle > _LIKELY)
+    return _opines(said) or (wording.grumbles(said) and sense(said, change=True).idle > _LIKELY)
+
+
+def _opines(said: str) -> bool:
+    return wording.opines(said) and view(said) != "tells"
 
 
 def pieces(
@@ -138,7 +142,7 @@ class _Wish:
         other = long and whole != "tells" and mine and theirs and mine != theirs
         other = other and (theirs != "idle" or instructs(said))
         # A complaint in front of a wish may say what it is about; one behind it says why.
-        opines = wording.opines(before) != wording.opines(said)
+        opines = _opines(before) != _opines(said)
         remark = opines or (long and _is_remark(said) and not _is_remark(before) and len(before.split()) > 2)
         language = self.copied and words("languages").search(said)
         return bool(asks(said) or (apart and orders) or remark or other or language)
@@ -188,7 +192,7 @@ class _Wish:
         """Whether a stretch says only how it is, or who wants it: a part of a sentence that tells something only where
         both readers say so."""
         alone = not wording.borders(self.text, start, end, self.closed)
-        now = (alone or whole != "tells") and complains(said)
+        now = (alone or whole != "tells") and (complains(said) or wording.opines(said))
         idle = mine == "idle" and (whole != "tells" or beside) and not IF.match(said)
         return bool(now or idle or _is_remark(said) or (wished and _DESCRIBES.match(said)))
 
@@ -235,7 +239,7 @@ def unasked(text: str) -> str:
         about = sense(said, change=True)
         heard = max(about.concepts.values(), default=0) > _LIKELY
         rule = about.told > (about.part if IF.match(said) else _CERTAIN) and not (heard or alters(said) or quoted(said))
-        # Where a sentence ends is seen by what ends it.
-        end = start + len(text[start:end].rstrip(" .!?\n"))
-        text = texts.masked(text, start, end) if rule or about.keep > _LIKELY else text
+        # Where a sentence begins and ends is seen by what is around it.
+        begin, finish = end - len(text[start:end].lstrip()), start + len(text[start:end].rstrip(" .!?\n"))
+        text = texts.masked(text, begin, finish) if rule or about.keep > _LIKELY else text
     return text

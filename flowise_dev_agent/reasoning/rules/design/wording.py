@@ -20,7 +20,7 @@ _AND, _THAT = (f"(?:{'|'.join(wordset(one))})" for one in ("ands", "thats"))
 _JOINT = re.compile(rf"[,;]\s(?:{_AND}\s)?|\s{_AND}\s(?!sorte)|\x00+\s(?:{_THAT}\s)?|\s[–—-]\s|[!?]+\s|、")
 _COUNTED, _ANDS, _ENDS = map(re.compile, (r"(?<!\S)(\d{1,2})[.)]\s+", rf"(?i)^{_AND}\s", rf"[,;]?\s{_AND}$"))
 _ANY_QUOTE = re.compile(r"(?<!\w)[\"“”„«「'‘’]\s*([^\"“”„«»「」\n]{1,400}?)\s*[\"“”»」'’](?!\w)")
-#: How probable it has to be that a clause asks for nothing, that it asks for it in vague words, that a part is not wanted.
+#: How probable it has to be that a clause asks for nothing, that it is vague, that a part is not wanted.
 _ASIDE, _LIKELY, _HALF = 0.8, 0.6, 0.5
 _COMPLAINS = patterns("about", "complains")
 _MOST = re.compile(rf"(?i)^(?:{pattern('text', 'at_most').pattern})\s{NUMBER}")

@@ -27,7 +27,7 @@ _SWAPS, _BY, _SMALL, _A_LINE = (pattern("exchange", name) for name in ("swaps", 
 _IN_PROMPT, _HEDGED, _NEUTRAL = (pattern("exchange", name) for name in ("in_prompt", "hedged", "neutral"))
 _NOW, _OTHER, _VALUES = (pattern("exchange", name) for name in ("now", "other", "values"))
 #: What says that a value is another one.
-_MARKS = (_NOW, _OTHER, _SWAPS, words("instead_of"))
+_MARKS = (_NOW, _OTHER, _SWAPS, pattern("exchange", "rises"), words("instead_of"))
 _REMAINS = pattern("change", "remains")
 _ARTICLE, _NUMBER = pattern("exchange", "article"), re.compile(r"\d[\d.,:]*")
 _SIGNS, _CLAUSE_ENDS = str.maketrans({"€": "euro", "$": "dollar", "£": "pound"}), re.compile(r"[,;:.!?]\s|\n")
@@ -122,7 +122,8 @@ def _changed(sentence: str, text: str) -> tuple[str, str, list[Exchange]]:
     as say one thing together."""
     ends = {*wording.borders(sentence, 0, len(sentence), quoted_spans(sentence)), sentence.find(": ") + 1}
     cuts = [at for at in sorted(ends - {0})
-            if wording.instructs(sentence[at:]) or _values(sentence[at:]) or _REMAINS.search(sentence[at:])]  # fmt: skip
+            if wording.instructs(sentence[at:]) or _values(sentence[at:])
+            or _REMAINS.search(sentence[at:])]  # fmt: skip
     cuts, left, found = [0, *cuts[:_MOST_CLAUSES], len(sentence)], "", list[Exchange]()
     while len(cuts) > 1:
         read = ((n, exchange(sentence[cuts[0] : cuts[n]], text)) for n in range(len(cuts) - 1, 0, -1))

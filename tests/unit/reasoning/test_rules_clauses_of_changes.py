@@ -1,0 +1,164 @@
+"""A wish for a change with several clauses: what each of them asks for, in the eyes of both readers."""
+
+import pytest
+
+from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
+from tests.unit.reasoning.test_rules_rewiring import DOCUMENTS, STORE, changed, inputs
+from tests.unit.reasoning.test_rules_rewording import BOATS, flow, planned, prompt_after, told
+
+SEARCHER = compile_ops(
+    GraphIR.empty(),
+    [
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o", "temperature": 0.7}),
+        AddNode(node_name="bufferWindowMemory", node_id="bufferWindowMemory_0", params={"k": 4}),
+        AddNode(node_name="serpAPI", node_id="serpAPI_0"),
+        AddNode(node_name="toolAgent", node_id="toolAgent_0", params={"systemMessage": "You answer for Fern Nursery."}),
+        Connect(source_node_id="chatOpenAI_0", target_node_id="toolAgent_0", target_anchor="model"),
+        Connect(source_node_id="bufferWindowMemory_0", target_node_id="toolAgent_0", target_anchor="memory"),
+        Connect(source_node_id="serpAPI_0", target_node_id="toolAgent_0", target_anchor="tools"),
+    ],
+    STORE.schemas,
+).graph
+
+
+def written(wish: str) -> str:
+    graph, _ = changed(SEARCHER, wish)
+    return str(inputs(graph, "toolAgent_0")["systemMessage"])
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "If somebody asks for a plant, look in our list first and only if it is not there search the internet.",
+        "Wenn jemand nach einer Pflanze fragt, schau erst in die Liste und nur wenn sie nicht drinsteht ins Internet.",
+        "Si preguntan por una planta, que mire primero en la lista y solo si no está que busque en internet.",
+    ],
+)
+def test_a_condition_of_use_is_told_whole_and_takes_no_tool_out(wish: str) -> None:
+    graph, plan = changed(SEARCHER, wish)
+    assert plan.removals == []
+    assert wish in str(inputs(graph, "toolAgent_0")["systemMessage"])
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "We have an API now: GET https://api.fern.example/plants/{name} - it should use that if someone asks for a plant.",
+        "Es gibt jetzt eine Schnittstelle: GET https://api.fern.example/plants/{name}. Er soll sie nutzen, wenn jemand "
+        "nach einer Pflanze fragt.",
+    ],
+)
+def test_an_address_with_a_method_is_a_request_of_the_agent_that_is_there(wish: str) -> None:
+    graph, plan = changed(SEARCHER, wish)
+    names = {node.name for node in graph.nodes}
+    assert "requestsGet" in names
+    assert not any("Scraper" in name for name in names)
+    assert plan.not_done == []
+    assert "https://" not in written(wish)
+
+
+def test_a_tool_that_cannot_be_given_is_listed_with_that_reason_and_the_rest_is_done() -> None:
+    graph, plan = changed(SEARCHER, "Set the temperature to 0.1. Swap the web search for Tavily, please.")
+    assert inputs(graph, "chatOpenAI_0")["temperature"] == 0.1
+    assert "serpAPI" in {node.name for node in graph.nodes}
+    (part,) = plan.not_done
+    assert "Tavily" in part.quote
+    assert "tavilyAPI" in part.reason
+
+
+def test_a_part_that_is_there_is_told_with_what_it_is_and_asked_about() -> None:
+    wish = "It has no memory at all, please add memory."
+    question = planned("", wish, graph=SEARCHER).declined or ""
+    assert "`bufferWindowMemory_0.k` = 4" in question
+    assert question.endswith("?")
+    answered = planned("", wish, (question, "it should remember the last 12 messages"), graph=SEARCHER)
+    assert [(one.node_id, one.value) for one in answered.values] == [("bufferWindowMemory_0", 12)]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Our guests say it isn't helpful. Please make it better.",
+        "do what we agreed on",
+        "faz aquela mudança que combinamos e deixa tudo mais bonito",
+    ],
+)
+def test_a_vague_wish_is_asked_about(wish: str) -> None:
+    plan = planned(BOATS, wish)
+    assert (plan.declined or "").endswith("?")
+    assert plan.values == []
+
+
+@pytest.mark.parametrize(
+    "wish", ["can it be a bit cheekier and less formal", "Could it sound warmer and more relaxed?"]
+)
+def test_a_wish_for_a_tone_is_told_and_not_asked_about(wish: str) -> None:
+    plan = planned(BOATS, wish)
+    assert plan.declined is None
+    assert prompt_after(BOATS, plan) != BOATS
+
+
+@pytest.mark.parametrize(
+    "wish",
+    ["Let it also answer from a second PDF, guests.pdf, next to the first.", "Und auch aus gäste.pdf antworten."],
+)
+def test_a_second_file_comes_beside_the_first(wish: str) -> None:
+    graph, plan = changed(DOCUMENTS, wish)
+    assert [node.name for node in graph.nodes].count("pdfFile") == 2
+    assert plan.removals == []
+    assert any("s.pdf" in one or "e.pdf" in one for one in plan.placeholders)
+
+
+@pytest.mark.parametrize(
+    ("wish", "prompt", "after"),
+    [
+        ('Rename it to "Heron Sailing". Change it in the text as well.', "You answer for Front desk.", "Heron Sailing"),
+        ('Der Flow soll "Haus Linde" heißen. Im Text auch ändern.', "Du bist Front desk im Ort.", "Haus Linde"),
+    ],
+)
+def test_another_name_of_the_flow_gets_into_its_texts_where_that_is_said(wish: str, prompt: str, after: str) -> None:
+    plan = planned(prompt, wish)
+    assert plan.new_name == after
+    assert prompt_after(prompt, plan) == prompt.replace("Front desk", after)
+
+
+def test_what_a_copy_is_made_with_beside_an_address_is_no_name_of_the_copy() -> None:
+    prompt = "You are Ann. Write to ann@heron.example."
+    plan = planned(prompt, "Make a copy with the name Bo and the address bo@heron.example.")
+    assert "bo@heron.example" in prompt_after(prompt, plan)
+    assert "Bo" in prompt_after(prompt, plan)
+
+
+@pytest.mark.parametrize(
+    "stays", ["Don't touch the prompt, Jo wrote it.", "Prompts stay as they are.", "Der Prompt darf sich nicht ändern."]
+)
+def test_that_the_prompt_stays_is_no_rule_for_the_bot(stays: str) -> None:
+    plan = planned(BOATS, f"Set the temperature to 0.2. {stays}")
+    assert [one.param for one in plan.values] == ["temperature"]
+    assert plan.not_done == []
+
+
+def test_fields_of_an_answer_come_with_a_parser_of_the_chain_that_is_there() -> None:
+    ops = [
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o"}),
+        AddNode(node_name="promptTemplate", node_id="promptTemplate_0", params={"template": "Sum up {text}"}),
+        AddNode(node_name="llmChain", node_id="llmChain_0"),
+        Connect(source_node_id="chatOpenAI_0", target_node_id="llmChain_0", target_anchor="model"),
+        Connect(source_node_id="promptTemplate_0", target_node_id="llmChain_0", target_anchor="prompt"),
+    ]
+    graph, plan = changed(
+        compile_ops(GraphIR.empty(), ops, STORE.schemas).graph, "Return JSON with the fields name, city"
+    )
+    assert "structuredOutputParser" in {node.name for node in graph.nodes}
+    assert plan.not_done == []
+
+
+def test_the_second_of_two_facts_leaves_no_scrap() -> None:
+    prompt = "You help. A wash costs £12, a full clean costs £40. Be brief."
+    wish = "A wash goes up to £14 and a full clean to £45, the rest stays."
+    assert prompt_after(prompt, planned(prompt, wish)) == prompt.replace("£12", "£14").replace("£40", "£45")
+
+
+def test_what_only_announces_wishes_is_a_remark() -> None:
+    wish = "A few updates for the autumn please. Never mention vouchers."
+    assert prompt_after(BOATS, planned(BOATS, wish, graph=flow(BOATS))) == told(BOATS, "Never mention vouchers.")
