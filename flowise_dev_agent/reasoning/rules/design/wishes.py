@@ -16,7 +16,7 @@ from flowise_dev_agent.reasoning.rules.language.senses import sense
 from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, quoted, quoted_spans
 
 _REFERS, _REMARK, _DESCRIBES = (pattern("about", name) for name in ("refers", "remark", "describes"))
-_FORMER, _BECAUSE = words("instead_of"), words("because")
+_FORMER = words("instead_of")
 _WANTS, _REMAINS, _KEEPS = (pattern("change", name) for name in ("wants", "remains", "keeps"))
 _OF_IT = pattern("copying", "of_it")
 _NOW, _VALUE = pattern("exchange", "now"), re.compile(r"\d|[\"“„«「]")
@@ -39,7 +39,7 @@ class Piece(NamedTuple):
 def view(said: str) -> str:
     """What a clause does in the eyes of the second reader: it tells the bot something, asks for a part, keeps
     something or is idle; empty where that is not sure."""
-    if wording.is_word(said):
+    if len(said.split()) < 2:
         return ""
     about = sense(said, change=True)
     # What tells, too, tells: words for the bot are never lost.
@@ -112,25 +112,22 @@ class _Wish:
     def stretches(self, start: int, end: int) -> list[tuple[int, int]]:
         """The clauses of a sentence that each say something of their own."""
         framed = _REMARK.search(self.text, start, end)
-        cuts = {
-            *wording.borders(self.text, start, end, self.closed),
-            *([framed.end()] if framed and asks(self.text[framed.end() : end].strip()) else []),
-        }
-        # A condition is nothing without what it is for.
-        case = IF.match(self.text[start:end].lstrip(" -•*")) is not None
-        found = [start]
+        cuts = {*wording.borders(self.text, start, end, self.closed)}
+        cuts |= {framed.end()} if framed and asks(self.text[framed.end() : end].strip()) else set()
+        found, whole = [start], self.text[start:end].strip(" -•*\n")
         for at, ends in pairwise([*sorted(cuts), end]):
-            said = self.text[at:ends].strip()
-            if alters(said) if case else self._is_own(found[-1], at, ends, view(self.text[start:end].strip())):
+            # A condition is nothing without what it is for.
+            case = IF.match(whole)
+            if alters(self.text[at:ends].strip()) if case else self._is_own(found[-1], at, ends, view(whole)):
                 found.append(at)
         return [*pairwise([*found, end])]
 
     def _is_own(self, start: int, at: int, end: int, whole: str) -> bool:
         """Whether a clause says another thing than what is in front of it; `whole`: what their sentence does."""
         before, said = (self.text[slice(*place)].strip(" ,;:–—-•*\n") for place in ((start, at), (at, end)))
-        if not re.search(r"\w", said) or (wording.is_word(said) and not wording.is_unspaced(said)):
+        if not re.search(r"\w", said) or wording.is_word(said):
             return False
-        if not wording.says(before) or (wording.is_word(before) and not wording.is_unspaced(before)):
+        if not wording.says(before) or wording.is_word(before):
             return NUL in before
         done, mine, theirs = self._here(self.built, at, end), view(said), view(before)
         apart = bool(done) != bool(self._here(self.built, start, at))
@@ -140,7 +137,6 @@ class _Wish:
         orders = mine or instructs(said) or alters(said) or _VALUE.search(said) or _FORMER.match(said)
         long = len(said.split()) >= _FEWEST and not _NOW.search(said)
         other = long and whole != "tells" and mine and theirs and mine != theirs
-        other = other and (theirs != "idle" or instructs(said))
         # A complaint in front of a wish may say what it is about; one behind it says why.
         opines = _opines(before) != _opines(said)
         remark = opines or (long and _is_remark(said) and not _is_remark(before) and len(before.split()) > 2)
@@ -163,21 +159,19 @@ class _Wish:
         orders = instructs(said) or bool({*self.text[:start].split()[-1:]} & wordset("thats"))
         if built:
             return self._built(said, built, orders=orders, tells=mine == "tells")
-        if inside and last == "part" and _BECAUSE.match(said):
-            return "remark"
         if self.known.search(said) and not wording.says(self.known.sub(" ", said)):
             return "part"
         if not asks(said) and self._is_idle(
             start, end, said, mine, whole, beside=inside and last == "part", wished=wished
         ):
             return "remark"
+        if self.copied and _OF_IT.match(said) and not (orders or _VALUE.search(said)):
+            # Of which flow the copy is.
+            return "part"
         more = mine == "part" or not (orders or mine)
         refers = _REFERS.match(said) or (alters(said) and wording.refers(said)) or (inside and more)
         hangs = last == "undone" and refers and not IF.match(said)
         # A number beside a part is no remark: "gpt-4o, and the price to 130".
-        if self.copied and _OF_IT.match(said) and not (orders or _VALUE.search(said)):
-            # Of which flow the copy is.
-            return "part"
         beside = inside and last == "part" and not (orders or self.copied) and _VALUE.search(said)
         if hangs or beside or self._fails(said, start, end, mine, orders=orders):
             return "undone"
@@ -217,7 +211,7 @@ class _Wish:
         signals = any("signal" in one.names for one in lost)
         wants = _WANTS.search(said) and any("parts" in one.params for one in named)
         if mine == "tells":
-            return bool(lost and changes)
+            return bool((lost and (changes or signals)) or (wants and about.told < _CERTAIN and not behaves(said)))
         spoken = texts.concepts(said, *self.groups)
         firm = ((lost or spoken) and changes) or (lost and signals) or (wants and not behaves(said))
         sure = about.part > _CERTAIN and not (self.steps or self.copied or quoted(said) or said.endswith(":"))

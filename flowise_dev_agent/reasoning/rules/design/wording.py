@@ -83,8 +83,10 @@ def grumbles(said: str) -> bool:
 
 def is_off(text: str, start: int) -> bool:
     """Whether a clause of a text says for the second reader, too, that what is there is not wanted."""
-    clause = next((text[a:b] for a, b in clauses(text) if a <= start < b), text)
-    return sense(clause.strip(), change=True).off > _HALF
+    begin, end = next(place for place in clauses(f"{text} ") if place[0] <= start < place[1])
+    cuts = [begin, *borders(text, begin, end, quoted_spans(text)), end]
+    said = next(text[a:b] for a, b in pairwise(cuts) if a <= start < b)
+    return any(sense(one.strip(), change=True).off > _HALF for one in (said, text[begin:end]))
 
 
 def says_nothing(text: str) -> bool:
@@ -152,12 +154,8 @@ def says(text: str) -> bool:
 
 
 def is_word(said: str) -> bool:
-    """Whether it is a word alone, or what is not read word by word."""
-    return len({*words_of(said)} - wordset("ands")) < 2
-
-
-def is_unspaced(said: str) -> bool:
-    return _UNSPACED.search(said) is not None
+    """Whether it is a word alone, of a script that puts spaces between words."""
+    return len({*words_of(said)} - wordset("ands")) < 2 and not _UNSPACED.search(said)
 
 
 def whole(name: str) -> re.Pattern[str]:

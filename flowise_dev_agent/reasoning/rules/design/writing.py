@@ -51,6 +51,8 @@ def worded(
     in one of `places`, the prompts (`node.field`) with what they hold while they are empty; `chosen` are those that the
     wish names, `swaps` what is another address in all of them. Raises DeclinedError."""
     given = change.system_text or change.prompt_text
+    # What another prompt says is in it.
+    wishes = [line for line in wishes if line.strip(" .") not in (given or "")]
     steps, written, already, added = (list[str]() for _ in range(4))
     texts = {place: held(request, place) or default for place, default in places.items()}
     # An address that is another one is so in each of them.
