@@ -216,7 +216,8 @@ class _Wish:
         firm = ((lost or spoken) and changes) or (lost and signals) or (wants and not behaves(said))
         sure = about.part > _CERTAIN and not (self.steps or self.copied or quoted(said) or said.endswith(":"))
         sure = sure and (spoken or not (orders or wording.tells(said)))
-        return bool(firm or sure or (certain and not (orders or _VALUE.search(said))))
+        quiet = mine == "part" or (certain and not _VALUE.search(said))
+        return bool(firm or sure or (quiet and not orders))
 
 
 def lines(text: str, said: Sequence[Piece], values: Set[str]) -> list[str]:
