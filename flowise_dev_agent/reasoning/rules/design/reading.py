@@ -150,7 +150,8 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
     kinds = [kind for kind, _ in files] if new else []
     loaders = tuple(kind for kind in dict.fromkeys([*loaders, *kinds]) for _ in range(max(1, kinds.count(kind))))
     agent, chat = (mentioned(plain, words(name)) for name in ("agent", "chat"))
-    requests = details.requests_of(scan) if (agent or has_agent or (new and chat)) and not _AGENTFLOW.search(plain) else ()
+    answers = agent or has_agent or (new and chat)
+    requests = details.requests_of(scan) if answers and not _AGENTFLOW.search(plain) else ()
     tools = tuple(names for names in tools if not (requests and "requests" in names[0]))
     # An address that a tool calls is no source of documents.
     called = any("requests" in name for names in tools for name in names)
