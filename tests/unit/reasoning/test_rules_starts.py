@@ -70,15 +70,32 @@ def test_a_time_zone_that_is_named_elsewhere_is_not_asked_for() -> None:
     assert "Europe/London" not in str(values["llmAgentflow_0.llmMessages"])
 
 
+def test_models_for_steps_that_nobody_speaks_of_are_declined() -> None:
+    wish = "Agentflow: write a poem, then translate it. gpt-4o for the invoice, gpt-4o-mini for the orders."
+    assert "gpt-4o for the invoice" in (planned(wish)[1].declined or "")
+
+
 @pytest.mark.parametrize(
-    "wish",
+    ("wish", "models"),
     [
-        "Agentflow: write a poem, then translate it. gpt-4o for the invoice, gpt-4o-mini for the orders.",
-        "Agentflow: search the web for prices, then make a table. gpt-4o-mini for the search, gpt-4o for the table.",
+        ("Agentflow: search the web for prices, then make a table. gpt-4o-mini for the search, gpt-4o for the table.",
+         [("gpt-4o-mini", None), ("gpt-4o", None)]),
+        ("Ein Ablauf: ein Autor schreibt eine Glosse, ein Lektor kürzt sie. Der Autor mit gpt-4o und Temperatur 0,9, "
+         "der Lektor 0.", [("gpt-4o", 0.9), (None, 0)]),
     ],
-)
-def test_models_for_one_step_each_are_declined(wish: str) -> None:
-    assert planned(wish)[1].declined
+)  # fmt: skip
+def test_a_step_has_the_model_that_is_named_for_it(wish: str, models: list[tuple[str | None, float | None]]) -> None:
+    plan = planned(wish)[1]
+    assert plan.declined is None
+    configs: list[Any] = [value.value for value in plan.values if value.param.endswith("ModelConfig")]
+    assert [(model, temperature) for model, temperature in models if model] == [
+        (one["modelName"], temperature and one["temperature"])
+        for one, (model, temperature) in zip(configs, models, strict=True) if model
+    ]  # fmt: skip
+    assert [one["temperature"] for one, (_, wanted) in zip(configs, models, strict=True) if wanted is not None] == [
+        wanted for _, wanted in models if wanted is not None
+    ]
+    assert not plan.not_done
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,6 @@ from tests.unit.reasoning.test_rules_properties import planned
 
 #: What is asked for -> the beginning of the clause that is not understood.
 NOT_READ = {
-    "Agentflow: read the invoice the user pastes. If the amount is over 500 euros, ask my boss to approve, "
-    "otherwise reply 'Paid.'":
-        "If the amount is over 500 euros",
     "Agentflow: Ein LLM liest die Bestellung. Bei mehr als 100 Stück muss der Chef freigeben, sonst bestätigen.":
         "Bei mehr als 100 Stück",
     "Agentflow: si el pedido supera los 200 euros lo aprueba el jefe, si no responde 'Gracias.'":
@@ -83,17 +80,12 @@ NOT_READ = {
 NO_STEPS = [
     "Agentflow: user types a topic. First agent makes an outline, second writes, third checks facts with web search.",
     "Write a haiku, improve it until it has 17 syllables, at most 4 times",
-    "agent flow: write a slogan, have it scored 1 to 5 by a second model, then reply with the slogan",
     "agent flow: write a slogan, rewrite it while the score is under 4, then translate it",
     "Ein Ablauf bitte: zu jedem Stichwort soll ein Spruch entstehen, danach wählt ein LLM die drei besten aus.",
 ]  # fmt: skip
 
 #: A condition beside the steps -> what is only said to the model, and told so.
 CONDITIONS = {
-    "Agentflow that reads a contract. If the contract has no termination clause, write a warning, otherwise summarise "
-    "it in 5 points.": "If the contract has no termination clause, write a warning, otherwise summarise it in 5 points",
-    'An LLM reviews the essay. If the score is under 5 reply "Please revise.", otherwise show it':
-        'If the score is under 5 reply "Please revise.", otherwise show it',
     "Agentflow: geef het opstel een cijfer. Is het lager dan 6, schrijf dan tips, anders een compliment.":
         "Is het lager dan 6, schrijf dan tips, anders een compliment",
     "Flow: get the status from https://api.parcels.example/v1 (GET), then tell the customer where it is. If the call "
@@ -111,8 +103,6 @@ SAID = {
 
 #: A sentence behind an approval or branches is told as not done.
 NOT_DONE = {
-    "Agentflow: write an outline, then write an article, then I approve it. If rejected, go back to the outline.":
-        "If rejected, go back to the outline",
     "Agentflow: write a reply, then I approve it. If there is no order number, ask for it.":
         "If there is no order",
     "Agentflow: write a reply, then I approve it. If legal says no, reply 'No.'":

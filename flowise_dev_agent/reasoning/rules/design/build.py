@@ -116,15 +116,13 @@ def design_new(request: PlanRequest, world: World) -> Design:
         reading = replace(reading, requests=(), tools=tools)
     foreign = [names[0] for names in reading.tools if not usable(names, world)]
     steps = stepwise(found, reading.spans)
-    if is_stepwise(reading) or any(name in world.store.schemas for name in foreign):
+    if steps or is_stepwise(reading) or any(name in world.store.schemas for name in foreign):
         try:
             return design_steps(request, reading, said, world)
         except DeclinedError:
             # What only reads like steps is told to one model.
             if steps or foreign or speaks_of_steps(reading):
                 raise
-    if steps:
-        raise world.decline("declined_parts", parts="; ".join(dict.fromkeys(f"«{one.said}»" for one in steps)))
     # What was too vague to build from is answered, and no more said.
     vague = left_open(reading) == "question_vague"
     own = "" if vague and said.purpose else None

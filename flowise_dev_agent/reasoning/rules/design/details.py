@@ -62,17 +62,22 @@ class Field:
 
 def find_fields(text: str) -> tuple[Field, ...]:
     """The fields that the text lists, () when it lists none."""
-    # What is in brackets explains a field.
-    for whole in (_BRACKETS, _AS_BOOLEAN):
-        text = whole.sub(lambda one: one[0].translate(_HIDDEN), text)
+    text = _whole(text)
     listings = (match.group(1) for one in patterns("fields", "lists") for match in one.finditer(text))
     return next((found for listing in listings if (found := listed(_TAIL.sub("", listing)))), ())
+
+
+def _whole(text: str) -> str:
+    """With stand-ins for the marks in what explains a field."""
+    for whole in (_BRACKETS, _AS_BOOLEAN):
+        text = whole.sub(lambda one: one[0].translate(_HIDDEN), text)
+    return text
 
 
 def listed(listing: str) -> tuple[Field, ...]:
     """The fields of a list."""
     found: dict[str, Field] = {}
-    for part in _SEPARATOR.split(listing):
+    for part in _SEPARATOR.split(_whole(listing)):
         said = _ARTICLE.sub("", part.strip(" \t-•*\"'`“”«»")).translate(_SHOWN)
         # A name ends where brackets or a number begin: "urgency from 1 to 5 (5 is high)".
         bare = _AS_BOOLEAN.sub("", _NAME_END.split(said)[0])

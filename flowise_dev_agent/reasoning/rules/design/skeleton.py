@@ -1,15 +1,19 @@
 """The skeleton of a flow of steps, by a small grammar: a text is sentences, a sentence is clauses, and each clause is a
-task or one of a few kinds, known by its closed words. The first clause that is none of them is `odd`: no flow is built
-then. What a step is told are the person's own words."""
+task or one of a few kinds, known by its closed words or by the second reader. Clauses that are none of them are `odd`:
+no flow is built then. What a step is told are the person's own words."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from flowise_dev_agent.reasoning.rules.design.clauses import Clause
+from flowise_dev_agent.reasoning.rules.design.comparing import Comparison, compared
+from flowise_dev_agent.reasoning.rules.design.details import Field
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, without_opening
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, NUMBER_WORDS, pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.senses import sense
 from flowise_dev_agent.reasoning.rules.language.text import capital, quoted, quoted_spans, signals, squeeze, to_number
 
 _WORD = re.compile(r"[^\W_][\w'’-]*")
@@ -25,6 +29,8 @@ _SENTENCE = re.compile(r"\A|[.!?:]\s+|\n")
 #: A line of a list of branches: "billing -> explain the invoice".
 WAY = re.compile(r"(?m)^\W*(?P<name>[^\n]{2,120}?)\s?(?:->|=>|→)\s?(?P<do>\S.*)$")
 _LONGEST_TEXT, _LONGEST_NAME, _HEAD, _MOST_PIECES, _NEAR = 3_000, 4, 8, 120, 12
+#: How probable it has to be that a clause is for the model, or is an approval.
+_SURE, _HALF, _LEAST = 0.85, 0.5, 0.2
 #: The kinds of clauses, the first that fits.
 _KINDS = ("limit", "otherwise", "case", "branch", "each", "call", "approve", "sort", "says", "who")
 #: Kinds that a stretch behind a comma or "and" can begin.
@@ -33,18 +39,22 @@ _BEGINS = {*_KINDS} - {"sort", "says"}
 _STRUCTURE = {"branch", "loop", "call", "team"}
 #: Kinds of clauses that are a step wherever they are.
 _PARTS = {"approve", "call", "sort", "each"}
+#: What only says that a flow is wanted, what it is given, or that it sorts.
+_FRAMES = ("a_flow", "incoming", "sorts")
 #: Kinds that a list of branches does, or that are values.
 _SAID = {"branch", "team", "setting", "output"}
 
 
 @dataclass
 class Step:
-    """One step in the person's words. `ways`: by the name of a branch or a condition, or "no" of an approval; `of`:
-    what a list is made of, or what else a person who approves is told."""
+    """One step in the person's words. `ways`: by the name of a branch or a condition, or "no" of an approval; `tests`:
+    what conditions compare; `of`: what a list is made of, or what else a model or a person who approves is told;
+    `limit`: how often a draft is made again."""
 
     kind: str
     text: str
     ways: dict[str, list["Step"]] = field(default_factory=dict[str, list["Step"]])
+    tests: dict[str, Comparison] = field(default_factory=dict[str, Comparison])
     of: str = ""
     limit: int | None = None
 
@@ -55,8 +65,22 @@ def found(name: str, text: str) -> re.Match[str] | None:
 
 def kind_of(text: str, names: Sequence[str] = ()) -> str:
     """What a clause does in a flow; "" for one that only says more, or is a task of a model."""
+    text = straight(text)
     special = {"branch": mention(text, names), "sort": branch_names(text)}
-    return next((name for name in _KINDS if (special[name] if name in special else found(name, text))), "")
+    kind = next((name for name in _KINDS if (special[name] if name in special else found(name, text))), "")
+    # "If not OK" is a condition on its own.
+    judged = kind == "otherwise" and (head := found("case", text)) and found("verdict_first", text[head.end() :])
+    if judged or repeats(text):
+        return "case"
+    by_whom = found("by_other", text) or (found("agent_noun", text) and sense(text, change=False).part > _HALF)
+    return (
+        kind or ("who" if by_whom else "") or ("approve" if len(text.split()) > 2 and _asks(text, "approval") else "")
+    )
+
+
+def _asks(text: str, concept: str) -> bool:
+    """Whether the second reader takes a clause for this part of a flow."""
+    return concept in Clause(0, len(text), text, sense(text, change=False)).asks()
 
 
 def branch_names(text: str) -> list[str]:
@@ -107,20 +131,26 @@ def _bare(clause: str) -> str:
     """A clause without its marks and the words that only put it in order."""
     for name in ("as_flow", "opening", "then"):
         clause = pattern("steps", name).sub("", clause.strip(" ,.;:!\x00"))
-    # "Daarna vertaalt een agent het": who does it comes first.
+    return clause
+
+
+def straight(clause: str) -> str:
+    """With who does it first: "daarna vertaalt een agent het"."""
     return pattern("steps", "inverted").sub(r"\g<who> \g<verb>", clause)
 
 
 def _goes_on(piece: str, before: str, border: str, names: Sequence[str]) -> bool:
     """Whether a stretch belongs to the clause in front of it."""
-    if border != "sentence" and _unfinished(before):
+    if border != "sentence" and (_unfinished(before) or found("before_first", before)):
         return not found("otherwise", piece)
     # "Vraag dan de maat": what is done has begun before "then".
     if border == "then" and (case := parted(before)) and " " not in case[1]:
         return True
-    if border or outcome(piece):
+    if border or outcome(piece) or found("before_first", piece):
         return False
     kind = kind_of(piece, names)
+    if kind == "approve" and kind_of(before, names) == kind:
+        return True
     called = kind_of(before, names) == "call" and (found("task", piece) or not found("calling", piece))
     return kind not in _BEGINS and not (called and found("does", piece))
 
@@ -138,6 +168,8 @@ def parted(text: str) -> tuple[str, str] | None:
     if not (head := found("case", text) or found("each", text)):
         return None
     rest = text[head.end() :]
+    if (good := found("verdict_first", rest)) and (do := rest[good.end() :].strip(" ,:")):
+        return good[0], pattern("steps", "then").sub("", do)
     # What is done begins behind a comma, or in front of it with an order ("ask for the date, the size"), or with the
     # only verb that it can begin with.
     says, verbs = found("says_behind", rest), [*_verbs("then_does", rest)]
@@ -208,19 +240,22 @@ def outcome(text: str) -> tuple[str, str] | None:
 
 class Skeleton:
     """The steps of a text. `rules` are told to each model: what the flow is for, and how it is to behave; `told` are
-    those of them that are not understood; `sent` says no more than that an answer goes out; `odd` is the first clause
-    without which there is no flow. Of a list each line or number is a step."""
+    those of them that are not understood; `sent` says no more than that an answer goes out; `odd` are the clauses
+    without which there is no flow. Of a list each line or number is a step; `fields` are those of a form."""
 
-    def __init__(self, text: str, *, listed: bool = False) -> None:
-        self.odd, self.rules, self.sent, self.told = "", list[str](), list[str](), list[str]()
-        self.steps = list[Step]()
+    def __init__(self, text: str, fields: Mapping[str, Field] | None = None, *, listed: bool = False) -> None:
+        self.odd, self.rules, self.sent, self.told = list[str](), list[str](), list[str](), list[str]()
+        self.steps, self._fields = list[Step](), fields or {}
         self._fork: Step | None = None
         self._approval: Step | None = None
-        #: Where a clause goes: a list of steps, which the next one of the same sentence goes on with.
-        self._scope = self._approved = self.steps
+        self._back: Step | None = None
+        #: Where a clause goes: a list of steps, which the next one of the same sentence goes on with; and where a
+        #: sentence begins, which is behind a draft that is made again until it is good.
+        self._scope = self._approved = self._main = self.steps
         self._opened, lead = 0, None
         self.listed = listed or len(_NUMBERED.findall(text)) > 1
         text = without_opening(text[:_LONGEST_TEXT]) or text
+        text = pattern("steps", "address_is").sub(" ", text)
         text = (_NUMBERED.sub("\n", text) if self.listed else text).strip()
         while led := next(filter(None, (_lead(text[one.end() :]) for one in _SENTENCE.finditer(text))), None):
             before, text, lead = text[: len(text) - len(led.string)], led.string[led.end() :], led
@@ -236,18 +271,21 @@ class Skeleton:
         else:
             self._read(text)
         for step in (one for one in self.steps if one.kind in ("sort", "case")):
-            # Each branch says what happens there, or all are answered.
-            done = [*map(bool, step.ways.values())]
-            if not (all(done) and len(done) > 1) and (any(done) or not step.of):
-                self.odd = self.odd or step.text
+            # Each branch says what happens there, or all are answered; where one goes back, the other one goes on.
+            done, ways = [*map(bool, step.ways.values())], [one for way in step.ways.values() for one in way]
+            back = self._back and any(one is self._back for one in ways)
+            if not (back or (all(done) and len(done) > 1)) and (any(done) or not step.of):
+                self.odd.append(step.text)
 
     def _read(self, text: str) -> None:
         # "I paste a list, and for each line write ...": the list is none of its steps.
         starts = [n for n, (one, to) in enumerate(self.clauses) if to == "sentence" or kind_of(one) == "each"]
         for start, end in pairwise([*starts, len(self.clauses)]):
-            self._scope, self._opened, sentence = self.steps, 0, self.clauses[start:end]
-            odd = next((one for one in sentence if not self._place(*one)), None)
-            if odd:
+            self._scope, self._opened, sentence = self._main, 0, self.clauses[start:end]
+            ahead = [*(kind_of(clause) for clause, _ in self.clauses[start + 1 : end + 1]), ""]
+            if odd := next(
+                (one for one, then in zip(sentence, ahead, strict=False) if not self._place(*one, then)), None
+            ):
                 last, kinds = sentence[-1][0], {kind_of(clause) for clause, _ in sentence[1:]}
                 whole = text[text.find(odd[0]) : text.find(last) + len(last)] if last in text else odd[0]
                 self._beside(whole, part=odd is not sentence[0] or bool(kinds & _PARTS))
@@ -261,19 +299,26 @@ class Skeleton:
                 # A fact is what is said there.
                 kind, does = kind_of(way["do"]), {kind for _, kind in signals(way["do"])} & _STRUCTURE
                 fork.ways[way["name"]] = [Step(kind, way["do"])]
-                self.odd = self.odd or (line if does or kind not in ("", "says") else "")
+                self.odd += [line] if does or kind not in ("", "says") else []
             elif not _structure(line):
                 self._beside(line)
 
     def _beside(self, clause: str, *, part: bool = False) -> None:
         """What is no step is told to each model, unless it says how the steps hang together. What comes before all
         steps says what they are for."""
+        about = sense(clause, change=False)
+        # Of what the second reader takes for a part of the flow no model is told.
+        asks = about.part > _SURE and about.told < _HALF and len(clause.split()) > 2
+        part = part or (asks and not (words("pasted").search(clause) or any(found(one, clause) for one in _FRAMES)))
         if part or "://" in clause or found("approve", clause) or any(kind not in _SAID for _, kind in signals(clause)):
-            self.odd = self.odd or clause
-        # What follows a task is said of it; an approval, branches and conditions are no matter of a model.
+            self.odd.append(clause)
+        # What follows a task is said of it; an approval, branches and conditions are no matter of a model, except for
+        # what both readers take for words to it.
         task = not self.steps or (self.steps[-1].kind in ("", "who", "each") and not self._fork)
-        self.told += [] if task and not (found("no_task", clause) or found("unread", clause)) else [capital(clause)]
-        if not self._approval:
+        certain = about.told > _SURE or (words("languages").search(clause) and about.part < _HALF)
+        agreed = (task or certain) and not (found("no_task", clause) or found("unread", clause))
+        self.told += [] if agreed else [capital(clause)]
+        if agreed or not self._approval:
             self._tell(clause)
 
     def _tell(self, about: str) -> bool:
@@ -281,8 +326,9 @@ class Skeleton:
         self.rules += [] if _structure(about) else [capital(about)]
         return True
 
-    def _place(self, clause: str, border: str) -> bool:
-        """Put one clause where it belongs. False for one that is not understood there."""
+    def _place(self, clause: str, border: str, ahead: str) -> bool:
+        """Put one clause where it belongs, `ahead` being the kind of the next one. False for one that is not understood
+        there."""
         fork = self._fork
         names = [*fork.ways] if fork and fork.kind == "sort" else []
         kind, named = kind_of(clause, names), mention(clause, names)
@@ -295,6 +341,9 @@ class Skeleton:
             return True
         if self._approval and (ending := outcome(clause)):
             return self._ending(self._approval, *ending, clause)
+        if self._back and kind == "limit":
+            self._back.limit = _times(clause)
+            return True
         if self._approval and kind == "limit":
             return self._goes_out(clause)
         if fork and kind == "otherwise":
@@ -303,46 +352,106 @@ class Skeleton:
         if fork and kind in ("branch", "case") and named:
             return self._open(fork, *named)
         if kind == "case":
-            case, do = parted(clause) or ("", "")
-            # A number that has to be read and compared first is nothing that a model decides well.
-            compared = re.search(r"\d|[<>]", _QUOTED.sub("", case)) or found("compared", case) or found("modal", case)
-            says = do and (" " in case or _known([case]))
-            if compared or not says or (self.steps and not (fork and fork.kind == "case")):
-                return False
-            if not fork:
-                fork = self._fork = Step("case", clause)
-                self.steps.append(fork)
-            return self._open(fork, case, do)
+            return self._case(clause, ahead)
         # What follows branches is for one of them or for all.
         return not (fork and (self._scope is self.steps or self._opened > 1)) and self._put(clause, border)
 
+    def _case(self, clause: str, ahead: str) -> bool:
+        """A condition with what is done then: one of several ways, of which the others are said behind it."""
+        case, do = repeated(clause) or parted(clause) or ("", "")
+        if not (do or self._fork):
+            return self._said_instead(clause)
+        plain, fork = _QUOTED.sub("", case), self._fork
+        test = compared(plain, self._fields)
+        # A number that is not compared in a known way is nothing that a model decides well.
+        unread = not test and (
+            repeats(clause) or re.search(r"\d|[<>]", plain) or found("compared", plain) or found("modal", plain)
+        )
+        if unread or not do or not (test or " " in case or _known([case])) or (fork and fork.kind != "case"):
+            return False
+        if test and repeats(clause) == "until":
+            test = test.turned
+        first = next(iter(fork.tests.values()), None) if fork else None
+        if fork and bool(test) != bool(first):
+            return False
+        if not fork:
+            # Beside an approval, and alone behind other steps, what happens else is not known.
+            back = bool(self.steps and _again(do))
+            if self._approval or (self.steps and not (back or ahead in ("otherwise", "case"))):
+                return not test and self._said_instead(clause)
+            fork = self._fork = Step("case", clause)
+            self.steps.append(fork)
+        if test and first and test.ends(first):
+            return self._open(fork, "", do)
+        fork.tests |= {case: test} if test else {}
+        return self._open(fork, case, do)
+
+    def _said_instead(self, clause: str) -> bool:
+        """Whether a condition says what a step writes in place of its answer; its model sees whether it holds."""
+        task = next((one for one in reversed(self._scope) if one.kind != "call"), None)
+        if not quoted(clause) or task is None or task.kind not in ("", "who"):
+            return False
+        task.of = squeeze(f"{task.of} {capital(clause)}")
+        return True
+
     def _open(self, fork: Step, name: str, do: str) -> bool:
-        """What is done on one way."""
+        """What is done on one way; what follows one that goes back is done on the other one."""
         self._scope, self._opened = fork.ways.setdefault(name, []), self._opened + 1
-        return not self._scope and self._put(do, "")
+        if self._scope:
+            return False
+        if fork.kind != "case" or fork is self.steps[0] or self._back or not _again(do):
+            return self._put(do, "")
+        self._back = Step("back", do, limit=_times(do))
+        self._scope.append(self._back)
+        others = (way for other, way in fork.ways.items() if other != name)
+        self._scope = self._main = next(others, None) or fork.ways.setdefault("", [])
+        return True
 
     def _ending(self, approval: Step, way: str, do: str, clause: str) -> bool:
         """What happens once a person has decided."""
         out = found("anew", do) if way == "no" else not do or words("answer_out").search(do)
+        made = " ".join(one.text for one in self._approved if one is not approval)
         if out and not quoted(do) and "://" not in do:
-            return self._goes_out(clause)
+            if self._goes_out(clause):
+                return True
+            # "Back to the outline": to another step than the last one.
+            self.sent.remove(clause)
+            known = way == "no" and all(alike(word, made) for word in _own(clause, "approving", "replying", "everyday"))
+            approval.ways |= {"no": [Step("back", clause, limit=_times(clause))]} if known else {}
+            return known
         self._scope = self._approved if way == "yes" else approval.ways.setdefault("no", [])
         return self._put(do, "")
 
+    def _only_shows(self, clause: str) -> bool:
+        """Whether a clause says no more than that what was made before is shown."""
+        if not found("shows", clause) or quoted(clause) or "://" in clause:
+            return False
+        made = " ".join(one for one, _ in self.clauses if one != clause)
+        left = _known(
+            _WORD.findall(pattern("steps", "shows").sub(" ", clause)), *wordset("everyday"), *wordset("replying")
+        )
+        return all(alike(word, made) for word in left)
+
     def _goes_out(self, clause: str) -> bool:
         """Whether no more is said than that an answer goes out, or how often a draft is made again."""
-        if self._approval and (limit := found("times", clause)):
-            self._approval.limit = round(to_number(limit[1]))
+        if self._approval:
+            self._approval.limit = _times(clause) or self._approval.limit
         self.sent.append(clause)
         return not _own(clause, "approving", "replying", "everyday")
 
     def _put(self, clause: str, border: str) -> bool:
         """Add what a clause says at the end of where the sentence is."""
         kind, scope, came = kind_of(clause), self._scope, found("incoming", clause)
+        if not kind and self.steps and self._only_shows(clause):
+            self.sent += [clause] if self._approval in scope else []
+            scope += [] if self._approval in scope else [Step("show", clause)]
+            return True
         if not kind and self._approval in scope and words("answer_out").search(clause):
             return self._goes_out(clause)
         manner = words("insists").match(clause) or (words("about_language").match(clause) and found("manner", clause))
         given = came and not found("does", clause[: came.start(1)] + clause[came.end() :])
+        about = sense(clause, change=False)
+        given = given or (about.told > _SURE and about.part < _LEAST and not found("does", clause))
         begins = not (self.steps or kind) and ((self.listed and _OURS.match(clause)) or given)
         if begins or (border == "sentence" and not (kind or self.listed) and manner):
             return self._tell(clause)
@@ -363,7 +472,9 @@ class Skeleton:
             # "Marta reads it and approves": what is in front of it is no task of a model.
             whose = border or agrees[0].split()[0].casefold() in FUNCTIONS | wordset("speakers")
             joint = not whose and agrees.start() < _LONGEST_NAME
-            if several or joint or found("before", said) or not (scope and scope[-1].kind in ("", "who")):
+            # On a way behind a fork it is about what was made in front of it.
+            made = scope or (self.steps[:-1] if self._fork else [])
+            if several or joint or found("before", said) or not (made and made[-1].kind in ("", "who")):
                 return False
             step.of, self._approval, self._approved = " ".join(_own(clause, "approving")), step, self._scope
             return True
@@ -372,12 +483,36 @@ class Skeleton:
             said, step.text = parted(clause) or ("", "")
             # "For each one": of which list, was said before.
             step.of = said if _known(said.split(), *NUMBER_WORDS) else ""
-            return bool(said) and _is_task(step.text, freely=True)
+            return bool(said) and not found("modal", step.of) and _is_task(step.text, freely=True)
         if kind == "call":
             # Which parts of an answer are sent is not read.
             return not found("listed", clause.partition("://")[0])
         freely = own or self.listed or kind == "who" or clause == self._asked
         return kind == "says" or _is_task(clause, freely=freely, named=own)
+
+
+def repeats(clause: str) -> str:
+    """Whether something is done anew "while" or "until" a condition holds."""
+    match = found("repeats", clause)
+    return ("until" if match["until"] else "while") if match and found("anew", match["do"]) else ""
+
+
+def repeated(clause: str) -> tuple[str, str] | None:
+    """(the condition, what is done anew, with how often)."""
+    if not repeats(clause) or not (match := found("repeats", clause)):
+        return None
+    case, *limit = re.split(pattern("steps", "times"), match["case"], maxsplit=1)
+    return case, match["do"] if not limit else clause
+
+
+def _again(do: str) -> bool:
+    """Whether a draft is made again."""
+    return bool(found("anew", do)) and not quoted(do)
+
+
+def _times(clause: str) -> int | None:
+    """How often at most something is done again."""
+    return round(to_number(limit[1])) if (limit := found("times", clause)) else None
 
 
 def _lead(text: str) -> re.Match[str] | None:
@@ -396,9 +531,14 @@ def _is_task(clause: str, *, freely: bool, named: bool = False) -> bool:
     so anywhere; on a `named` branch a fact is one, too."""
     kinds = {kind for match, kind in signals(clause) if kind != "team" or match[0].count(" ") > 3}
     does = found("does", clause) if freely else (found("task", clause) or found("ordered", clause))
-    does = does or (named and not words("human").search(clause))
+    # Who does it is a model, or the second reader takes it for a step.
+    about = sense(clause, change=False)
+    by_model = (found("by_model", clause) or found("agent_noun", clause) or _asks(clause, "step")) and not found(
+        "a_flow", clause
+    )
+    does = does or (named and not words("human").search(clause)) or (by_model and about.part > _HALF)
     odd = kinds & _STRUCTURE or (found("anew", clause) and found("till", clause))
-    odd = odd or any(found(name, clause) for name in ("fact", "no_task", "unread", "from_there", "inner"))
+    odd = odd or any(found(name, clause) for name in ("fact", "no_task", "unread", "from_there", "inner", "nothing"))
     return bool(does) and not odd
 
 

@@ -1,10 +1,11 @@
-"""How a flow of steps begins: with a message, a form or a schedule, as it is read from the text."""
+"""How a flow of steps begins, as it is read from the text: with a message, a form, a schedule or a call from outside."""
 
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from flowise_dev_agent.reasoning.rules.design.details import in_ascii, listed
+from flowise_dev_agent.reasoning.rules.design.comparing import choices
+from flowise_dev_agent.reasoning.rules.design.details import Field, in_ascii, listed
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, patterns
 from flowise_dev_agent.reasoning.rules.language.text import capital, masked, signals
@@ -12,28 +13,33 @@ from flowise_dev_agent.reasoning.rules.language.text import capital, masked, sig
 
 @dataclass(frozen=True)
 class Start:
-    """`text`: with NULs for what was read; `params`: of the start node; `fields`: names of a form -> their titles."""
+    """`text`: with NULs for what was read; `params`: of the start node; `fields`: of a form, by their names."""
 
     text: str
     params: dict[str, Any] = field(default_factory=dict[str, Any])
-    fields: dict[str, str] = field(default_factory=dict[str, str])
+    fields: dict[str, Field] = field(default_factory=dict[str, Field])
+    #: The person's words for it.
+    said: str = ""
     #: In which time zone a schedule is, where nothing tells it.
     question: str = ""
 
     @property
     def given(self) -> str:
         """The fields of the form as a text."""
-        return "\n".join(f"{title}: {{{{ $form.{name} }}}}" for name, title in self.fields.items())
+        return "\n".join(f"{_title(one)}: {{{{ $form.{name} }}}}" for name, one in self.fields.items())
 
 
 def start_of(text: str, answer: str, title: str, world: World) -> Start:
     form = pattern("steps", "form").search(text)
-    if form and (fields := {one.name: capital(one.description) for one in listed(form["fields"])}):
-        rows = [{"type": "string", "label": label, "name": name} for name, label in fields.items()]
-        params = {"startInputType": "formInput", "formTitle": title, "formDescription": title, "formInputTypes": rows}
-        return Start(masked(text, *form.span()), params, fields)
+    if form and (fields := listed(form["fields"])):
+        params = {"startInputType": "formInput", "formTitle": title, "formDescription": title,
+                  "formInputTypes": [*map(_row, fields)]}  # fmt: skip
+        return Start(masked(text, *form.span()), params, {one.name: one for one in fields}, form[0])
+    if called := pattern("steps", "webhook").search(text):
+        params = {"startInputType": "webhookTrigger", "webhookMethod": "POST", "webhookInputMode": "payload"}
+        return Start(masked(text, *called.span()), params, said=called[0])
     place = next((match for match, kind in signals(text) if kind == "schedule"), None)
-    clock = pattern("steps", "clock").match(text, place.start()) if place and "://" in text else None
+    clock = pattern("steps", "clock").match(text, place.start()) if place else None
     if clock is None or int(clock["hour"]) > 23 or int(clock["minute"] or 0) > 59:
         return Start(text)
     said, half, hour = clock.group(), clock["half"], int(clock["hour"])
@@ -46,11 +52,25 @@ def start_of(text: str, answer: str, title: str, world: World) -> Start:
               "scheduleFrequency": "weekly" if weekly else "daily",
               **({"scheduleOnDayOfWeek": weekly} if weekly else {}),
               "scheduleOnTime": f"{hour:02}:{int(clock['minute'] or 0):02}",
-              "scheduleTimezone": (zone := _zone(text, answer, world)),
+              "scheduleTimezone": (zone := _zone(text, answer or clock["place"] or "", world)),
               "scheduleInputMode": "text", "scheduleDefaultInput": title}  # fmt: skip
     question = "" if zone else world.say("question_zone", clause=said.strip())
     hidden = re.compile(rf"\(?{re.escape(zone or said)}\)?")
-    return Start(hidden.sub(lambda one: "\x00" * len(one[0]), masked(text, *clock.span())), params, question=question)
+    return Start(
+        hidden.sub(lambda one: "\x00" * len(one[0]), masked(text, *clock.span())), params, said=said, question=question
+    )
+
+
+def _row(one: Field) -> dict[str, Any]:
+    """A field of a form: a list in brackets is what people choose from."""
+    options = choices(one)
+    row = {"type": "options" if options else one.kind, "label": _title(one), "name": one.name}
+    return row | ({"addOptions": [{"option": option} for option in options]} if options else {})
+
+
+def _title(one: Field) -> str:
+    return capital(re.sub(r"\s?\([^()]*\)", "", one.description) if choices(one) or one.kind == "boolean"
+                   else one.description)  # fmt: skip
 
 
 def _zone(said: str, answer: str, world: World) -> str:

@@ -3,7 +3,7 @@ told are the person's own words; a skeleton that does not fit is declined."""
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
@@ -12,13 +12,25 @@ from flowise_dev_agent.contracts.plan import Design, DesignConnection, Part, Pla
 from flowise_dev_agent.patch import AddNode
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import nested_types
+from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves, stepwise
+from flowise_dev_agent.reasoning.rules.design.comparing import Comparison
 from flowise_dev_agent.reasoning.rules.design.details import Field, find_fields
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of, without
 from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARAMS, model_ids
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import provider_for, tool_row
-from flowise_dev_agent.reasoning.rules.design.skeleton import WAY, Skeleton, Step, alike, found, kind_of, short
+from flowise_dev_agent.reasoning.rules.design.settings import Setting, take_settings
+from flowise_dev_agent.reasoning.rules.design.skeleton import (
+    WAY,
+    Skeleton,
+    Step,
+    alike,
+    found,
+    kind_of,
+    short,
+    straight,
+)
 from flowise_dev_agent.reasoning.rules.design.starts import Start, start_of
 from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, parameters, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
@@ -33,15 +45,19 @@ _HUMAN, _REPLY = "humanInputAgentflow", "directReplyAgentflow"
 _MODELS, _PREFIXES = (_LLM, _AGENT), {_LLM: "llm", _AGENT: "agent", _SORTER: "conditionAgent"}
 _ANY_MODEL = re.compile(r"(?:\w{1,9}\s)?(?:llm|mod[eè]l\w*|ai|ki|ia)s?|(?:\w{1,4}\s)?agente?n?s?", re.IGNORECASE)
 #: Kinds of signals that make a flow one of steps, and what the steps themselves are read for.
-_STEPWISE = frozenset({"team", "approval", "branch", "loop", "sequence"})
+_STEPWISE = frozenset({"team", "approval", "branch", "loop", "schedule", "sequence"})
 _NAMED = frozenset({"team", "approval", "sequence", "form", "schedule"})
 _READ = frozenset({"team", "sequence", "call", "service", "output"})
 #: Words of an item of a list; a longer one holds what is to be done with it.
-_LONGEST_ITEM = 5
+_LONGEST_ITEM, _LONGEST_LABEL = 5, 40
 #: Steps that a model does.
 _TASKS = ("", "task", "who")
 #: Nodes whose results are in no conversation: the step behind them has to be given them.
 _SILENT = (_HTTP, "iterationAgentflow")
+#: What a critic says of a draft, as a field and in the state of the flow.
+_REMARKS = "remarks"
+#: Concepts of the second reader for texts to answer from.
+_SOURCES = {"csv", "embeddings", "file_upload", "other_source", "pdf", "text_source", "vector_store", "webpage", "word"}
 _SETTINGS = MODEL_PARAMS.union(MAX_TOKENS, ["temperature"])
 _DIGITS, _URL = re.compile(r"(?<!\w)\d+(?:[.,:/-]\d+)*"), re.compile(r"https?://[^\s\"'<>)\]]+(?<![.,;])")
 
@@ -49,12 +65,13 @@ _DIGITS, _URL = re.compile(r"(?<!\w)\d+(?:[.,:/-]\d+)*"), re.compile(r"https?://
 @dataclass(frozen=True)
 class _End:
     """Where a path goes on: an output of a node. `value` is the step that the answer so far is of, another one than the
-    node where it is still to be sent, `fields` what it read."""
+    node where it is still to be sent, `fields` what the step `reader` read."""
 
     node: str
     output: str = ""
     value: str = ""
     fields: tuple[str, ...] = ()
+    reader: str = ""
 
 
 def is_stepwise(reading: Reading) -> bool:
@@ -83,7 +100,8 @@ def is_stepwise(reading: Reading) -> bool:
     flow = found("a_flow", text) or (kinds[0] == "who" and "case" in kinds) or kinds.count("who") > 1 or listed
     whole = kinds[0] == "each" or ("each" in kinds and found("each_of_list", text))
     whole = whole or (kinds[0] == "sort" and not made.odd) or (order and pattern("steps", "method").match(text))
-    return bool(whole or (flow and (order or {"sort", "case", "each", "approve"}.intersection(kinds))))
+    several = order or kinds.count("who") > 1 or {"sort", "case", "each", "approve"}.intersection(kinds)
+    return bool(whole or (flow and several))
 
 
 def speaks_of_steps(reading: Reading) -> bool:
@@ -96,13 +114,22 @@ def speaks_of_steps(reading: Reading) -> bool:
 
 def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World) -> Design:
     """The design of a new agentflow. Raises DeclinedError with what it does not understand."""
-    if reading.knowledge and not reading.urls:
+    # Documents are what both readers find.
+    found = [*clauses(reading.text, change=False)]
+    if reading.knowledge and not reading.urls and any(_SOURCES & {*one.asks()} for one in leaves(found)):
         raise world.decline("declined_agentflow_documents")
     start = start_of(reading.text, said.details, request.intent.title, world)
-    own = replace(reading, text=start.text)
-    builder = _Builder(own, world, start, request.intent.title, listed=request.design is not None)
+    text, settings = take_settings(start.text, world.store)
+    own = replace(reading, text=text)
+    listed = request.design is not None
+    steps = listed or bool(start.params or stepwise(found, reading.spans)) or is_stepwise(reading)
+    builder = _Builder(own, world, start, request.intent.title, settings, listed=listed, steps=steps)
     # That an answer goes out once a person agrees is what an approval does.
     checked = builder.text
+    sent = [step.text.partition("://")[0].rpartition(" ")[0] for step in builder.made.steps if step.kind == "call"]
+    for words_of_it in (one for one in sent if one and not re.search(r"\b(?:GET|POST|PUT|PATCH|DELETE)\b", one)):
+        # What is sent somewhere goes to the address that was given.
+        checked = checked.replace(words_of_it, "\x00" * len(words_of_it))
     for clause in (one for one in builder.made.sent if not any(kind == "send" for _, kind in signals(one))):
         checked = checked.replace(clause, "\x00" * len(clause))
     builder.build()
@@ -133,18 +160,23 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
 
 
 class _Builder:
-    def __init__(self, reading: Reading, world: World, start: Start, title: str, *, listed: bool) -> None:
+    def __init__(
+        self, reading: Reading, world: World, start: Start, title: str, settings: Sequence[Setting], *, listed: bool,
+        steps: bool,
+    ) -> None:  # fmt: skip
         self._reading, self._world, self._start, self.text = reading, world, start, reading.text
-        stepwise = listed or bool(start.params) or is_stepwise(reading)
         plain = re.sub(r"[\s,]*\x00[\x00\s,]*", " ", self.text)
-        self.made = Skeleton(plain.lstrip(" .,") if stepwise else "", listed=listed)
-        self.made.steps += [] if stepwise else [Step("task", squeeze(reading.text))]
-        self._title = "" if stepwise else title
+        self.made = Skeleton(plain.lstrip(" .,") if steps else "", start.fields, listed=listed)
+        self.made.steps += [] if steps else [Step("task", squeeze(reading.text))]
+        self._title = "" if steps else title
         self._provider = provider_for(reading, world, knowledge=False)
         # A model and its settings that one clause names are for all steps, else each step has its own.
         own = [read(clause, world.store) for clause, _ in self.made.clauses]
         several = sum(bool(one.provider or one.model or one.numbers) for one in own) > 1
-        self._shared = Reading("", "", provider=reading.provider) if several else reading
+        self._settings = [(one, self._meant(one)) for one in settings]
+        shared = [one for one, steps in self._settings if not (steps or one.of_sorter)]
+        self._shared = Reading("", "", provider=reading.provider) if several or settings else reading
+        self._shared = _merged([self._shared, *(one.reading for one in shared)])
         self.nodes, self.links = list[AddNode](), list[DesignConnection]()
         #: The clauses with their nodes, and what the person has to create on the server.
         self.parts, self.variables = dict[str, list[str]](), list[str]()
@@ -153,8 +185,10 @@ class _Builder:
     def build(self) -> None:
         # A model of one step is no matter of all.
         several = len({*model_ids(self.text)}) > 1
-        if odd := self.made.odd or next((one for one in self.made.rules if several and model_ids(one)), ""):
-            raise self._declined(odd)
+        if odd := self.made.odd or [one for one in self.made.rules if several and model_ids(one)][:1]:
+            raise self._declined(*odd)
+        if len({one.reading.model for one, steps in self._settings if not (steps or one.of_sorter)}) > 1:
+            raise self._declined(*(one.said for one, _ in self._settings))
         self._path(self.made.steps, _End(self._add("startAgentflow", self._start.params)))
         models = sum(node.node_name in _MODELS for node in self.nodes)
         said = [(match[0], kind) for match, kind in signals(self.text) if kind in ("team", "sequence")]
@@ -181,14 +215,17 @@ class _Builder:
         models = [node.node_id for node in self.nodes if node.node_name in _MODELS]
         lost = {one: self._world.say("part_told" if one in self.made.rules else "part_missed")
                 for one in self.made.told if self._own_words(one)}  # fmt: skip
-        told = {**dict.fromkeys([*self.made.rules, *self.made.sent, *self.made.told], models), **self.parts}
+        beside = [*self.made.rules, *self.made.sent, *self.made.told, *(one.said for one, _ in self._settings)]
+        told = {**dict.fromkeys(beside, models), **self.parts}
+        told |= {self._start.said: [self.nodes[0].node_id]} if self._start.said else {}
         return [Part(id=f"p{n}", quote=squeeze(quote), nodes=nodes, reason=lost.get(quote, ""),
                      state="not_understood" if quote in lost else "covered")
                 for n, (quote, nodes) in enumerate([*told.items()][:40], 1)]  # fmt: skip
 
-    def _declined(self, clause: str) -> DeclinedError:
+    def _declined(self, *odd: str) -> DeclinedError:
+        """With the clauses that are not understood."""
         alone = words("team").search(self.text) and len(self.made.steps) < 2
-        said = squeeze(clause.replace("\x00", " ")).lstrip(" .")
+        said = "»; «".join(dict.fromkeys(squeeze(one.replace("\x00", " ")).lstrip(" .") for one in odd))
         return self._world.decline("declined_team" if alone else "declined_steps", clause=said)
 
     # --- Steps and their order
@@ -200,10 +237,11 @@ class _Builder:
             if last is None:
                 raise self._declined(step.text)
             if step.kind in _TASKS:
-                end = self._task(step, last, way, sent=after is not None and after.kind == "call")
+                end = self._task(step, last, way, after)
             else:
                 end = getattr(self, f"_{step.kind}")(step, last)
-            self.parts.setdefault(step.text, []).extend([one.node_id for one in self.nodes[before:]] or [last.node])
+            for said in filter(None, [step.text, step.of if step.kind in _TASKS else ""]):
+                self.parts.setdefault(said, []).extend([one.node_id for one in self.nodes[before:]] or [last.node])
         if end and end.value and end.node != end.value:
             self._node(_REPLY, {"directReplyMessage": f"{{{{ {end.value} }}}}"}, end)
 
@@ -213,18 +251,73 @@ class _Builder:
 
     def _after(self, node: str, end: _End, fields: Sequence[Field] = ()) -> _End:
         self.links.append(DesignConnection(source=end.node, output=end.output, target=node))
-        return _End(node, value=node, fields=tuple(one.name for one in fields))
+        read, reader = (tuple(one.name for one in fields), node) if fields else (end.fields, end.reader)
+        return _End(node, value=node, fields=read, reader=reader)
 
-    def _task(self, step: Step, end: _End, way: str, *, sent: bool) -> _End:
-        if words("shown").fullmatch(step.text) and end.value:
-            return end
+    def _task(self, step: Step, end: _End, way: str, after: Step | None) -> _End:
         # Without a memory nothing of an earlier step is known.
         unknown = end.value.startswith(_SILENT) or self._reading.no_memory
-        given = f"{{{{ {end.value} }}}}" if end.value and unknown else ""
-        # What is read from a text to be sent has a place of its own for each field.
-        fields = find_fields(step.text) if sent and found("extracting", step.text) else ()
+        # What is read from a text to be sent, or to be compared, has a place of its own for each field.
+        judged = self._judged(step, after, end) if after and after.kind == "case" else []
+        reads = found("extracting", step.text)
+        fields = [*(find_fields(step.text) if judged or (reads and after) else ()), *judged]
+        given = f"{{{{ {end.value} }}}}" if end.value and (unknown or judged) else ""
+        given = "\n\n".join(filter(None, [step.of, given]))
         node = self._step(step.text, way or self._title, agent=bool(way), given=given, fields=fields)
-        return self._after(node, end, fields)
+        made = self._after(node, end, fields)
+        # What a critic says of a draft is not what is shown in the end.
+        return replace(made, value=end.value) if judged else made
+
+    def _judged(self, step: Step, fork: Step, end: _End) -> list[Field]:
+        """What a step has to read out for the conditions behind it, where it speaks of that."""
+        about = [test.field for test in fork.tests.values() if not self._on_form(test)]
+        speaks = any(alike(one.description, step.text) or alike(one.name, step.text) for one in about)
+        if not about or not (speaks or (end.value and about[0].kind == "boolean")):
+            return []
+        back = any(one.kind == "back" for way in fork.ways.values() for one in way)
+        remarks = [Field(_REMARKS, "string", self._world.say("better"))] if back else []
+        return [*{one.name: one for one in about}.values(), *remarks]
+
+    def _on_form(self, test: Comparison) -> str:
+        """The field of the form that a condition compares."""
+        fields = self._start.fields.items()
+        return next((name for name, one in fields if test.about == one.description or alike(test.about, name)), "")
+
+    def _show(self, step: Step, end: _End) -> _End:
+        """What was made so far is the answer, or what is named of it."""
+        value = self._named(step.text, end)
+        if not value:
+            raise self._declined(step.text)
+        return replace(end, value=value)
+
+    def _back(self, step: Step, end: _End) -> None:
+        """A draft is made again, with what a critic said of it."""
+        target = next((node for node in self.nodes if node.node_id == self._made_before(step, end)), None)
+        if target is None:
+            raise self._declined(step.text)
+        limit = {"maxLoopCount": step.limit, "fallbackMessage": f"{{{{ {end.value} }}}}"} if step.limit else {}
+        self._node("loopAgentflow", {"loopBackToNode": f"{target.node_id}-{target.label}", **limit}, end)
+        if _REMARKS in end.fields:
+            critic = next(node for node in self.nodes if node.node_id == end.reader)
+            critic.params["llmUpdateState"] = [{"key": _REMARKS, "value": f"{{{{ output.{_REMARKS} }}}}"}]
+            self.nodes[0].params["startState"] = [{"key": _REMARKS, "value": ""}]
+            told = self._world.say("use_remarks", value=f"{{{{ $flow.state.{_REMARKS} }}}}")
+            target.params[f"{_PREFIXES[target.node_name]}Messages"][0]["content"] += f"\n\n{told}"
+
+    def _made_before(self, step: Step, end: _End) -> str:
+        """The step that a text sends back to: by its number, or by words that it has alone, else the draft."""
+        models = [node.node_id for node in self.nodes if node.node_name in _MODELS and node.node_id != end.reader]
+        number = re.search(r"(?:step|schritt|étape|paso|passo|stap|krok|to|zu)\s(\d)", step.text, re.IGNORECASE)
+        if number and 0 < int(number[1]) <= len(models):
+            return models[int(number[1]) - 1]
+        return self._named(pattern("steps", "anew").sub(" ", pattern("steps", "times").sub(" ", step.text)), end)
+
+    def _named(self, said: str, end: _End) -> str:
+        """The step of a model that has words of this text alone, else the one that the answer so far is of."""
+        models = [node.node_id for node in self.nodes if node.node_name in _MODELS and node.node_id != end.reader]
+        named = {id_ for text, ids in self.parts.items() for id_ in ids if id_ in models
+                 and any(alike(word, text) for word in re.findall(r"\w{4,}", said) if not is_empty(word))}  # fmt: skip
+        return named.pop() if len(named) == 1 else end.value
 
     def _says(self, step: Step, end: _End) -> None:
         said = re.search(r"[\"“„«'](?P<said>.+)[\"”“»']\W*$", step.text)
@@ -296,9 +389,11 @@ class _Builder:
         """A model that chooses among ways, each with its own steps."""
         ways = dict(sorted(step.ways.items(), key=lambda way: not way[0]))
         rows: list[Any] = [{"scenario": name or self._world.say("otherwise")} for name in ways]
+        so_far = f"\n\n{{{{ {end.value} }}}}" if end.value else ""
         params = {"conditionAgentInstructions": self._world.say("route_case" if step.kind == "case" else "route"),
-                  "conditionAgentInput": self._asked(), "conditionAgentScenarios": rows}  # fmt: skip
-        fork = self._node(_SORTER, {**self._model(_SORTER, self._shared), **params}, end).node
+                  "conditionAgentInput": f"{self._asked()}{so_far}", "conditionAgentScenarios": rows}  # fmt: skip
+        model = _merged([self._shared, *(self._small(one) for one, _ in self._settings if one.of_sorter)])
+        fork = self._node(_SORTER, {**self._model(_SORTER, model), **params}, end).node
         for number, (name, steps) in enumerate(ways.items()):
             topic, way = "" if step.kind == "case" else short(name), replace(end, node=fork, output=str(number))
             if not steps:
@@ -306,7 +401,27 @@ class _Builder:
                 way = self._after(self._model_node(topic, told, self._reading.tools, agent=agent), way)
             self._path(steps, way, topic)
 
-    _case = _sort
+    def _case(self, step: Step, end: _End) -> None:
+        """A condition that a model looks at, or one on what a form or a step gives."""
+        if not step.tests:
+            return self._sort(step, end)
+        read = [one.field for one in step.tests.values() if not self._on_form(one) and one.field.name not in end.fields]
+        back = any(one.kind == "back" for way in step.ways.values() for one in way)
+        if any(back or one.kind == "boolean" for one in read) or "" not in step.ways:
+            # Nobody says whether it is good, or what happens else.
+            raise self._declined(step.text)
+        if read:
+            told = self._world.say("read_values", what=", ".join(one.description for one in read))
+            given = f"{{{{ {end.value} }}}}" if end.value else ""
+            node = self._model_node(read[0].name, told, given=given, fields=read)
+            end = replace(self._after(node, end, read), value=end.value)
+        places = [(one, self._on_form(one), f"{end.reader}.output.{one.field.name}") for one in step.tests.values()]
+        rows = [one.row(f"{{{{ {f'$form.{name}' if name else read_out} }}}}", form=bool(name))
+                for one, name, read_out in places]  # fmt: skip
+        fork = self._node("conditionAgentflow", {"conditions": rows}, end).node
+        for number, name in enumerate([*step.tests, ""]):
+            self._path(step.ways[name], replace(end, node=fork, output=str(number)))
+        return None
 
     def _asked(self) -> str:
         """The form of the person, or the message, which is empty under its usual name behind an approval."""
@@ -323,9 +438,12 @@ class _Builder:
         human = self._node(_HUMAN, params, end)
         going, refused = (replace(end, node=human.node, output=one) for one in ("proceed", "reject"))
         if "no" in step.ways:
-            self._path(step.ways["no"], replace(refused, value=""))
+            back = any(one.kind == "back" for one in step.ways["no"])
+            self._path(step.ways["no"], refused if back else replace(refused, value=""))
             return going
-        label = next(node.label for node in self.nodes if node.node_id == end.value)
+        label = next((node.label for node in self.nodes if node.node_id == end.value), None)
+        if label is None:
+            raise self._declined(step.text)
         counted = {"maxLoopCount": step.limit, "fallbackMessage": f"{{{{ {end.value} }}}}"} if step.limit else {}
         self._node("loopAgentflow", {"loopBackToNode": f"{end.value}-{label}", **counted}, refused)
         return going
@@ -335,6 +453,7 @@ class _Builder:
     def _step(self, clause: str, title: str = "", *, user: str = "", agent: bool = False, given: str = "",
               fields: Sequence[Field] = ()) -> str:  # fmt: skip
         """One call of a model, told in the words of the clause."""
+        clause = straight(clause)
         own, who = read(clause, self._world.store), found("who", clause)
         task = clause[who.end() :] if who else clause
         named = squeeze(who["who"] or "") if who else ""
@@ -346,7 +465,9 @@ class _Builder:
         # Who speaks of a model means no agent.
         plain = user or fields or found("model_node", own.text + self._reading.text)
         agent = bool(own.tools and not fields) or (bool(own.agent or role or agent) and not plain)
+        meant = [self._small(one) for one, steps in self._settings if clause in steps]
         model = own if own.provider or own.model or own.numbers else None
+        model = _merged([self._shared, *([model] if model else []), *meant]) if meant else model
         return self._model_node(title or role or task, prompt, own.tools, model, agent=agent, user=user, given=given,
                                 fields=fields)  # fmt: skip
 
@@ -378,6 +499,14 @@ class _Builder:
                                               "description": one.description} for one in fields]  # fmt: skip
         return self._add(name, params, _label(label))
 
+    def _meant(self, setting: Setting) -> list[str]:
+        """The steps that a setting is for, none where it is for all."""
+        steps = [one.text for one in _all(self.made.steps) if one.kind in _TASKS]
+        return [one for one in steps if any(alike(word, one) for word in setting.about)]
+
+    def _small(self, setting: Setting) -> Reading:
+        return setting.small((self._shared.provider or self._provider).chat)
+
     def _model(self, name: str, reading: Reading) -> dict[str, Any]:
         prefix, chat = _PREFIXES[name], (reading.provider or self._provider).chat
         config = parameters(self._world.schema(chat), Said(reading), language=self._world.language)
@@ -392,6 +521,26 @@ class _Builder:
         return node_id
 
 
+def _all(steps: Sequence[Step]) -> Iterator[Step]:
+    """All steps, on whatever way."""
+    for step in steps:
+        yield step
+        for way in step.ways.values():
+            yield from _all(way)
+
+
+def _merged(readings: Sequence[Reading]) -> Reading:
+    """A model and its settings, the later ones first."""
+    first, *more = readings
+    for one in more:
+        named = {"provider": one.provider, "model": one.model} if one.provider or one.model else {}
+        first = replace(first, **named, numbers={**first.numbers, **one.numbers})
+    return first
+
+
 def _label(text: str) -> str:
-    chosen = without(" ".join(text.split()[:5]), wordset("loose_ends"), front=False)
-    return capital(chosen[:40].strip(" ,.;:")) or "Answer"
+    said = text.split()[:5]
+    while len(" ".join(said)) > _LONGEST_LABEL and len(said) > 1:
+        said.pop()
+    chosen = without(" ".join(said), wordset("loose_ends"), front=False)
+    return capital(chosen[:_LONGEST_LABEL].strip(" ,.;:")) or "Answer"

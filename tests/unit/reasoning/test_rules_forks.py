@@ -1,0 +1,132 @@
+"""Flows of steps that fork on what a step or a form says, and drafts that are made again until they are good."""
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.patch import GraphIR, compile_ops, errors, validate_flow
+from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+from tests.unit.reasoning.test_rules_properties import STORE, planned
+from tests.unit.reasoning.test_rules_structure import edges_of
+
+DUMMY = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c001"
+
+
+def built(wish: str) -> tuple[PlanContract, dict[str, Any]]:
+    """The plan and its values; its flow is one that Flowise takes."""
+    plan = planned(wish)[1]
+    assert plan.declined is None, plan.declined
+    answer: Any = asyncio.run(
+        DeterministicReasoner().patch(PatchRequest(requirement=wish, plan=plan, nodes=STORE))
+    ).value
+    chosen = {kind: DUMMY for schema in STORE.schemas.values() for kind in schema.credential_names}
+    flow = compile_ops(GraphIR.empty(), answer.ops, STORE.schemas, credentials=chosen).flow_data
+    assert errors(validate_flow(flow, schemas=STORE.schemas, credentials=None, kind="AGENTFLOW")) == []
+    return plan, {f"{value.node_id}.{value.param}": value.value for value in plan.values}
+
+
+#: A draft that a critic sends back -> (where it goes back to, how often at most, what is compared).
+CRITICS = {
+    "Agent flow: write a slogan for what the user sells, have it scored 1 to 5 by a second model with a reason, "
+    "rewrite with that reason while the score is under 4 but at most 2 more times, then reply with the slogan":
+        (2, ("smaller", 4)),
+    "Ein Ablauf: Schritt 1 schreibt einen Nachruf, Schritt 2 ist ein Lektor, der auf den Ton schaut und \"OK\" sagt "
+    "oder Vorschläge macht. Wenn nicht OK, zurück zu Schritt 1, höchstens 4 mal. Wenn OK, wird er ausgegeben.":
+        (4, ("notEqual", True)),
+    "Un flux d'agents : un rédacteur écrit une recette, un relecteur la note sur 20. Si la note est inférieure à 15, "
+    "on la renvoie au rédacteur avec les remarques, trois fois maximum. Sinon la recette est affichée.":
+        (3, ("smaller", 15)),
+    "Agentflow: das erste Modell schreibt einen Text, das zweite prüft ihn. Wenn nicht gut, zurück zum ersten.":
+        (None, ("notEqual", True)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", CRITICS, ids=range(len(CRITICS)))
+def test_a_critic_sends_a_draft_back_with_its_remarks_and_then_it_is_the_answer(wish: str) -> None:
+    most, (operation, value) = CRITICS[wish]
+    plan, values = built(wish)
+    assert not plan.not_done
+    (row,) = values["conditionAgentflow_0.conditions"]
+    assert (row["operation"], row["value2"]) == (operation, value)
+    critic = re.sub(r"\W*(\w+)\.output.*", r"\1", row["value1"])
+    writer = values["loopAgentflow_0.loopBackToNode"].partition("-")[0]
+    assert values.get("loopAgentflow_0.maxLoopCount") == most
+    assert values["directReplyAgentflow_0.directReplyMessage"] == f"{{{{ {writer} }}}}"
+    # What the critic says reaches the writer, and the draft reaches the critic.
+    told = {one.partition(".")[0]: str(rows) for one, rows in values.items() if one.endswith("Messages")}
+    assert "{{ $flow.state.remarks }}" in told[writer]
+    assert f"{{{{ {writer} }}}}" in told[critic]
+    assert values[f"{critic}.llmUpdateState"] == [{"key": "remarks", "value": "{{ output.remarks }}"}]
+
+
+#: Conditions -> the edges of their flow.
+FORKS = {
+    "Agentflow: read the invoice the user pastes. If the amount is over 500 euros, ask my boss to approve, "
+    "otherwise reply 'Paid.'":
+        "start>llm0 llm0>llm1 llm1>condition0 condition0:0>human0 human0:reject>loop0 human0:proceed>reply0 "
+        "condition0:1>reply1",
+    'An LLM reviews the essay. If the score is under 5 reply "Please revise.", otherwise show it':
+        "start>llm0 llm0>llm1 llm1>condition0 condition0:0>reply0 condition0:1>reply1",
+    "Agentflow that reads a contract. If the contract has no termination clause, write a warning, otherwise summarise "
+    "it in 5 points.": "start>llm0 llm0>sorter0 sorter0:0>llm1 sorter0:1>llm2",
+    "agent flow: write a slogan, have it scored 1 to 5 by a second model, then reply with the slogan":
+        "start>llm0 llm0>llm1 llm1>reply0",
+    "Agentflow: write an outline, then write an article, then I approve it. If rejected, go back to the outline.":
+        "start>llm0 llm0>llm1 llm1>human0 human0:reject>loop0 human0:proceed>reply0",
+    "Ablauf mit Formular: Name, Hund (ja/nein), Anliegen. Wer keinen Hund hat, bekommt eine kurze Absage. Bei den "
+    "anderen schreibt die KI eine Zusage, und bevor sie rausgeht, will ich sie freigeben.":
+        "start>condition0 condition0:0>llm0 condition0:1>llm1 llm1>human0 human0:reject>loop0 human0:proceed>reply0",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", FORKS, ids=range(len(FORKS)))
+def test_a_fork_goes_on_in_both_ways(wish: str) -> None:
+    plan, _ = built(wish)
+    assert edges_of(wish) == FORKS[wish]
+    assert not plan.not_done
+
+
+def test_a_rejected_draft_goes_back_to_the_step_that_is_named() -> None:
+    _, values = built("Agentflow: write an outline, then write an article, then I approve it. If rejected, go back to "
+                      "the outline.")  # fmt: skip
+    assert values["loopAgentflow_0.loopBackToNode"].startswith("llmAgentflow_0-")
+
+
+def test_a_form_has_fields_of_their_kinds_and_a_condition_looks_at_one() -> None:
+    _, values = built(
+        "Agentflow. Form with name, size (small, medium, large), guarantee (yes/no) and what is broken. If there is no "
+        "guarantee, write a price estimate, otherwise write a thank-you note."
+    )
+    rows = {row["name"]: row for row in values["startAgentflow_0.formInputTypes"]}
+    assert {name: row["type"] for name, row in rows.items()} == {
+        "name": "string", "size": "options", "guarantee": "boolean", "what_is_broken": "string"}  # fmt: skip
+    assert [one["option"] for one in rows["size"]["addOptions"]] == ["small", "medium", "large"]
+    assert values["conditionAgentflow_0.conditions"] == [
+        {"type": "string", "value1": "{{ $form.guarantee }}", "operation": "notEqual", "value2": "true"}
+    ]
+
+
+def test_what_is_said_for_a_case_in_place_of_the_answer_is_told_to_the_step_before() -> None:
+    _, values = built(
+        "Every weekday at 7am Europe/Berlin search the web for news about cocoa prices, sum it up in 5 bullets and "
+        'post that to our webhook. URL is https://hooks.x.example/T00, if nothing new was found it should post "no news".'
+    )
+    assert values["startAgentflow_0.scheduleOnDayOfWeek"] == "1,2,3,4,5"
+    assert 'if nothing new was found it should post "no news"' in str(values["agentAgentflow_0.agentMessages"]).lower()
+    assert (values["httpAgentflow_0.method"], values["httpAgentflow_0.url"]) == ("POST", "https://hooks.x.example/T00")
+
+
+@pytest.mark.parametrize(
+    ("wish", "clauses"),
+    [
+        ("Agentflow: write a speech, then two editors approve it. Afterwards post it to our Slack channel.",
+         ["two editors approve it", "post it to our Slack"]),
+        ("agent flow: write a slogan, rewrite it while the score is under 4, then translate it", ["rewrite it while"]),
+    ],
+)  # fmt: skip
+def test_the_clauses_that_are_not_understood_are_named(wish: str, clauses: list[str]) -> None:
+    declined = planned(wish)[1].declined or ""
+    assert all(f"«{clause}" in declined for clause in clauses)
