@@ -112,10 +112,10 @@ def test_a_form_has_fields_of_their_kinds_and_a_condition_looks_at_one() -> None
 def test_what_is_said_for_a_case_in_place_of_the_answer_is_told_to_the_step_before() -> None:
     _, values = built(
         "Every weekday at 7am Europe/Berlin search the web for news about cocoa prices, sum it up in 5 bullets and "
-        'post that to our webhook. URL is https://hooks.x.example/T00, if nothing new was found it should post "no news".'
+        'post that to our webhook. URL is https://hooks.x.example/T00, if nothing new was found it should post "none".'
     )
     assert values["startAgentflow_0.scheduleOnDayOfWeek"] == "1,2,3,4,5"
-    assert 'if nothing new was found it should post "no news"' in str(values["agentAgentflow_0.agentMessages"]).lower()
+    assert 'if nothing new was found it should post "none"' in str(values["agentAgentflow_0.agentMessages"]).lower()
     assert (values["httpAgentflow_0.method"], values["httpAgentflow_0.url"]) == ("POST", "https://hooks.x.example/T00")
 
 

@@ -576,3 +576,92 @@ def test_a_quotation_is_the_message_of_a_moderation_only_where_people_are_told_i
     assert not any(value.param == "moderationErrorMessage" for value in gone.values)
     told = planned(graph, 'The moderation should answer "Please be kind."')
     assert any((one.param, one.value) == ("moderationErrorMessage", "Please be kind.") for one in told.values)
+
+
+@pytest.mark.parametrize(
+    ("wish", "name", "task"),
+    [
+        ("Add another branch for lost property that asks where it was left and promises nothing.",
+         "Lost property", "Asks where it was left and promises nothing"),
+        ("we need a further route for sponsors where the bot says that Kim calls them back",
+         "Sponsors", "The bot says that Kim calls them back"),
+        ("Bitte noch einen Zweig für Kündigungen, der nach dem Grund fragt und auf das Formular verweist",
+         "Kündigungen", "Nach dem Grund fragt und auf das Formular verweist"),
+        ("Ajoute une branche pour la presse qui demande le nom du journal", "La presse",
+         "Demande le nom du journal"),
+    ],
+)  # fmt: skip
+def test_a_branch_is_told_in_one_sentence_with_what_it_does(wish: str, name: str, task: str) -> None:
+    graph, plan = changed(SORTED, wish)
+    assert not plan.not_done
+    (new,) = after(graph, "conditionAgentAgentflow_0") - {"llmAgentflow_0", "llmAgentflow_1"}
+    assert inputs(graph, "conditionAgentAgentflow_0")["conditionAgentScenarios"][-1] == {"scenario": name}
+    assert inputs(graph, new)["llmMessages"][0]["content"] == task
+
+
+@pytest.mark.parametrize(
+    ("graph", "wish", "before"),
+    [
+        (APPROVED, "When the secretary has approved it, first POST the question and the text to "
+         "https://log.heron.example/v1/in.", "humanInputAgentflow_0"),
+        (STEPS, "Nach dem Letter writer noch ein POST an https://log.heron.example/v1/in mit der Frage und dem Text.",
+         "llmAgentflow_1"),
+    ],
+)  # fmt: skip
+def test_what_was_made_is_sent_to_an_address_behind_a_step(graph: GraphIR, wish: str, before: str) -> None:
+    made, plan = changed(graph, wish)
+    assert not plan.not_done
+    (code,) = [node for node in made.nodes if node.name == "customFunctionAgentflow"]
+    (call,) = [node.id for node in made.nodes if inputs(made, node.id).get("url") == "https://log.heron.example/v1/in"]
+    assert (inputs(made, call)["method"], inputs(made, call)["body"]) == ("POST", f"{{{{ {code.id} }}}}")
+    assert [edge.source for edge in made.edges if edge.target == code.id] == [before]
+    assert after(made, code.id) == {call}
+    sent = {row["variableValue"] for row in code.inputs["customFunctionInputVariables"]}
+    writer = "llmAgentflow_0" if before.startswith("human") else before
+    assert sent == {"{{ question }}", f"{{{{ {writer} }}}}"}
+
+
+def test_an_approval_that_went_leaves_no_wish_open_that_the_draft_goes_on() -> None:
+    graph, plan = changed(APPROVED, "Remove the approval. The letter should go straight out.")
+    assert after(graph, "llmAgentflow_0") == {"directReplyAgentflow_0"}
+    assert not plan.not_done
+
+
+LIMITED = compile_ops(
+    GraphIR.empty(),
+    [
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+        step("llmAgentflow_0", "Letter", "Write the letter."),
+        AddNode(node_name="conditionAgentflow", node_id="conditionAgentflow_0", label="Big order", params={
+            "conditions": [{"type": "number", "value1": "{{ question }}", "operation": "larger", "value2": 40}]}),
+        AddNode(node_name="directReplyAgentflow", node_id="directReplyAgentflow_0", label="Big reply",
+                params={"directReplyMessage": "We call you within three days."}),
+        *chain("startAgentflow_0", "conditionAgentflow_0"),
+        *(Connect(source_node_id="conditionAgentflow_0", source_anchor=str(number), target_node_id=target,
+                  target_anchor=target)
+          for number, target in enumerate(("directReplyAgentflow_0", "llmAgentflow_0"))),
+    ],
+    STORE.schemas,
+).graph  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "wish", ["The limit for big orders goes from 40 to 60.", "Die Grenze für Big order soll 60 statt 40 sein."]
+)
+def test_a_condition_compares_with_another_number(wish: str) -> None:
+    graph, plan = changed(LIMITED, wish)
+    assert not plan.not_done
+    (row,) = inputs(graph, "conditionAgentflow_0")["conditions"]
+    assert (row["operation"], row["value2"]) == ("larger", 60)
+
+
+def test_a_number_of_a_fixed_reply_is_another_one() -> None:
+    graph, plan = changed(LIMITED, 'Rename "Big reply" to "Call back" and change the three days in there to five.')
+    assert not plan.not_done
+    assert inputs(graph, "directReplyAgentflow_0")["directReplyMessage"] == "We call you within five days."
+
+
+def test_what_is_said_before_a_step_is_named_is_not_told_to_that_step() -> None:
+    graph, plan = changed(STEPS, "The berth is 90 now. The Letter writer must be brief.")
+    assert "90" not in str(inputs(graph, "llmAgentflow_1")["llmMessages"])
+    assert "The berth is 90 now." in [part.quote for part in plan.not_done]

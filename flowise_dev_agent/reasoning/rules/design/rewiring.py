@@ -10,16 +10,30 @@ from typing import Any, NamedTuple
 from flowise_dev_agent.contracts.plan import DesignConnection, PlannedValue
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design import build, wording
+from flowise_dev_agent.reasoning.rules.design.details import in_ascii
 from flowise_dev_agent.reasoning.rules.design.skeleton import found, kind_of, outcome
 from flowise_dev_agent.reasoning.rules.design.sources import Made
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
-from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, capital, concepts, quoted, quoted_spans, signals
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, words
+from flowise_dev_agent.reasoning.rules.language.text import (
+    DONE,
+    Span,
+    capital,
+    concepts,
+    quoted,
+    quoted_spans,
+    signals,
+    to_number,
+)
 
 _BEFORE, _OUT, _CALLS, _REMAINS = (pattern("change", name) for name in ("before", "out", "calls", "remains"))
 _AGREES, _LAST, _ANSWER, _NO, _STEP = (pattern("rewiring", one) for one in ("agrees", "last", "answer", "no", "step"))
 _COMES, _BEHIND, _NEW, _CALLED = (pattern("rewiring", name) for name in ("comes", "behind", "new", "is_called"))
 _IF, _CONTACT, _BRANCH = pattern("prompt", "if"), pattern("exchange", "contact"), pattern("rewiring", "branch")
+_WAY, _STRAIGHT, _SENDS, _AGREED = (pattern("rewiring", name) for name in ("way", "straight", "sends", "agreed"))
+_IN_IT = pattern("rewiring", "in_it")
+_SENT_TEXT, _QUESTION, _URLS = pattern("rewiring", "sent_text"), pattern("rewiring", "sent_question"), re.compile("://")
 _REPLY, _HUMAN, _CALL, _START = "directReplyAgentflow", "humanInputAgentflow", "httpAgentflow", "startAgentflow"
+_CONDITION, _DIGITS = "conditionAgentflow", re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\w)")
 _SORTER, _ROWS, _TEXT = "conditionAgentAgentflow", "conditionAgentScenarios", "directReplyMessage"
 _MODELS = ("llmAgentflow", "agentAgentflow")
 _WORD, _PROCEEDS, _FEW = re.compile(r"[^\W\d_]{3,}"), ("proceed", "0"), 5
@@ -61,6 +75,8 @@ class _Steps:
         self._values, self._steps, self._plain, self._quotes = [*made.values], list[str](), "", list[str]()
         #: The person's step that came, what a branch to come is called, and whether a clause took something out.
         self._human, self._way, self._gone = "", "", False
+        #: The steps that a clause names, and those that one before it did.
+        self._named, self._former = list[str](), list[str]()
 
     def _of(self, kind: str) -> list[str]:
         return [id_ for id_, name in self._kinds.items() if name == kind]
@@ -71,26 +87,30 @@ class _Steps:
         known = {name.casefold() for name in names if name}
         # Of several models a clause is for the one that it names, or the one before it did.
         one_model = sum(len(self._of(kind)) for kind in _MODELS) < 2
-        apart, opening = False, list[Span]()
-        for start, end in self._clauses():
+        apart, opening, clauses = False, list[Span](), [*self._clauses()]
+        # What comes before a step is named is for another one, or for all of them.
+        several = not one_model and any(map(self._models_in, clauses))
+        for start, end in clauses:
             here, grown = Span(start, end, frozenset({DONE})), len(self._rows)
             said, gone, self._gone = self._made.text[start:end], self._gone, False
             self._quotes = [one for one in quoted(said) if one.casefold() not in known]
             self._plain = said
             for one in self._quotes:
                 self._plain = re.sub(rf"[\"“„«'‘]\s?{re.escape(one)}\s?[\"”“»'’]", " ", self._plain)
-            self._named = titled(self._request, self._plain)
+            self._former, self._named = self._named or self._former, titled(self._request, said)
             self._ways = [n for n, row in enumerate(self._rows)
                           if wording.whole(row.get("scenario") or "\x00").search(self._plain)]  # fmt: skip
             self._humans = self._meant() if _AGREES.search(self._plain) else []
             out = not self._quotes and (words("remove").search(self._plain) or _OUT.search(self._plain))
             if self._goes(again=gone) if out else any(read() for read in (
-                    self._stays, self._retitled, self._opens, self._agrees, self._refused, self._replies)):  # fmt: skip
+                    self._goes_straight, self._stays, self._retitled, self._opens, self._agrees, self._refused, self._replies, self._sends,
+                    self._compares)):  # fmt: skip
                 # A branch that is called in one clause is done where another one says what it does.
                 done += [here, *(opening if len(self._rows) > grown else [])]
                 apart = True
             else:
-                apart = self._is_structure() or (apart and not one_model and not self._named)
+                several = several and not self._models_in((start, end))
+                apart = self._is_structure() or several or (apart and not one_model and not self._named)
                 undone += [here] if apart else []
                 opening = opening or [here] * bool(self._way)
         undone = [one for one in undone if one not in done]
@@ -109,12 +129,17 @@ class _Steps:
         text, closed = self._made.text, quoted_spans(self._made.text)
         for start, end, _ in wording.sentences(text, closed):
             at = start
-            for cut in [] if _NEW.search(text[start:end]) else wording.borders(text, start, end, closed):
+            whole = any(one.search(text[start:end]) for one in (_NEW, _WAY, _SENDS))
+            for cut in [] if whole else wording.borders(text, start, end, closed):
                 sides = text[at:cut], text[cut:end]
                 if all(map(_strong, sides)) or (wording.asks(sides[1].strip()) and not _IF.match(sides[0].strip())):
                     yield at, cut
                     at = cut
             yield at, end
+
+    def _models_in(self, place: tuple[int, int]) -> list[str]:
+        """The steps of models that a clause names."""
+        return [id_ for id_ in titled(self._request, self._made.text[slice(*place)]) if self._kinds[id_] in _MODELS]
 
     def _is_structure(self) -> bool:
         """Whether a clause is about the flow, and not about how a step behaves."""
@@ -142,6 +167,10 @@ class _Steps:
         self._gone = bool(clear) and not {*going} & {*self._removed} and all(map(self._without, going))
         return self._gone or (again and not going and len(self._plain.split()) <= _FEW)
 
+    def _goes_straight(self) -> bool:
+        """What follows from a step that went: the one before it goes on to the one behind it."""
+        return bool(self._removed and _STRAIGHT.search(self._plain) and not self._quotes)
+
     def _retitled(self) -> bool:
         step, asks = self._named or self._humans, words("rename").search(self._plain) or _CALLED.search(self._plain)
         if done := bool(asks) and len(step) == len(self._quotes) == 1:
@@ -151,14 +180,17 @@ class _Steps:
     def _opens(self) -> bool:
         """A further branch, with a fixed reply or a step of a model. What it is called may come in a clause of its
         own."""
-        branch = any("branch" in one.names for one in concepts(self._plain, "own")) and _COMES.search(self._plain)
+        comes, way = _COMES.search(self._plain), _WAY.search(self._plain)
+        branch = comes and (way or any("branch" in one.names for one in concepts(self._plain, "own")))
         if not self._sorter or self._removed:
             return False
         short = [one for one in self._quotes if len(one.split()) < _FEW] if branch or self._way else []
         named = _BRANCH.search(self._plain) if branch else None
-        called = (short or [named["name"] or "" if named else ""])[0]
+        # What is done there may follow the name.
+        way = way if branch and not short else None
+        called = capital(way["name"]) if way else (short or [named["name"] or "" if named else ""])[0]
         self._way = self._way.strip() or called or self._way or " " * bool(branch)
-        step, rest = _NEW.search(self._plain), [one for one in self._quotes if one != self._way]
+        step, rest = way or _NEW.search(self._plain), [one for one in self._quotes if one != self._way]
         like = [id_ for one in self._edges if one.source == self._sorter
                 and self._kinds.get(id_ := one.target) in _MODELS]  # fmt: skip
         if not self._way.strip() or not ((step and like) or len(rest) == 1):
@@ -169,10 +201,13 @@ class _Steps:
         output = str(len(self._rows) - 1)
         if not step or not like:
             return self._new(_REPLY, self._sorter, output, {_TEXT: rest[0]})
+        # Without tools a model is enough.
+        like.sort(key=lambda id_: self._kinds[id_] != _MODELS[0])
         kind, own = self._kinds[like[0]], self._nodes[like[0]]
-        task = [{"role": "system", "content": capital(step["task"].strip())}]
-        fields = {name: value for name, value in own.items() if re.match(r"(?:llm|agent)Model", name)}
-        return self._new(kind, self._sorter, output, {**fields, f"{kind[:-9]}Messages": task}, step["name"] or name)
+        task = [{"role": "system", "content": capital((way["do"] if way else step["task"]).strip())}]
+        fields = {name: value for name, value in own.items() if re.match(r"(?:llm|agent)(?:Model|.*Memory)", name)}
+        label = name if way else step["name"] or name
+        return self._new(kind, self._sorter, output, {**fields, f"{kind[:-9]}Messages": task}, label)
 
     def _agrees(self) -> bool:
         """A person agrees in front of a step, or behind one."""
@@ -213,6 +248,7 @@ class _Steps:
         replies = self._of(_REPLY)
         ends = {one.output: one.target for one in self._edges if one.source == self._sorter}
         meant = [id_ for id_ in replies if id_ in [*self._named, *(ends.get(str(way)) for way in self._ways)]]
+        meant = meant or [id_ for id_ in self._former if id_ in replies and _IN_IT.search(self._plain)]
         meant = meant or (replies if _LAST.search(self._plain) and _ANSWER.search(self._plain) else [])
         # What a branch to come answers is no other text of one that is there.
         if self._way or len(meant) != 1 or _IF.match(self._plain.strip()):
@@ -220,7 +256,86 @@ class _Steps:
         text, given = str(self._nodes[meant[0]].get(_TEXT) or ""), _CONTACT.findall(self._plain)
         there = [one for one in _CONTACT.findall(text) if given and ("@" in one) == ("@" in given[0])]
         other = self._quotes or ([text.replace(there[0], given[0])] if len(there) == len(given) == 1 else [])
+        other = other or self._with_number(text)
         return len(other) == 1 and self._set(meant[0], {_TEXT: other[0]})
+
+    def _sends(self) -> bool:
+        """A request that sends what was made somewhere, behind a step or an approval, or in front of a step."""
+        match = _SENDS.search(self._plain)
+        if not match or len(_URLS.findall(self._plain)) > 1:
+            return False
+        url, edges = match["url"], self._sending(match.string.replace(match["url"], " "))
+        made = [one.source for one in edges if self._kinds.get(one.source) in _MODELS] or [
+            edge.source for one in edges for edge in self._edges
+            if edge.target == one.source and self._kinds.get(edge.source) in _MODELS]  # fmt: skip
+        sent = self._sent(match.string.replace(url, " "), made[0]) if made else {}
+        if len(edges) != 1 or not sent:
+            return False
+        rows = [{"variableName": name, "variableValue": value} for name, value in sent.items()]
+        code = f"return JSON.stringify({{{', '.join(f'{name}: ${name}' for name in sent)}}});"
+        as_json, call = self._between(edges[0], "customFunctionAgentflow", _CALL)
+        self._set(as_json, {"customFunctionInputVariables": rows, "customFunctionJavascriptFunction": code})
+        return self._set(call, {"method": match[0].split()[0].upper(), "url": url, "bodyType": "json",
+                                "body": f"{{{{ {as_json} }}}}"})  # fmt: skip
+
+    def _sending(self, said: str) -> list[_Edge]:
+        """The connection that a request comes into; behind a last step it leads nowhere."""
+        humans = [id_ for id_ in self._of(_HUMAN) if _AGREED.search(said)]
+        if len(humans) == 1:
+            return [one for one in self._edges if one.source == humans[0] and one.output in _PROCEEDS]
+        if edges := self._place():
+            return edges
+        near = titled(self._request, said) if _BEHIND.search(said) else []
+        behind = [one for one in self._edges if near and one.source == near[0]]
+        return behind or [_Edge(one, "", "") for one in near if self._kinds[one] in _MODELS][:1]
+
+    def _sent(self, said: str, made: str) -> dict[str, str]:
+        """What is sent by name: fields of the form, the question, and the text that a step made."""
+        start: Any = next(self._nodes[id_] for id_ in self._of(_START))
+        fields = {row["name"]: row.get("label", "") for row in start.get("formInputTypes") or ()}
+        sent = {name: f"{{{{ $form.{name} }}}}" for name, label in fields.items()
+                if any(wording.whole(one).search(said) for one in (name, label) if one)}  # fmt: skip
+        asked = _QUESTION.search(said)
+        sent |= {in_ascii(asked[0]).lower(): "{{ question }}"} if asked and not fields else {}
+        text = _SENT_TEXT.search(said)
+        return sent | ({in_ascii(text[0]).lower(): f"{{{{ {made} }}}}"} if text else {})
+
+    def _between(self, edge: _Edge, *kinds: str) -> list[str]:
+        """New steps on a connection, one behind the other; behind a last step what it made is said in the end."""
+        ids, source, output = list[str](), edge.source, edge.output
+        self._edges = [one for one in self._edges if one != edge]
+        for kind in kinds:
+            self._new(kind, source, output, {})
+            source, output = self._edges[-1].target, ""
+            ids.append(source)
+        if edge.target:
+            self._edges.append(_Edge(source, "", edge.target))
+        else:
+            self._new(_REPLY, source, "", {_TEXT: f"{{{{ {edge.source} }}}}"})
+        self._steps.append(" → ".join(map(self._title, (edge.source, *ids, self._edges[-1].target))))
+        return ids
+
+    def _compares(self) -> bool:
+        """A condition compares with another number than before."""
+        numbers = [to_number(one) for one in _DIGITS.findall(self._plain)]
+        rows = [(id_, n, row) for id_ in self._of(_CONDITION) for n, row in enumerate(self._nodes[id_]["conditions"])
+                if row.get("type") == "number"]  # fmt: skip
+        there = [(id_, n, row) for id_, n, row in rows if str(row.get("value2", "")).replace(".", "", 1).isdigit()
+                 and float(row["value2"]) in numbers]  # fmt: skip
+        others = [one for one in numbers if there and one != float(there[0][2]["value2"])]
+        if len(there) != 1 or len(others) != 1:
+            return False
+        id_, number, row = there[0]
+        changed = [*self._nodes[id_]["conditions"]]
+        changed[number] = {**row, "value2": round(others[0]) if others[0] == int(others[0]) else others[0]}
+        return self._set(id_, {"conditions": changed})
+
+    def _with_number(self, text: str) -> list[str]:
+        """A text with another number in place of the one that a clause names: "the three days in there to five"."""
+        said = [one for one in re.findall(NUMBER, self._plain, re.IGNORECASE) if one]
+        there = [one for one in said if wording.whole(one).search(text)]
+        others = [one for one in said if one not in there]
+        return [wording.whole(there[0]).sub(others[0], text)] if len(there) == len(others) == 1 else []
 
     # --- Which step is meant
 

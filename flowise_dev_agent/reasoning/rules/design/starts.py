@@ -1,4 +1,4 @@
-"""How a flow of steps begins, as it is read from the text: with a message, a form, a schedule or a call from outside."""
+"""How a flow of steps begins, as the text says it: with a message, a form, a schedule or a call from outside."""
 
 import re
 from dataclasses import dataclass, field
