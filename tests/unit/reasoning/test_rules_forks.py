@@ -68,6 +68,14 @@ FORKS = {
     "otherwise reply 'Paid.'":
         "start>llm0 llm0>llm1 llm1>condition0 condition0:0>human0 human0:reject>loop0 human0:proceed>reply0 "
         "condition0:1>reply1",
+    "Agentflow: Ein LLM liest die Bestellung. Bei mehr als 100 Stück muss der Chef freigeben, sonst bestätigen.":
+        "start>llm0 llm0>llm1 llm1>condition0 condition0:0>human0 human0:reject>loop0 human0:proceed>reply0 "
+        "condition0:1>llm2",
+    "An agent flow for our kennel. It decides whether the message is a booking, a complaint or something else. Bookings "
+    "are answered by an agent that knows our rate of 20 a day. Complaints get an apology and the owner has to approve "
+    "it before it goes out. Everything else gets the answer 'Please call us.' If it is not clear what is meant, ask.":
+        "start>sorter0 sorter0:0>agent0 sorter0:1>agent1 agent1>human0 human0:reject>loop0 human0:proceed>reply0 "
+        "sorter0:2>reply1 sorter0:3>agent2",
     'An LLM reviews the essay. If the score is under 5 reply "Please revise.", otherwise show it':
         "start>llm0 llm0>llm1 llm1>condition0 condition0:0>reply0 condition0:1>reply1",
     "Agentflow that reads a contract. If the contract has no termination clause, write a warning, otherwise summarise "

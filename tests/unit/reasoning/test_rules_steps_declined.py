@@ -6,8 +6,6 @@ from tests.unit.reasoning.test_rules_properties import planned
 
 #: What is asked for -> the beginning of the clause that is not understood.
 NOT_READ = {
-    "Agentflow: Ein LLM liest die Bestellung. Bei mehr als 100 Stück muss der Chef freigeben, sonst bestätigen.":
-        "Bei mehr als 100 Stück",
     "Agentflow: si el pedido supera los 200 euros lo aprueba el jefe, si no responde 'Gracias.'":
         "si el pedido supera los 200 euros",
     "Flux : si le montant dépasse 1000 euros, le responsable doit valider ; sinon répondre 'C'est noté, merci.'":

@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from flowise_dev_agent.reasoning.rules.design.details import Field, in_ascii
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, pattern
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, pattern, wordset
 from flowise_dev_agent.reasoning.rules.language.text import squeeze, to_number
 
 _COMPARES, _VERDICT, _NOT = (pattern("steps", name) for name in ("compares", "verdict", "negates"))
 _WORD = re.compile(r"[^\W\d_][\w-]*")
 _OPPOSITE = {"larger": "smallerEqual", "smallerEqual": "larger", "smaller": "largerEqual", "largerEqual": "smaller"}
-_LONGEST_NAME = 3
+_ALL = wordset("all_things")
+#: What a number is called that nobody names.
+SCORE, _LONGEST_NAME, _LONGEST_CHOICE = "score", 3, 2
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,9 @@ def compared(case: str, fields: Mapping[str, Field]) -> Comparison | None:
     said = squeeze(case)
     if match := _COMPARES.search(said):
         operation = next(name for name, words in match.groupdict().items() if words)
-        about = _named(said[: match.start()]) or _named(said[match.end() :]) or "value"
-        number = to_number(match[match.lastindex or 0])
+        given = match.lastindex or 0
+        about = _named(said[: match.start()]) or _named(said[match.end(given) :]) or SCORE
+        number = to_number(match[given])
         return Comparison(about, said, operation, round(number) if number == int(number) else number)
     yes, words = not _NOT.search(said), _WORD.findall(said)
     for field in fields.values():
@@ -80,14 +83,15 @@ def compared(case: str, fields: Mapping[str, Field]) -> Comparison | None:
 
 def choices(field: Field) -> Sequence[str]:
     """What a field of a form lets people choose from: "size (small, large)"."""
-    listing = re.search(r"\(([^()]+)\)", field.description)
-    parts = [one.strip() for one in re.split(r"[,/]", listing[1])] if listing and field.kind == "string" else []
-    return parts if len(parts) > 1 else []
+    listing = re.search(r"\(([^()]+)\)|\s?:\s(.+)$", field.description)
+    listed = (listing[1] or listing[2]) if listing and field.kind == "string" else ""
+    parts = [one.strip() for one in re.split(r"[,/]|\s(?:or|oder|ou|o|of|lub)\s", listed)]
+    return parts if len(parts) > 1 and all(len(one.split()) <= _LONGEST_CHOICE for one in parts) else []
 
 
 def _named(said: str) -> str:
     """The last words of a stretch that say something."""
-    known = [one for one in _WORD.findall(said) if one.casefold() not in FUNCTIONS]
+    known = [one for one in _WORD.findall(said) if one.casefold() not in FUNCTIONS | _ALL]
     return " ".join(known[-_LONGEST_NAME:])
 
 

@@ -68,8 +68,9 @@ def kind_of(text: str, names: Sequence[str] = ()) -> str:
     text = straight(text)
     special = {"branch": mention(text, names), "sort": branch_names(text)}
     kind = next((name for name in _KINDS if (special[name] if name in special else found(name, text))), "")
-    # "If not OK" is a condition on its own.
-    judged = kind == "otherwise" and (head := found("case", text)) and found("verdict_first", text[head.end() :])
+    # "If not OK" and "if it is not clear which one" are conditions on their own.
+    head = found("case", text) if kind == "otherwise" else None
+    judged = head and (found("verdict_first", text[head.end() :]) or found("unclear", text))
     if judged or repeats(text):
         return "case"
     by_whom = found("by_other", text) or (found("agent_noun", text) and sense(text, change=False).part > _HALF)
@@ -173,9 +174,10 @@ def parted(text: str) -> tuple[str, str] | None:
     # What is done begins behind a comma, or in front of it with an order ("ask for the date, the size"), or with the
     # only verb that it can begin with.
     says, verbs = found("says_behind", rest), [*_verbs("then_does", rest)]
-    certain = [found("case_ends", rest), says or next(_verbs("orders", rest), None)]
+    certain = [found("case_ends", rest), says or next(_verbs("orders", rest), None), found("modal_first", rest)]
     ends = certain if any(certain) else verbs if len(verbs) == 1 else []
-    cut = min((one.start() for one in ends if one), default=0)
+    number = None if any(ends) else found("compares", rest)
+    cut = min((one.start() for one in ends if one), default=number.end() if number else 0)
     do = pattern("steps", "then").sub("", rest[cut:].strip(" ,:"))
     return (squeeze(rest[:cut]).rstrip(" ,:"), do) if cut > 1 and do else None
 
@@ -200,7 +202,8 @@ def mention(text: str, names: Sequence[str]) -> tuple[str, str] | None:
             if (cut := _SEPARATED.match(behind)) and not _known(cut[1].split()):
                 return fitting[0], behind[cut.end() :]
             # "Billing questions take two days" says nothing of a branch.
-            return (fitting[0], behind.strip()) if behind.strip() and found("heads", text) else None
+            says = behind.strip() and (found("heads", text) or found("gets", behind.strip()))
+            return (fitting[0], behind.strip()) if says else None
         if _known([word]) and not found("heads", behind):
             return None
     return None
@@ -368,6 +371,8 @@ class Skeleton:
             repeats(clause) or re.search(r"\d|[<>]", plain) or found("compared", plain) or found("modal", plain)
         )
         if unread or not do or not (test or " " in case or _known([case])) or (fork and fork.kind != "case"):
+            if fork and fork.kind == "sort" and not unread and do:
+                return self._open(fork, case, do)
             return False
         if test and repeats(clause) == "until":
             test = test.turned
@@ -533,12 +538,13 @@ def _is_task(clause: str, *, freely: bool, named: bool = False) -> bool:
     does = found("does", clause) if freely else (found("task", clause) or found("ordered", clause))
     # Who does it is a model, or the second reader takes it for a step.
     about = sense(clause, change=False)
-    by_model = (found("by_model", clause) or found("agent_noun", clause) or _asks(clause, "step")) and not found(
-        "a_flow", clause
-    )
+    by_model = any(found(one, clause) for one in ("by_model", "agent_noun")) or _asks(clause, "step")
+    by_model = by_model and not found("a_flow", clause)
     does = does or (named and not words("human").search(clause)) or (by_model and about.part > _HALF)
     odd = kinds & _STRUCTURE or (found("anew", clause) and found("till", clause))
-    odd = odd or any(found(name, clause) for name in ("fact", "no_task", "unread", "from_there", "inner", "nothing"))
+    # "Bookings are answered by an agent that knows the rates."
+    told = ("no_task", "unread", "from_there", "nothing", *(() if named and by_model else ("fact", "inner")))
+    odd = odd or any(found(name, clause) for name in told)
     return bool(does) and not odd
 
 

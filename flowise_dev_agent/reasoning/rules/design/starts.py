@@ -69,8 +69,8 @@ def _row(one: Field) -> dict[str, Any]:
 
 
 def _title(one: Field) -> str:
-    return capital(re.sub(r"\s?\([^()]*\)", "", one.description) if choices(one) or one.kind == "boolean"
-                   else one.description)  # fmt: skip
+    explained = choices(one) or one.kind == "boolean"
+    return capital(re.sub(r"\s?\([^()]*\)|\s?:\s.*", "", one.description) if explained else one.description)
 
 
 def _zone(said: str, answer: str, world: World) -> str:

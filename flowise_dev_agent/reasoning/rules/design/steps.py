@@ -13,7 +13,7 @@ from flowise_dev_agent.patch import AddNode
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import nested_types
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves, stepwise
-from flowise_dev_agent.reasoning.rules.design.comparing import Comparison
+from flowise_dev_agent.reasoning.rules.design.comparing import SCORE, Comparison
 from flowise_dev_agent.reasoning.rules.design.details import Field, find_fields
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of, without
@@ -187,7 +187,7 @@ class _Builder:
         several = len({*model_ids(self.text)}) > 1
         if odd := self.made.odd or [one for one in self.made.rules if several and model_ids(one)][:1]:
             raise self._declined(*odd)
-        if len({one.reading.model for one, steps in self._settings if not (steps or one.of_sorter)}) > 1:
+        if len({*model_ids(" ".join(one.said for one, steps in self._settings if not (steps or one.of_sorter)))}) > 1:
             raise self._declined(*(one.said for one, _ in self._settings))
         self._path(self.made.steps, _End(self._add("startAgentflow", self._start.params)))
         models = sum(node.node_name in _MODELS for node in self.nodes)
@@ -203,7 +203,7 @@ class _Builder:
         told = json.dumps([[node.label, node.params] for node in self.nodes], ensure_ascii=False).replace('\\"', '"')
         # What a number stands for in a field: 16 Uhr, 0,2 and 1.000 are 16:00, 0.2 and 1000.
         there = {*re.findall(r"\d+(?:\.\d+)?", told), *_DIGITS.findall(told)}
-        said = pattern("steps", "numbered").sub(" ", self.text)
+        said = pattern("steps", "step_number").sub(" ", pattern("steps", "numbered").sub(" ", self.text))
         for clause in (*self.made.sent, *self.made.told):
             said = said.replace(clause, " ")
         values = {one: f"{to_number(one):g}" if re.fullmatch(NUMBER, one) else one for one in _DIGITS.findall(said)}
@@ -272,7 +272,7 @@ class _Builder:
         """What a step has to read out for the conditions behind it, where it speaks of that."""
         about = [test.field for test in fork.tests.values() if not self._on_form(test)]
         speaks = any(alike(one.description, step.text) or alike(one.name, step.text) for one in about)
-        if not about or not (speaks or (end.value and about[0].kind == "boolean")):
+        if not about or not (speaks or (end.value and (about[0].kind == "boolean" or about[0].name == SCORE))):
             return []
         back = any(one.kind == "back" for way in fork.ways.values() for one in way)
         remarks = [Field(_REMARKS, "string", self._world.say("better"))] if back else []
