@@ -117,6 +117,22 @@ def test_a_form_has_fields_of_their_kinds_and_a_condition_looks_at_one() -> None
     ]
 
 
+def test_branches_may_be_listed_in_one_place_and_described_in_another() -> None:
+    plan, values = built(
+        "We sell 3 boats (Heron, Otter, Swift). An agent flow that first finds out which boat a question is about. Each "
+        "boat gets its own agent. Heron is for lakes, Otter is for rivers, Swift is a racing boat. If it is not clear "
+        "which boat is meant, ask. All of them with claude sonnet at temperature 0.3. The router can be something cheap."
+    )
+    assert not plan.not_done
+    rows = [row["scenario"] for row in values["conditionAgentAgentflow_0.conditionAgentScenarios"]]
+    assert rows == ["Heron", "Otter", "Swift", "it is not clear which boat is meant"]
+    assert "haiku" in values["conditionAgentAgentflow_0.conditionAgentModelConfig"]["modelName"]
+    agents = [values[f"agentAgentflow_{n}.agentModelConfig"] for n in range(4)]
+    assert {one["temperature"] for one in agents} == {0.3}
+    assert all("sonnet" in one["modelName"] for one in agents)
+    assert "lakes" in str(values["agentAgentflow_0.agentMessages"])
+
+
 def test_what_is_said_for_a_case_in_place_of_the_answer_is_told_to_the_step_before() -> None:
     _, values = built(
         "Every weekday at 7am Europe/Berlin search the web for news about cocoa prices, sum it up in 5 bullets and "

@@ -8,8 +8,15 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
-from flowise_dev_agent.reasoning.rules.design.skeleton import kind_of
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, constants, pattern, wordset
+from flowise_dev_agent.reasoning.rules.design.skeleton import found, kind_of
+from flowise_dev_agent.reasoning.rules.language.lexicon import (
+    FUNCTIONS,
+    NUMBER,
+    NUMBER_WORDS,
+    constants,
+    pattern,
+    wordset,
+)
 from flowise_dev_agent.reasoning.rules.language.text import quoted, to_number
 
 _SETTINGS = {"model", "temperature", "max_tokens", "memory", "memory_window"}
@@ -40,20 +47,28 @@ class Setting:
 
 def take_settings(text: str, store: NodeStore) -> tuple[str, list[Setting]]:
     """The text with NULs for the sentences that both readers take for settings, and what they set."""
-    found, taken = [*clauses(text, change=False)], list[Setting]()
-    for one in (whole for whole in found if whole.whole):
-        inside = [other for other in leaves(found) if one.start <= other.start and other.end <= one.end]
+    said, taken = [*clauses(text, change=False)], list[Setting]()
+    for one in (whole for whole in said if whole.whole):
+        inside = [other for other in leaves(said) if one.start <= other.start and other.end <= one.end]
         own = [*_settings([other.said for other in inside], store)]
         # Each of its clauses names a setting, in the words of both readers or of one of them.
         read_ = {setting.said for setting in own}
         asks = [{*other.asks()} for other in inside]
-        all_ = all(other.said in read_ or names for other, names in zip(inside, asks, strict=True))
+        all_ = all(other.said in read_ or names or other.sense.part > other.sense.told
+                   for other, names in zip(inside, asks, strict=True))  # fmt: skip
         named = {*one.asks()}.union(*asks)
-        other = quoted(one.said) or any(kind_of(each.said) for each in (one, *inside))
-        if own and all_ and named & _SETTINGS and named <= _SETTINGS | {"kind"} and not other:
+        agreed = named & _SETTINGS or (one.sense.part > one.sense.told and all(setting.cheap for setting in own))
+        other = quoted(one.said) or any(map(_does, [one.said, *(each.said for each in inside)]))
+        if own and all_ and agreed and named <= _SETTINGS | {"kind"} and not other:
             taken += own
             text = text[: one.start] + "\x00" * (one.end - one.start) + text[one.end :]
     return text, taken
+
+
+def _does(said: str) -> bool:
+    """Whether a stretch is a step, and does not only say who does one."""
+    kind = kind_of(said)
+    return bool(kind) and (kind != "who" or found("does", said) is not None)
 
 
 def _settings(stretches: Sequence[str], store: NodeStore) -> Iterator[Setting]:
@@ -77,4 +92,4 @@ def _settings(stretches: Sequence[str], store: NodeStore) -> Iterator[Setting]:
         former = own
 
 
-_KNOWN = FUNCTIONS | wordset("preferring") | wordset("everyday")
+_KNOWN = FUNCTIONS | frozenset(NUMBER_WORDS) | wordset("preferring") | wordset("everyday")

@@ -102,16 +102,25 @@ def branch_names(text: str) -> list[str]:
     return [] if len(names) < 2 or odd else names
 
 
+def choice_in(text: str) -> list[str]:
+    """The names of what is chosen among, where they are listed: "3 products (A, B, C)", and "which product it is"."""
+    asked = [one["noun"] for one in pattern("steps", "which_one").finditer(text)]
+    listed = (one for one in pattern("steps", "choice_of").finditer(text) if any(alike(one["noun"], a) for a in asked))
+    found_ = next((pattern("steps", "listed").split(one["list"]) for one in listed), [])
+    names = [name.strip() for name in found_]
+    return names if len(names) > 1 and all(0 < len(one.split()) <= _LONGEST_NAME for one in names) else []
+
+
 def short(name: str) -> str:
     """A branch without what explains it in brackets."""
     return re.sub(r"\s?\(.*", "", name)
 
 
-def clauses(text: str) -> list[tuple[str, str]]:
+def clauses(text: str, names: Sequence[str] = ()) -> list[tuple[str, str]]:
     """(clause, what is in front of it: "sentence", "then" or a mere comma, ""). A stretch behind a comma or "and" that
-    does nothing of its own belongs to what it follows."""
+    does nothing of its own belongs to what it follows. `names` are those of branches."""
     whole = [*quoted_spans(text), *(match.span() for match in _WHOLE.finditer(text))]
-    kept, names, start, border = list[tuple[str, str]](), list[str](), 0, "sentence"
+    kept, start, border = list[tuple[str, str]](), 0, "sentence"
     cuts = (one for one in pattern("steps", "break").finditer(text)
             if not any(begin < one.start() and one.end() <= end for begin, end in whole))  # fmt: skip
     for cut in [*[*cuts][:_MOST_PIECES], None]:
@@ -202,6 +211,8 @@ def mention(text: str, names: Sequence[str]) -> tuple[str, str] | None:
             if (cut := _SEPARATED.match(behind)) and not _known(cut[1].split()):
                 return fitting[0], behind[cut.end() :]
             # "Billing questions take two days" says nothing of a branch.
+            if word == fitting[0] and (states := found("states", behind.strip())):
+                return word, f"{word}: {behind.strip()[states.end() :]}"
             says = behind.strip() and (found("heads", text) or found("gets", behind.strip()))
             return (fitting[0], behind.strip()) if says else None
         if _known([word]) and not found("heads", behind):
@@ -259,6 +270,7 @@ class Skeleton:
         self.listed = listed or len(_NUMBERED.findall(text)) > 1
         text = without_opening(text[:_LONGEST_TEXT]) or text
         text = pattern("steps", "address_is").sub(" ", text)
+        self._choice = choice_in(text)
         text = (_NUMBERED.sub("\n", text) if self.listed else text).strip()
         while led := next(filter(None, (_lead(text[one.end() :]) for one in _SENTENCE.finditer(text))), None):
             before, text, lead = text[: len(text) - len(led.string)], led.string[led.end() :], led
@@ -266,7 +278,7 @@ class Skeleton:
             self.sent.append(led[0])
         ways = [*WAY.finditer(text)]
         lines = text.strip().split("\n") if self.listed or len(ways) > 1 else [text]
-        self.clauses = [one for line in lines for one in clauses(line)]
+        self.clauses = [one for line in lines for one in clauses(line, self._choice)]
         # "A flow that ...": what it does, however that is said.
         self._asked = self.clauses[0][0] if lead and self.clauses and lead[0].strip()[-1:].isalpha() else ""
         if len(ways) > 1:
@@ -339,7 +351,11 @@ class Skeleton:
             # "An agentflow."; "GPT-4.1."
             self.sent.append(clause)
             return True
-        if fork and found("answers", clause):
+        if self._choice and not self.steps and found("which_one", clause):
+            fork = self._fork = Step("sort", clause, dict[str, list[Step]]((name, []) for name in self._choice))
+            self.steps.append(fork)
+            return True
+        if fork and (found("answers", clause) or found("own_each", clause)):
             fork.of = clause
             return True
         if self._approval and (ending := outcome(clause)):

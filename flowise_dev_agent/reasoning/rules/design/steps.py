@@ -216,7 +216,9 @@ class _Builder:
         lost = {one: self._world.say("part_told" if one in self.made.rules else "part_missed")
                 for one in self.made.told if self._own_words(one)}  # fmt: skip
         beside = [*self.made.rules, *self.made.sent, *self.made.told, *(one.said for one, _ in self._settings)]
-        told = {**dict.fromkeys(beside, models), **self.parts}
+        # What is none of these says what is done on a branch, or that each has its own.
+        placed = [one for one, _ in self.made.clauses if not {one, capital(one)} & {*beside}]
+        told = {**dict.fromkeys([*placed, *beside], models), **self.parts}
         told |= {self._start.said: [self.nodes[0].node_id]} if self._start.said else {}
         return [Part(id=f"p{n}", quote=squeeze(quote), nodes=nodes, reason=lost.get(quote, ""),
                      state="not_understood" if quote in lost else "covered")
