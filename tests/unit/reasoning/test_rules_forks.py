@@ -39,6 +39,14 @@ CRITICS = {
     "Un flux d'agents : un rédacteur écrit une recette, un relecteur la note sur 20. Si la note est inférieure à 15, "
     "on la renvoie au rédacteur avec les remarques, trois fois maximum. Sinon la recette est affichée.":
         (3, ("smaller", 15)),
+    "An agent flow where a first agent writes a blurb from the synopsis I paste. A second one checks it for spoilers. "
+    "If there are spoilers it goes back to the first one, at most 3 times. Otherwise show the blurb.":
+        (3, ("equal", True)),
+    "Een agentflow: een schrijver maakt een persbericht, een redacteur beoordeelt het. Als de redacteur niet tevreden "
+    "is, gaat het terug naar de schrijver met de opmerkingen, maximaal 2 keer. Anders toon het persbericht.":
+        (2, ("notEqual", True)),
+    "Przepływ: najpierw agent pisze post, potem drugi agent go ocenia w skali od 1 do 10. Jeśli ocena jest poniżej 8, "
+    "wraca do pierwszego z uwagami, maksymalnie 3 razy. Na końcu pokaż post.": (3, ("smaller", 8)),
     "Agentflow: das erste Modell schreibt einen Text, das zweite prüft ihn. Wenn nicht gut, zurück zum ersten.":
         (None, ("notEqual", True)),
 }  # fmt: skip
@@ -71,11 +79,24 @@ FORKS = {
     "Agentflow: Ein LLM liest die Bestellung. Bei mehr als 100 Stück muss der Chef freigeben, sonst bestätigen.":
         "start>llm0 llm0>llm1 llm1>condition0 condition0:0>human0 human0:reject>loop0 human0:proceed>reply0 "
         "condition0:1>llm2",
-    "An agent flow for our kennel. It decides whether the message is a booking, a complaint or something else. Bookings "
-    "are answered by an agent that knows our rate of 20 a day. Complaints get an apology and the owner has to approve "
+    "An agent flow for our kennel. It decides whether the message is a booking, a complaint or something else. "
+    "Bookings are answered by an agent that knows our rate of 20 a day. Complaints get an "
+    "apology and the owner has to approve "
     "it before it goes out. Everything else gets the answer 'Please call us.' If it is not clear what is meant, ask.":
         "start>sorter0 sorter0:0>agent0 sorter0:1>agent1 agent1>human0 human0:reject>loop0 human0:proceed>reply0 "
         "sorter0:2>reply1 sorter0:3>agent2",
+    "Je voudrais un flux : le client remplit un formulaire (nom, urgent oui/non, description). Si c'est urgent, "
+    "répondre 'Nous arrivons.', sinon l'IA rédige une réponse polie et je la valide avant l'envoi.":
+        "start>condition0 condition0:0>reply0 condition0:1>llm0 llm0>human0 human0:reject>loop0 human0:proceed>reply1",
+    "Un flusso: il modello legge la recensione e dà un voto da 1 a 5. Se il voto è 3 o meno, scrive una risposta di "
+    "scuse che il titolare deve approvare; altrimenti scrive un ringraziamento breve.":
+        "start>llm0 llm0>condition0 condition0:0>llm1 llm1>human0 human0:reject>loop0 human0:proceed>reply0 "
+        "condition0:1>llm2",
+    "Quiero un flujo de agentes con tres ramas: ventas, soporte y otros. Ventas responde con los precios (básico 20 "
+    "euros). Soporte pide el número de serie. Otros: 'Escribe a info@tienda.example'.":
+        "start>sorter0 sorter0:0>agent0 sorter0:1>agent1 sorter0:2>reply0",
+    "When our shop system calls the webhook, the flow should summarise the order in two sentences and POST it to "
+    "https://hooks.chat.example/orders.": "start>llm0 llm0>custom0 custom0>http0",
     'An LLM reviews the essay. If the score is under 5 reply "Please revise.", otherwise show it':
         "start>llm0 llm0>llm1 llm1>condition0 condition0:0>reply0 condition0:1>reply1",
     "Agentflow that reads a contract. If the contract has no termination clause, write a warning, otherwise summarise "
@@ -119,9 +140,10 @@ def test_a_form_has_fields_of_their_kinds_and_a_condition_looks_at_one() -> None
 
 def test_branches_may_be_listed_in_one_place_and_described_in_another() -> None:
     plan, values = built(
-        "We sell 3 boats (Heron, Otter, Swift). An agent flow that first finds out which boat a question is about. Each "
-        "boat gets its own agent. Heron is for lakes, Otter is for rivers, Swift is a racing boat. If it is not clear "
-        "which boat is meant, ask. All of them with claude sonnet at temperature 0.3. The router can be something cheap."
+        "We sell 3 boats (Heron, Otter, Swift). An agent flow that first finds out which boat a question is about. "
+        "Each boat gets its own agent. Heron is for lakes, Otter is for rivers, Swift is a racing "
+        "boat. If it is not clear "
+        "which boat is meant, ask. All of them with claude sonnet at temperature 0.3. The router can be a cheap one."
     )
     assert not plan.not_done
     rows = [row["scenario"] for row in values["conditionAgentAgentflow_0.conditionAgentScenarios"]]

@@ -31,7 +31,7 @@ class Comparison:
     @property
     def field(self) -> Field:
         """What a step has to read out for it."""
-        kind = {bool: "boolean", str: "string"}.get(type(self.value), "number")
+        kind = "boolean" if isinstance(self.value, bool) else "string" if isinstance(self.value, str) else "number"
         return Field(name_of(self.about), kind, self.about)
 
     def ends(self, other: "Comparison") -> bool:
@@ -66,7 +66,7 @@ def compared(case: str, fields: Mapping[str, Field]) -> Comparison | None:
     """What a condition compares; None where only a model can tell whether it holds."""
     said = squeeze(case)
     if match := _COMPARES.search(said):
-        operation = next(name for name, words in match.groupdict().items() if words)
+        operation = next(name for name, words in match.groupdict().items() if words).strip("_")
         given = match.lastindex or 0
         about = _named(said[: match.start()]) or _named(said[match.end(given) :]) or SCORE
         number = to_number(match[given])

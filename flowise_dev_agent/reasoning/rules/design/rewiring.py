@@ -13,6 +13,7 @@ from flowise_dev_agent.reasoning.rules.design import build, wording
 from flowise_dev_agent.reasoning.rules.design.details import in_ascii
 from flowise_dev_agent.reasoning.rules.design.skeleton import found, kind_of, outcome
 from flowise_dev_agent.reasoning.rules.design.sources import Made
+from flowise_dev_agent.reasoning.rules.design.steps import as_json_by_code
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, words
 from flowise_dev_agent.reasoning.rules.language.text import (
     DONE,
@@ -103,8 +104,8 @@ class _Steps:
             self._humans = self._meant() if _AGREES.search(self._plain) else []
             out = not self._quotes and (words("remove").search(self._plain) or _OUT.search(self._plain))
             if self._goes(again=gone) if out else any(read() for read in (
-                    self._goes_straight, self._stays, self._retitled, self._opens, self._agrees, self._refused, self._replies, self._sends,
-                    self._compares)):  # fmt: skip
+                    self._goes_straight, self._stays, self._retitled, self._opens, self._agrees, self._refused,
+                    self._replies, self._sends, self._compares)):  # fmt: skip
                 # A branch that is called in one clause is done where another one says what it does.
                 done += [here, *(opening if len(self._rows) > grown else [])]
                 apart = True
@@ -271,10 +272,8 @@ class _Steps:
         sent = self._sent(match.string.replace(url, " "), made[0]) if made else {}
         if len(edges) != 1 or not sent:
             return False
-        rows = [{"variableName": name, "variableValue": value} for name, value in sent.items()]
-        code = f"return JSON.stringify({{{', '.join(f'{name}: ${name}' for name in sent)}}});"
         as_json, call = self._between(edges[0], "customFunctionAgentflow", _CALL)
-        self._set(as_json, {"customFunctionInputVariables": rows, "customFunctionJavascriptFunction": code})
+        self._set(as_json, as_json_by_code(sent))
         return self._set(call, {"method": match[0].split()[0].upper(), "url": url, "bodyType": "json",
                                 "body": f"{{{{ {as_json} }}}}"})  # fmt: skip
 

@@ -74,12 +74,10 @@ def kind_of(text: str, names: Sequence[str] = ()) -> str:
     if judged or repeats(text):
         return "case"
     by_whom = found("by_other", text) or (found("agent_noun", text) and sense(text, change=False).part > _HALF)
-    return (
-        kind or ("who" if by_whom else "") or ("approve" if len(text.split()) > 2 and _asks(text, "approval") else "")
-    )
+    return kind or ("who" if by_whom else "") or ("approve" if len(text.split()) > 2 and asks(text, "approval") else "")
 
 
-def _asks(text: str, concept: str) -> bool:
+def asks(text: str, concept: str) -> bool:
     """Whether the second reader takes a clause for this part of a flow."""
     return concept in Clause(0, len(text), text, sense(text, change=False)).asks()
 
@@ -105,7 +103,11 @@ def branch_names(text: str) -> list[str]:
 def choice_in(text: str) -> list[str]:
     """The names of what is chosen among, where they are listed: "3 products (A, B, C)", and "which product it is"."""
     asked = [one["noun"] for one in pattern("steps", "which_one").finditer(text)]
-    listed = (one for one in pattern("steps", "choice_of").finditer(text) if any(alike(one["noun"], a) for a in asked))
+    listed = (
+        one
+        for one in pattern("steps", "choice_of").finditer(text)
+        if found("branches", one["noun"]) or any(alike(one["noun"], a) for a in asked)
+    )
     found_ = next((pattern("steps", "listed").split(one["list"]) for one in listed), [])
     names = [name.strip() for name in found_]
     return names if len(names) > 1 and all(0 < len(one.split()) <= _LONGEST_NAME for one in names) else []
@@ -159,7 +161,9 @@ def _goes_on(piece: str, before: str, border: str, names: Sequence[str]) -> bool
     if border or outcome(piece) or found("before_first", piece):
         return False
     kind = kind_of(piece, names)
-    if kind == "approve" and kind_of(before, names) == kind:
+    who = pattern("steps", "otherwise").sub("", before, count=1).split()
+    # "I want to see it and approve it."
+    if kind == "approve" and (kind_of(before, names) == kind or (who and who[0].casefold() in wordset("speakers"))):
         return True
     called = kind_of(before, names) == "call" and (found("task", piece) or not found("calling", piece))
     return kind not in _BEGINS and not (called and found("does", piece))
@@ -183,7 +187,11 @@ def parted(text: str) -> tuple[str, str] | None:
     # What is done begins behind a comma, or in front of it with an order ("ask for the date, the size"), or with the
     # only verb that it can begin with.
     says, verbs = found("says_behind", rest), [*_verbs("then_does", rest)]
-    certain = [found("case_ends", rest), says or next(_verbs("orders", rest), None), found("modal_first", rest)]
+    certain = [
+        found("case_ends", rest),
+        says or next(_verbs("orders", rest), None),
+        *(found(one, rest) for one in ("modal_first", "back_first")),
+    ]
     ends = certain if any(certain) else verbs if len(verbs) == 1 else []
     number = None if any(ends) else found("compares", rest)
     cut = min((one.start() for one in ends if one), default=number.end() if number else 0)
@@ -213,7 +221,10 @@ def mention(text: str, names: Sequence[str]) -> tuple[str, str] | None:
             # "Billing questions take two days" says nothing of a branch.
             if word == fitting[0] and (states := found("states", behind.strip())):
                 return word, f"{word}: {behind.strip()[states.end() :]}"
-            says = behind.strip() and (found("heads", text) or found("gets", behind.strip()))
+            does = found("gets", behind.strip()) or (
+                word.casefold() == fitting[0].casefold() and found("task", behind.strip())
+            )
+            says = behind.strip() and (found("heads", text) or does)
             return (fitting[0], behind.strip()) if says else None
         if _known([word]) and not found("heads", behind):
             return None
@@ -297,10 +308,13 @@ class Skeleton:
         starts = [n for n, (one, to) in enumerate(self.clauses) if to == "sentence" or kind_of(one) == "each"]
         for start, end in pairwise([*starts, len(self.clauses)]):
             self._scope, self._opened, sentence = self._main, 0, self.clauses[start:end]
-            ahead = [*(kind_of(clause) for clause, _ in self.clauses[start + 1 : end + 1]), ""]
-            if odd := next(
-                (one for one, then in zip(sentence, ahead, strict=False) if not self._place(*one, then)), None
-            ):
+            kinds = [kind_of(clause) for clause, _ in self.clauses[start : end + 1]]
+            # Whether another way follows.
+            ahead = [bool({"otherwise", "case"} & {*kinds[n:]}) for n in range(1, end - start + 1)]
+            odd = next(
+                (one for one, more in zip(sentence, ahead, strict=True) if not self._place(*one, ahead=more)), None
+            )
+            if odd:
                 last, kinds = sentence[-1][0], {kind_of(clause) for clause, _ in sentence[1:]}
                 whole = text[text.find(odd[0]) : text.find(last) + len(last)] if last in text else odd[0]
                 self._beside(whole, part=odd is not sentence[0] or bool(kinds & _PARTS))
@@ -341,9 +355,8 @@ class Skeleton:
         self.rules += [] if _structure(about) else [capital(about)]
         return True
 
-    def _place(self, clause: str, border: str, ahead: str) -> bool:
-        """Put one clause where it belongs, `ahead` being the kind of the next one. False for one that is not understood
-        there."""
+    def _place(self, clause: str, border: str, *, ahead: bool) -> bool:
+        """Put one clause where it belongs; another way may lie `ahead`. False for one that is not understood there."""
         fork = self._fork
         names = [*fork.ways] if fork and fork.kind == "sort" else []
         kind, named = kind_of(clause, names), mention(clause, names)
@@ -351,7 +364,8 @@ class Skeleton:
             # "An agentflow."; "GPT-4.1."
             self.sent.append(clause)
             return True
-        if self._choice and not self.steps and found("which_one", clause):
+        lists = all(one in clause for one in self._choice)
+        if self._choice and not self.steps and (lists or found("which_one", clause)):
             fork = self._fork = Step("sort", clause, dict[str, list[Step]]((name, []) for name in self._choice))
             self.steps.append(fork)
             return True
@@ -371,17 +385,22 @@ class Skeleton:
         if fork and kind in ("branch", "case") and named:
             return self._open(fork, *named)
         if kind == "case":
-            return self._case(clause, ahead)
-        # What follows branches is for one of them or for all.
-        return not (fork and (self._scope is self.steps or self._opened > 1)) and self._put(clause, border)
+            return self._case(clause, ahead=ahead)
+        # What follows branches is for one of them or for all; nobody approves a fixed reply.
+        others = [one.kind for way in (fork.ways.values() if fork else ()) if way is not self._scope for one in way]
+        clear = self._opened < 2 or (kind == "approve" and {*others} <= {"says", "back", "show"})
+        return not (fork and (self._scope is self.steps or not clear)) and self._put(clause, border)
 
-    def _case(self, clause: str, ahead: str) -> bool:
+    def _case(self, clause: str, *, ahead: bool) -> bool:
         """A condition with what is done then: one of several ways, of which the others are said behind it."""
         case, do = repeated(clause) or parted(clause) or ("", "")
         if not (do or self._fork):
             return self._said_instead(clause)
         plain, fork = _QUOTED.sub("", case), self._fork
         test = compared(plain, self._fields)
+        if not test and self.steps and not repeats(clause) and _again(do) and " " in case:
+            # What a critic says of a draft.
+            test = Comparison(squeeze(case), squeeze(case), "equal", value=True)
         # A number that is not compared in a known way is nothing that a model decides well.
         unread = not test and (
             repeats(clause) or re.search(r"\d|[<>]", plain) or found("compared", plain) or found("modal", plain)
@@ -398,7 +417,7 @@ class Skeleton:
         if not fork:
             # Beside an approval, and alone behind other steps, what happens else is not known.
             back = bool(self.steps and _again(do))
-            if self._approval or (self.steps and not (back or ahead in ("otherwise", "case"))):
+            if self._approval or (self.steps and not (back or ahead)):
                 return not test and self._said_instead(clause)
             fork = self._fork = Step("case", clause)
             self.steps.append(fork)
@@ -488,7 +507,8 @@ class Skeleton:
             step.of = clause if self.listed or found("answers_each", clause) or found("to_each", clause) else ""
             return not self.steps
         if kind == "approve":
-            said, agrees = words("answer_out").sub(" ", clause), next(pattern("steps", "approve").finditer(clause))
+            said = pattern("steps", "step_number").sub(" ", words("answer_out").sub(" ", clause))
+            agrees = next(pattern("steps", "approve").finditer(clause))
             several = any(to_number(one) > 1 for one in re.findall(NUMBER, said, re.IGNORECASE))
             # "Marta reads it and approves": what is in front of it is no task of a model.
             whose = border or agrees[0].split()[0].casefold() in FUNCTIONS | wordset("speakers")
@@ -554,7 +574,7 @@ def _is_task(clause: str, *, freely: bool, named: bool = False) -> bool:
     does = found("does", clause) if freely else (found("task", clause) or found("ordered", clause))
     # Who does it is a model, or the second reader takes it for a step.
     about = sense(clause, change=False)
-    by_model = any(found(one, clause) for one in ("by_model", "agent_noun")) or _asks(clause, "step")
+    by_model = any(found(one, clause) for one in ("by_model", "agent_noun")) or asks(clause, "step")
     by_model = by_model and not found("a_flow", clause)
     does = does or (named and not words("human").search(clause)) or (by_model and about.part > _HALF)
     odd = kinds & _STRUCTURE or (found("anew", clause) and found("till", clause))

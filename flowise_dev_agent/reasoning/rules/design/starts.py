@@ -70,7 +70,7 @@ def _row(one: Field) -> dict[str, Any]:
 
 def _title(one: Field) -> str:
     explained = choices(one) or one.kind == "boolean"
-    return capital(re.sub(r"\s?\([^()]*\)|\s?:\s.*", "", one.description) if explained else one.description)
+    return capital(re.sub(r"\s?\([^()]*\)|\s?:\s.*|\s\w+/\w+$", "", one.description) if explained else one.description)
 
 
 def _zone(said: str, answer: str, world: World) -> str:

@@ -3,7 +3,7 @@ told are the person's own words; a skeleton that does not fit is declined."""
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
@@ -26,6 +26,7 @@ from flowise_dev_agent.reasoning.rules.design.skeleton import (
     Skeleton,
     Step,
     alike,
+    asks,
     found,
     kind_of,
     short,
@@ -56,7 +57,8 @@ _TASKS = ("", "task", "who")
 _SILENT = (_HTTP, "iterationAgentflow")
 #: What a critic says of a draft, as a field and in the state of the flow.
 _REMARKS = "remarks"
-#: Concepts of the second reader for texts to answer from.
+#: Concepts of the second reader for tools of an agent, and for texts to answer from.
+_TOOLS = ("calculator", "date_time", "other_tool", "web_search")
 _SOURCES = {"csv", "embeddings", "file_upload", "other_source", "pdf", "text_source", "vector_store", "webpage", "word"}
 _SETTINGS = MODEL_PARAMS.union(MAX_TOKENS, ["temperature"])
 _DIGITS, _URL = re.compile(r"(?<!\w)\d+(?:[.,:/-]\d+)*"), re.compile(r"https?://[^\s\"'<>)\]]+(?<![.,;])")
@@ -88,7 +90,7 @@ def is_stepwise(reading: Reading) -> bool:
     decides = "://" in text and not reading.knowledge and found("decides", text)
     sorts = len(WAY.findall(text)) > 1 and found("sorts", text)
     signs = {kind for match, kind in signals(plain) if kind != "call" or "://" in match.group()}
-    if signs & kinds or (not named and (decides or sorts or found("form", text))):
+    if signs & kinds or (not named and (decides or sorts or found("form", text) or found("webhook", text))):
         return True
     if named or reading.chat or reading.knowledge or not text:
         return bool(found("a_flow", text) and found("approve", text))
@@ -172,6 +174,9 @@ class _Builder:
         self._provider = provider_for(reading, world, knowledge=False)
         # A model and its settings that one clause names are for all steps, else each step has its own.
         own = [read(clause, world.store) for clause, _ in self.made.clauses]
+        #: Tools that the second reader finds, in words that the rules do not know.
+        placed = {names for one in own for names in one.tools}
+        self._unplaced = tuple(names for names in reading.tools if names not in placed)
         several = sum(bool(one.provider or one.model or one.numbers) for one in own) > 1
         self._settings = [(one, self._meant(one)) for one in settings]
         shared = [one for one, steps in self._settings if not (steps or one.of_sorter)]
@@ -304,7 +309,8 @@ class _Builder:
             critic.params["llmUpdateState"] = [{"key": _REMARKS, "value": f"{{{{ output.{_REMARKS} }}}}"}]
             self.nodes[0].params["startState"] = [{"key": _REMARKS, "value": ""}]
             told = self._world.say("use_remarks", value=f"{{{{ $flow.state.{_REMARKS} }}}}")
-            target.params[f"{_PREFIXES[target.node_name]}Messages"][0]["content"] += f"\n\n{told}"
+            messages: Any = target.params[f"{_PREFIXES[target.node_name]}Messages"]
+            messages[0]["content"] += f"\n\n{told}"
 
     def _made_before(self, step: Step, end: _End) -> str:
         """The step that a text sends back to: by its number, or by words that it has alone, else the draft."""
@@ -368,10 +374,7 @@ class _Builder:
             sent = {field: f"{{{{ $form.{field} }}}}" for field in self._start.fields}
         elif end.fields:
             sent = {field: f"{{{{ {end.value}.output.{field} }}}}" for field in end.fields}
-        rows = [{"variableName": field, "variableValue": value} for field, value in sent.items()]
-        code = f"return JSON.stringify({{{', '.join(f'{field}: ${field}' for field in sent)}}});"
-        return self._node("customFunctionAgentflow", {
-            "customFunctionInputVariables": rows, "customFunctionJavascriptFunction": code}, end)  # fmt: skip
+        return self._node("customFunctionAgentflow", as_json_by_code(sent), end)
 
     def _each(self, step: Step, end: _End) -> _End:
         """A model lists the items, and a step inside an iteration does the task with each."""
@@ -452,10 +455,10 @@ class _Builder:
 
     # --- Steps of a model
 
-    def _step(self, clause: str, title: str = "", *, user: str = "", agent: bool = False, given: str = "",
+    def _step(self, said: str, title: str = "", *, user: str = "", agent: bool = False, given: str = "",
               fields: Sequence[Field] = ()) -> str:  # fmt: skip
         """One call of a model, told in the words of the clause."""
-        clause = straight(clause)
+        clause = straight(said)
         own, who = read(clause, self._world.store), found("who", clause)
         task = clause[who.end() :] if who else clause
         named = squeeze(who["who"] or "") if who else ""
@@ -464,13 +467,14 @@ class _Builder:
         if title != self._title and all(is_empty(one) or alike(one, title) for one in re.findall(r"\w{3,}", prompt)):
             prompt = self._world.say("expert_in", topic=title)
         prompt = prompt if re.search(r"\s", prompt) else capital(clause)
+        tools = own.tools or (self._unplaced if any(asks(clause, one) for one in _TOOLS) else ())
         # Who speaks of a model means no agent.
         plain = user or fields or found("model_node", own.text + self._reading.text)
-        agent = bool(own.tools and not fields) or (bool(own.agent or role or agent) and not plain)
-        meant = [self._small(one) for one, steps in self._settings if clause in steps]
+        agent = bool(tools and not fields) or (bool(own.agent or role or agent) and not plain)
+        meant = [self._small(one) for one, steps in self._settings if said in steps]
         model = own if own.provider or own.model or own.numbers else None
         model = _merged([self._shared, *([model] if model else []), *meant]) if meant else model
-        return self._model_node(title or role or task, prompt, own.tools, model, agent=agent, user=user, given=given,
+        return self._model_node(title or role or task, prompt, tools, model, agent=agent, user=user, given=given,
                                 fields=fields)  # fmt: skip
 
     def _own_words(self, text: str) -> str:
@@ -538,6 +542,13 @@ def _merged(readings: Sequence[Reading]) -> Reading:
         named = {"provider": one.provider, "model": one.model} if one.provider or one.model else {}
         first = replace(first, **named, numbers={**first.numbers, **one.numbers})
     return first
+
+
+def as_json_by_code(sent: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of a node that makes JSON of values by their names: quotes and line breaks stay in it."""
+    rows = [{"variableName": name, "variableValue": value} for name, value in sent.items()]
+    code = f"return JSON.stringify({{{', '.join(f'{name}: ${name}' for name in sent)}}});"
+    return {"customFunctionInputVariables": rows, "customFunctionJavascriptFunction": code}
 
 
 def _label(text: str) -> str:
