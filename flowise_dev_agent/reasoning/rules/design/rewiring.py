@@ -11,7 +11,7 @@ from flowise_dev_agent.contracts.plan import DesignConnection, PlannedValue
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design import build, wording
 from flowise_dev_agent.reasoning.rules.design.details import in_ascii
-from flowise_dev_agent.reasoning.rules.design.skeleton import found, kind_of, outcome
+from flowise_dev_agent.reasoning.rules.design.kinds import found, kind_of, outcome
 from flowise_dev_agent.reasoning.rules.design.sources import Made
 from flowise_dev_agent.reasoning.rules.design.steps import as_json_by_code
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, words

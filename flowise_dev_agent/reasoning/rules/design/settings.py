@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
+from flowise_dev_agent.reasoning.rules.design.kinds import found, kind_of
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
-from flowise_dev_agent.reasoning.rules.design.skeleton import found, kind_of
 from flowise_dev_agent.reasoning.rules.language.lexicon import (
     FUNCTIONS,
     NUMBER,

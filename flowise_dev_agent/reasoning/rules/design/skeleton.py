@@ -1,40 +1,50 @@
-"""The skeleton of a flow of steps, by a small grammar: a text is sentences, a sentence is clauses, and each clause is a
-task or one of a few kinds, known by its closed words or by the second reader. Clauses that are none of them are `odd`:
-no flow is built then. What a step is told are the person's own words."""
+"""The skeleton of a flow of steps, by a small grammar: a text is sentences, a sentence is clauses, and each clause has
+a place among the steps. Clauses that have none are `odd`: no flow is built then. What a step is told are the words of
+the person."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from flowise_dev_agent.reasoning.rules.design.clauses import Clause
 from flowise_dev_agent.reasoning.rules.design.comparing import Comparison, compared
 from flowise_dev_agent.reasoning.rules.design.details import Field
-from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, without_opening
-from flowise_dev_agent.reasoning.rules.language import text as texts
+from flowise_dev_agent.reasoning.rules.design.kinds import (
+    alike,
+    branch_names,
+    choice_in,
+    clauses,
+    content_words,
+    found,
+    is_again,
+    is_task,
+    kind_of,
+    lead_in,
+    mention,
+    only_structure,
+    outcome,
+    own_words,
+    parted,
+    repeated,
+    repeats,
+    times,
+)
+from flowise_dev_agent.reasoning.rules.design.prompt import without_opening
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, NUMBER_WORDS, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import sense
-from flowise_dev_agent.reasoning.rules.language.text import capital, quoted, quoted_spans, signals, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.language.text import capital, quoted, signals, squeeze, to_number
 
 _WORD = re.compile(r"[^\W_][\w'’-]*")
-#: What is whole, whatever marks are in it: brackets and bodies of requests.
-_WHOLE = re.compile(r"\([^()\n]{0,300}\)|\{[^\n]{0,400}\}|https?://\S+")
 _QUOTED = re.compile(r"[\"“„«'][^\"”»']*[\"”»']")
-_CLOSED = re.compile(r"[.!?]\s?[\"”»'’]")
-_SEPARATED = re.compile(r"^((?:\s\w+){0,2}?)\s?(?:[:,]|->|=>|→)\s?")
 _NUMBERED = pattern("steps", "numbered")
 #: What a person does, and no step.
 _OURS = pattern("facts", "ours")
 _SENTENCE = re.compile(r"\A|[.!?:]\s+|\n")
 #: A line of a list of branches: "billing -> explain the invoice".
 WAY = re.compile(r"(?m)^\W*(?P<name>[^\n]{2,120}?)\s?(?:->|=>|→)\s?(?P<do>\S.*)$")
-_LONGEST_TEXT, _LONGEST_NAME, _HEAD, _MOST_PIECES, _NEAR = 3_000, 4, 8, 120, 12
+_LONGEST_TEXT, _LONGEST_NAME = 3_000, 4
 #: How probable it has to be that a clause is for the model, or is an approval.
 _SURE, _HALF, _LEAST = 0.85, 0.5, 0.2
-#: The kinds of clauses, the first that fits.
-_KINDS = ("limit", "otherwise", "case", "branch", "each", "call", "approve", "sort", "says", "who")
-#: Kinds that a stretch behind a comma or "and" can begin.
-_BEGINS = {*_KINDS} - {"sort", "says"}
 #: Structure that is no task of a model.
 _STRUCTURE = {"branch", "loop", "call", "team"}
 #: Kinds of clauses that are a step wherever they are.
@@ -59,210 +69,6 @@ class Step:
     limit: int | None = None
 
 
-def found(name: str, text: str) -> re.Match[str] | None:
-    return pattern("steps", name).search(text)
-
-
-def kind_of(text: str, names: Sequence[str] = ()) -> str:
-    """What a clause does in a flow; "" for one that only says more, or is a task of a model."""
-    text = straight(text)
-    special = {"branch": mention(text, names), "sort": branch_names(text)}
-    kind = next((name for name in _KINDS if (special[name] if name in special else found(name, text))), "")
-    # "If not OK" and "if it is not clear which one" are conditions on their own.
-    head = found("case", text) if kind == "otherwise" else None
-    judged = head and (found("verdict_first", text[head.end() :]) or found("unclear", text))
-    if judged or repeats(text):
-        return "case"
-    by_whom = found("by_other", text) or (found("agent_noun", text) and sense(text, change=False).part > _HALF)
-    return kind or ("who" if by_whom else "") or ("approve" if len(text.split()) > 2 and asks(text, "approval") else "")
-
-
-def asks(text: str, concept: str) -> bool:
-    """Whether the second reader takes a clause for this part of a flow."""
-    return concept in Clause(0, len(text), text, sense(text, change=False)).asks()
-
-
-def branch_names(text: str) -> list[str]:
-    """The branches that a clause sorts into, none where it names fewer than two."""
-    asked, verb = found("which", text), found("sorts", text)
-    text = pattern("steps", "answers_each").sub("", text).rstrip("? ")
-    each = [squeeze(one["topic"]) for one in pattern("steps", "to_each").finditer(text[verb.end() :])] if verb else []
-    into = asked or found("into", text)
-    if not (asked or verb) or not (into or ":" in text or len(each) > 1):
-        return []
-    listing = re.sub(r"^[^:(]{0,60}:\s", "", text[into.start("list") :] if into else text)
-    # What is in brackets explains a branch.
-    plain = re.sub(r"\([^()]*\)", lambda one: one[0].replace(",", "\x01"), listing)
-    parts = (squeeze(part.replace("\x01", ",")) for part in pattern("steps", "listed").split(plain))
-    bare = (pattern("steps", "article").sub("", re.sub(r"^\W+|[^\w)]+$", "", part)) for part in parts)
-    names = each if len(each) > 1 else [pattern("steps", "kinds").sub("", name) for name in bare if name]
-    odd = any(len(short(name).split()) > _LONGEST_NAME or (" " in name and found("task", name)) for name in names)
-    return [] if len(names) < 2 or odd else names
-
-
-def choice_in(text: str) -> list[str]:
-    """The names of what is chosen among, where they are listed: "3 products (A, B, C)", and "which product it is"."""
-    asked = [one["noun"] for one in pattern("steps", "which_one").finditer(text)]
-    listed = (
-        one
-        for one in pattern("steps", "choice_of").finditer(text)
-        if found("branches", one["noun"]) or any(alike(one["noun"], a) for a in asked)
-    )
-    found_ = next((pattern("steps", "listed").split(one["list"]) for one in listed), [])
-    names = [name.strip() for name in found_]
-    return names if len(names) > 1 and all(0 < len(one.split()) <= _LONGEST_NAME for one in names) else []
-
-
-def short(name: str) -> str:
-    """A branch without what explains it in brackets."""
-    return re.sub(r"\s?\(.*", "", name)
-
-
-def clauses(text: str, names: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """(clause, what is in front of it: "sentence", "then" or a mere comma, ""). A stretch behind a comma or "and" that
-    does nothing of its own belongs to what it follows. `names` are those of branches."""
-    whole = [*quoted_spans(text), *(match.span() for match in _WHOLE.finditer(text))]
-    kept, start, border = list[tuple[str, str]](), 0, "sentence"
-    cuts = (one for one in pattern("steps", "break").finditer(text)
-            if not any(begin < one.start() and one.end() <= end for begin, end in whole))  # fmt: skip
-    for cut in [*[*cuts][:_MOST_PIECES], None]:
-        # The mark that closes a quotation belongs to it.
-        closing = _CLOSED.match(cut.group()) if cut else None
-        end = cut.start() + (closing.end() if closing else 0) if cut else len(text)
-        before = kept[-1][0] if kept else ""
-        names = branch_names(before) or names
-        if kept and _goes_on(text[start:end], before, border, names):
-            start, border = text.rindex(before, 0, start), kept.pop()[1]
-        kept.append((text[start:end], border))
-        if cut:
-            start, border = cut.end(), "sentence" if cut["sentence"] else "then" if cut["then"] else ""
-    return [(one, to) for clause, to in kept if re.search(r"\w", one := _bare(clause))]
-
-
-def _bare(clause: str) -> str:
-    """A clause without its marks and the words that only put it in order."""
-    for name in ("as_flow", "opening", "then"):
-        clause = pattern("steps", name).sub("", clause.strip(" ,.;:!\x00"))
-    return clause
-
-
-def straight(clause: str) -> str:
-    """With who does it first: "daarna vertaalt een agent het"."""
-    return pattern("steps", "inverted").sub(r"\g<who> \g<verb>", clause)
-
-
-def _goes_on(piece: str, before: str, border: str, names: Sequence[str]) -> bool:
-    """Whether a stretch belongs to the clause in front of it."""
-    if border != "sentence" and (_unfinished(before) or found("before_first", before)):
-        return not found("otherwise", piece)
-    # "Vraag dan de maat": what is done has begun before "then".
-    if border == "then" and (case := parted(before)) and " " not in case[1]:
-        return True
-    if border or outcome(piece) or found("before_first", piece):
-        return False
-    kind = kind_of(piece, names)
-    who = pattern("steps", "otherwise").sub("", before, count=1).split()
-    # "I want to see it and approve it."
-    if kind == "approve" and (kind_of(before, names) == kind or (who and who[0].casefold() in wordset("speakers"))):
-        return True
-    called = kind_of(before, names) == "call" and (found("task", piece) or not found("calling", piece))
-    return kind not in _BEGINS and not (called and found("does", piece))
-
-
-def _unfinished(clause: str) -> bool:
-    """Whether what is done is still to come: "if it is late", "if not"."""
-    if agreed := outcome(clause):
-        return not agreed[1]
-    bare = re.fullmatch(r"\W*", pattern("steps", "otherwise").sub("", clause, count=1))
-    return bool(bare) or (bool(found("case", clause) or found("each", clause)) and not parted(clause))
-
-
-def parted(text: str) -> tuple[str, str] | None:
-    """(the condition or the item, what is done then or with each), where a clause says both."""
-    if not (head := found("case", text) or found("each", text)):
-        return None
-    rest = text[head.end() :]
-    if (good := found("verdict_first", rest)) and (do := rest[good.end() :].strip(" ,:")):
-        return good[0], pattern("steps", "then").sub("", do)
-    # What is done begins behind a comma, or in front of it with an order ("ask for the date, the size"), or with the
-    # only verb that it can begin with.
-    says, verbs = found("says_behind", rest), [*_verbs("then_does", rest)]
-    certain = [
-        found("case_ends", rest),
-        says or next(_verbs("orders", rest), None),
-        *(found(one, rest) for one in ("modal_first", "back_first")),
-    ]
-    ends = certain if any(certain) else verbs if len(verbs) == 1 else []
-    number = None if any(ends) else found("compares", rest)
-    cut = min((one.start() for one in ends if one), default=number.end() if number else 0)
-    do = pattern("steps", "then").sub("", rest[cut:].strip(" ,:"))
-    return (squeeze(rest[:cut]).rstrip(" ,:"), do) if cut > 1 and do else None
-
-
-def _verbs(name: str, text: str) -> Iterator[re.Match[str]]:
-    """Where a task begins: a verb, and no noun that is like one ("della lista")."""
-    return (match for match in pattern("steps", name).finditer(text) if (before := text[: match.start()].strip())
-            and not found("subject", before) and before.split()[-1].casefold() not in FUNCTIONS)  # fmt: skip
-
-
-def mention(text: str, names: Sequence[str]) -> tuple[str, str] | None:
-    """(the branch that a clause begins with, what it says of it)."""
-    for token in [*_WORD.finditer(text)][:_HEAD] if names else ():
-        word, behind = token.group(), text[token.start() :]
-        fitting = [name for name in names if alike(word, name)]
-        if not fitting and found("rest", behind):
-            fitting = [name for name in names if found("rest", name)] or names[-1:]
-        if len(fitting) == 1:
-            behind = text[token.end() :]
-            while (more := _WORD.search(behind)) and (alike(more[0], fitting[0]) or found("kinds_alone", more[0])):
-                behind = behind[more.end() :]
-            if (cut := _SEPARATED.match(behind)) and not _known(cut[1].split()):
-                return fitting[0], behind[cut.end() :]
-            # "Billing questions take two days" says nothing of a branch.
-            if word == fitting[0] and (states := found("states", behind.strip())):
-                return word, f"{word}: {behind.strip()[states.end() :]}"
-            does = found("gets", behind.strip()) or (
-                word.casefold() == fitting[0].casefold() and found("task", behind.strip())
-            )
-            says = behind.strip() and (found("heads", text) or does)
-            return (fitting[0], behind.strip()) if says else None
-        if _known([word]) and not found("heads", behind):
-            return None
-    return None
-
-
-def alike(text: str, other: str) -> bool:
-    """Whether two texts have forms of one word: "emergencies" and "emergency"."""
-    return any(_one(a, b) for a in _WORD.findall(text.casefold()) for b in _WORD.findall(other.casefold()))
-
-
-def _one(word: str, other: str) -> bool:
-    stem = max(4, min(len(word), len(other)) - 2)
-    return word.removesuffix("s")[:stem] == other.removesuffix("s")[:stem] and abs(len(word) - len(other)) <= 4
-
-
-def _known(said: Sequence[str], *others: str) -> list[str]:
-    """The words that say something, and are none of these others."""
-    known = FUNCTIONS.union(others)
-    return [one for one in said if not (is_empty(one) or one.casefold() in known)]
-
-
-def outcome(text: str) -> tuple[str, str] | None:
-    """("yes" or "no", what is done then) where a clause says what happens after an approval, and of nothing else."""
-    match = found("outcome", text)
-    # "A manager must approve" is the approval itself.
-    if not match or found("modal", match[0]):
-        return None
-    way = "no" if match["no"] else "yes"
-    said, do = _WORD.findall(text[: match.start(way)])[1:], text[match.end() :]
-    # "If he does not approve it, ..."
-    do = do[again.end() :] if (again := found("approve", do)) and again.start() < _NEAR else do
-    if "," in do and not re.search(r"://|(?<!\w)[\"“„«']", do.partition(",")[0]):
-        more, do = do.split(",", 1)
-        said += _WORD.findall(more)
-    return None if _known(said, *wordset("approving")) else (way, do.strip(" ,:"))
-
-
 class Skeleton:
     """The steps of a text. `rules` are told to each model: what the flow is for, and how it is to behave; `told` are
     those of them that are not understood; `sent` says no more than that an answer goes out; `odd` are the clauses
@@ -283,7 +89,7 @@ class Skeleton:
         text = pattern("steps", "address_is").sub(" ", text)
         self._choice = choice_in(text)
         text = (_NUMBERED.sub("\n", text) if self.listed else text).strip()
-        while led := next(filter(None, (_lead(text[one.end() :]) for one in _SENTENCE.finditer(text))), None):
+        while led := next(filter(None, (lead_in(text[one.end() :]) for one in _SENTENCE.finditer(text))), None):
             before, text, lead = text[: len(text) - len(led.string)], led.string[led.end() :], led
             self._tell(squeeze(f"{before}{led['about'] or ''}").strip(" ,:"))
             self.sent.append(led[0])
@@ -329,7 +135,7 @@ class Skeleton:
                 kind, does = kind_of(way["do"]), {kind for _, kind in signals(way["do"])} & _STRUCTURE
                 fork.ways[way["name"]] = [Step(kind, way["do"])]
                 self.odd += [line] if does or kind not in ("", "says") else []
-            elif not _structure(line):
+            elif not only_structure(line):
                 self._beside(line)
 
     def _beside(self, clause: str, *, part: bool = False) -> None:
@@ -352,7 +158,7 @@ class Skeleton:
 
     def _tell(self, about: str) -> bool:
         """Note what each model is to know; words of structure say nothing of it."""
-        self.rules += [] if _structure(about) else [capital(about)]
+        self.rules += [] if only_structure(about) else [capital(about)]
         return True
 
     def _place(self, clause: str, border: str, *, ahead: bool) -> bool:
@@ -360,7 +166,7 @@ class Skeleton:
         fork = self._fork
         names = [*fork.ways] if fork and fork.kind == "sort" else []
         kind, named = kind_of(clause, names), mention(clause, names)
-        if border == "sentence" and not kind and (_structure(clause) or found("beside", clause)):
+        if border == "sentence" and not kind and (only_structure(clause) or found("beside", clause)):
             # "An agentflow."; "GPT-4.1."
             self.sent.append(clause)
             return True
@@ -375,7 +181,7 @@ class Skeleton:
         if self._approval and (ending := outcome(clause)):
             return self._ending(self._approval, *ending, clause)
         if self._back and kind == "limit":
-            self._back.limit = _times(clause)
+            self._back.limit = times(clause)
             return True
         if self._approval and kind == "limit":
             return self._goes_out(clause)
@@ -398,14 +204,14 @@ class Skeleton:
             return self._said_instead(clause)
         plain, fork = _QUOTED.sub("", case), self._fork
         test = compared(plain, self._fields)
-        if not test and self.steps and not repeats(clause) and _again(do) and " " in case:
+        if not test and self.steps and not repeats(clause) and is_again(do) and " " in case:
             # What a critic says of a draft.
             test = Comparison(squeeze(case), squeeze(case), "equal", value=True)
         # A number that is not compared in a known way is nothing that a model decides well.
         unread = not test and (
             repeats(clause) or re.search(r"\d|[<>]", plain) or found("compared", plain) or found("modal", plain)
         )
-        if unread or not do or not (test or " " in case or _known([case])) or (fork and fork.kind != "case"):
+        if unread or not do or not (test or " " in case or content_words([case])) or (fork and fork.kind != "case"):
             if fork and fork.kind == "sort" and not unread and do:
                 return self._open(fork, case, do)
             return False
@@ -416,7 +222,7 @@ class Skeleton:
             return False
         if not fork:
             # Beside an approval, and alone behind other steps, what happens else is not known.
-            back = bool(self.steps and _again(do))
+            back = bool(self.steps and is_again(do))
             if self._approval or (self.steps and not (back or ahead)):
                 return not test and self._said_instead(clause)
             fork = self._fork = Step("case", clause)
@@ -439,9 +245,9 @@ class Skeleton:
         self._scope, self._opened = fork.ways.setdefault(name, []), self._opened + 1
         if self._scope:
             return False
-        if fork.kind != "case" or fork is self.steps[0] or self._back or not _again(do):
+        if fork.kind != "case" or fork is self.steps[0] or self._back or not is_again(do):
             return self._put(do, "")
-        self._back = Step("back", do, limit=_times(do))
+        self._back = Step("back", do, limit=times(do))
         self._scope.append(self._back)
         others = (way for other, way in fork.ways.items() if other != name)
         self._scope = self._main = next(others, None) or fork.ways.setdefault("", [])
@@ -456,8 +262,10 @@ class Skeleton:
                 return True
             # "Back to the outline": to another step than the last one.
             self.sent.remove(clause)
-            known = way == "no" and all(alike(word, made) for word in _own(clause, "approving", "replying", "everyday"))
-            approval.ways |= {"no": [Step("back", clause, limit=_times(clause))]} if known else {}
+            known = way == "no" and all(
+                alike(word, made) for word in own_words(clause, "approving", "replying", "everyday")
+            )
+            approval.ways |= {"no": [Step("back", clause, limit=times(clause))]} if known else {}
             return known
         self._scope = self._approved if way == "yes" else approval.ways.setdefault("no", [])
         return self._put(do, "")
@@ -467,7 +275,7 @@ class Skeleton:
         if not found("shows", clause) or quoted(clause) or "://" in clause:
             return False
         made = " ".join(one for one, _ in self.clauses if one != clause)
-        left = _known(
+        left = content_words(
             _WORD.findall(pattern("steps", "shows").sub(" ", clause)), *wordset("everyday"), *wordset("replying")
         )
         return all(alike(word, made) for word in left)
@@ -475,9 +283,9 @@ class Skeleton:
     def _goes_out(self, clause: str) -> bool:
         """Whether no more is said than that an answer goes out, or how often a draft is made again."""
         if self._approval:
-            self._approval.limit = _times(clause) or self._approval.limit
+            self._approval.limit = times(clause) or self._approval.limit
         self.sent.append(clause)
-        return not _own(clause, "approving", "replying", "everyday")
+        return not own_words(clause, "approving", "replying", "everyday")
 
     def _put(self, clause: str, border: str) -> bool:
         """Add what a clause says at the end of where the sentence is."""
@@ -517,76 +325,16 @@ class Skeleton:
             made = scope or (self.steps[:-1] if self._fork else [])
             if several or joint or found("before", said) or not (made and made[-1].kind in ("", "who")):
                 return False
-            step.of, self._approval, self._approved = " ".join(_own(clause, "approving")), step, self._scope
+            step.of, self._approval, self._approved = " ".join(own_words(clause, "approving")), step, self._scope
             return True
         own = scope is not self.steps and scope is not self._approved
         if kind == "each":
             said, step.text = parted(clause) or ("", "")
             # "For each one": of which list, was said before.
-            step.of = said if _known(said.split(), *NUMBER_WORDS) else ""
-            return bool(said) and not found("modal", step.of) and _is_task(step.text, freely=True)
+            step.of = said if content_words(said.split(), *NUMBER_WORDS) else ""
+            return bool(said) and not found("modal", step.of) and is_task(step.text, freely=True)
         if kind == "call":
             # Which parts of an answer are sent is not read.
             return not found("listed", clause.partition("://")[0])
         freely = own or self.listed or kind == "who" or clause == self._asked
-        return kind == "says" or _is_task(clause, freely=freely, named=own)
-
-
-def repeats(clause: str) -> str:
-    """Whether something is done anew "while" or "until" a condition holds."""
-    match = found("repeats", clause)
-    return ("until" if match["until"] else "while") if match and found("anew", match["do"]) else ""
-
-
-def repeated(clause: str) -> tuple[str, str] | None:
-    """(the condition, what is done anew, with how often)."""
-    if not repeats(clause) or not (match := found("repeats", clause)):
-        return None
-    case, *limit = re.split(pattern("steps", "times"), match["case"], maxsplit=1)
-    return case, match["do"] if not limit else clause
-
-
-def _again(do: str) -> bool:
-    """Whether a draft is made again."""
-    return bool(found("anew", do)) and not quoted(do)
-
-
-def _times(clause: str) -> int | None:
-    """How often at most something is done again."""
-    return round(to_number(limit[1])) if (limit := found("times", clause)) else None
-
-
-def _lead(text: str) -> re.Match[str] | None:
-    """What only says that a flow is wanted, where something follows."""
-    return led if (led := found("lead", text)) and not _structure(text[led.end() :]) else None
-
-
-def _structure(about: str) -> bool:
-    """Whether nothing but words of structure is said."""
-    said = _known([one.strip(".,:;!?()") for one in about.split()], *NUMBER_WORDS)
-    return all(any(texts.concepts(one, "parts", "own", "steps")) or found("a_flow", one) for one in said)
-
-
-def _is_task(clause: str, *, freely: bool, named: bool = False) -> bool:
-    """Whether a clause tells a model what to do: it begins, or as an order ends, with what is done; `freely` it may say
-    so anywhere; on a `named` branch a fact is one, too."""
-    kinds = {kind for match, kind in signals(clause) if kind != "team" or match[0].count(" ") > 3}
-    does = found("does", clause) if freely else (found("task", clause) or found("ordered", clause))
-    # Who does it is a model, or the second reader takes it for a step.
-    about = sense(clause, change=False)
-    by_model = any(found(one, clause) for one in ("by_model", "agent_noun")) or asks(clause, "step")
-    by_model = by_model and not found("a_flow", clause)
-    does = does or (named and not words("human").search(clause)) or (by_model and about.part > _HALF)
-    odd = kinds & _STRUCTURE or (found("anew", clause) and found("till", clause))
-    # "Bookings are answered by an agent that knows the rates."
-    told = ("no_task", "unread", "from_there", "nothing", *(() if named and by_model else ("fact", "inner")))
-    odd = odd or any(found(name, clause) for name in told)
-    return bool(does) and not odd
-
-
-def _own(clause: str, *lists: str) -> list[str]:
-    """The words of a clause that say more than that an answer is approved, goes out or is made again."""
-    plain, known = clause.casefold(), " ".join(word for name in lists for word in wordset(name))
-    for one in (*(pattern("steps", name) for name in ("times", "skeleton", "approve")), words("answer_out")):
-        plain = one.sub(" ", plain)
-    return [one for one in _known(_WORD.findall(plain)) if not (one.isdigit() or alike(one, known))]
+        return kind == "says" or is_task(clause, freely=freely, named=own)

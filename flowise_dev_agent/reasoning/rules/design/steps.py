@@ -15,23 +15,14 @@ from flowise_dev_agent.reasoning.credential_requirements import nested_types
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves, stepwise
 from flowise_dev_agent.reasoning.rules.design.comparing import SCORE, Comparison
 from flowise_dev_agent.reasoning.rules.design.details import Field, find_fields
+from flowise_dev_agent.reasoning.rules.design.kinds import alike, asks, found, kind_of, short, straight
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of, without
 from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARAMS, model_ids
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import provider_for, tool_row
 from flowise_dev_agent.reasoning.rules.design.settings import Setting, take_settings
-from flowise_dev_agent.reasoning.rules.design.skeleton import (
-    WAY,
-    Skeleton,
-    Step,
-    alike,
-    asks,
-    found,
-    kind_of,
-    short,
-    straight,
-)
+from flowise_dev_agent.reasoning.rules.design.skeleton import WAY, Skeleton, Step
 from flowise_dev_agent.reasoning.rules.design.starts import Start, start_of
 from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, parameters, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
