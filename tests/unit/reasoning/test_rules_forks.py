@@ -176,3 +176,11 @@ def test_what_is_said_for_a_case_in_place_of_the_answer_is_told_to_the_step_befo
 def test_the_clauses_that_are_not_understood_are_named(wish: str, clauses: list[str]) -> None:
     declined = planned(wish)[1].declined or ""
     assert all(f"«{clause}" in declined for clause in clauses)
+
+
+def test_a_search_that_the_second_reader_alone_finds_is_not_left_to_a_model_without_a_tool() -> None:
+    plan = planned("Agentflow: hunt the internet for cheap flights to Oslo, then write a short summary for the team.")[
+        1
+    ]
+    tools = [value for value in plan.values if value.param == "agentTools"]
+    assert plan.declined or tools

@@ -12,7 +12,7 @@ from flowise_dev_agent.contracts.plan import Design, DesignConnection, Part, Pla
 from flowise_dev_agent.patch import AddNode
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import nested_types
-from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves, stepwise
+from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves, stepwise, unmet
 from flowise_dev_agent.reasoning.rules.design.comparing import SCORE, Comparison
 from flowise_dev_agent.reasoning.rules.design.details import Field, find_fields
 from flowise_dev_agent.reasoning.rules.design.kinds import alike, asks, found, kind_of, short, straight
@@ -48,7 +48,8 @@ _TASKS = ("", "task", "who")
 _SILENT = (_HTTP, "iterationAgentflow")
 #: What a critic says of a draft, as a field and in the state of the flow.
 _REMARKS = "remarks"
-#: Concepts of the second reader for tools of an agent, and for texts to answer from.
+#: Concepts of the second reader: without which a flow is another one, of tools, and of texts to answer from.
+_NEEDED = {"approval", "schedule", "web_search"}
 _TOOLS = ("calculator", "date_time", "other_tool", "web_search")
 _SOURCES = {"csv", "embeddings", "file_upload", "other_source", "pdf", "text_source", "vector_store", "webpage", "word"}
 _SETTINGS = MODEL_PARAMS.union(MAX_TOKENS, ["temperature"])
@@ -134,6 +135,10 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
     Account(checked, spans, schemas, values).check(world, _READ if "://" in checked else _READ - {"service"})
     if lost := builder.lost():
         raise world.decline("declined_parts", parts="; ".join(f"«{squeeze(one)}»" for one in lost))
+    # What the second reader alone finds is not built; of whom a branch is for is no wish.
+    lacks = [one.said for one, name in unmet(found, schemas, values) if name in _NEEDED and not WAY.search(one.said)]
+    if lacks:
+        raise world.decline("declined_parts", parts="; ".join(f"«{one}»" for one in dict.fromkeys(lacks)))
     if start.question:
         raise DeclinedError(start.question)
     design = Design(
