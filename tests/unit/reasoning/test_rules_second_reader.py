@@ -95,7 +95,7 @@ MISSING = (
 )
 
 
-def test_a_part_that_makes_it_another_flow_is_asked_about_and_told_after_a_yes() -> None:
+def test_a_part_that_makes_it_another_flow_is_asked_about_first() -> None:
     question = planned(MISSING).declined
     assert question is not None
     assert question.endswith("?")

@@ -84,10 +84,18 @@ def test_a_part_in_words_that_no_rule_knows_is_listed_as_told_to_the_model_alone
     assert not any("Visiting hours" in quote for quote in listed)
 
 
-def test_a_change_of_a_part_in_words_that_no_rule_knows_is_not_put_into_the_prompt() -> None:
-    plan = planned(BOATS, "Never mention vouchers. Every guest should find it with an empty head.")
-    assert "empty head" not in prompt_after(BOATS, plan)
-    assert any("empty head" in part.quote for part in plan.not_done)
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Let it check the tides online first.",
+        "Each guest should start with a blank slate, nothing remembered from the one before.",
+        "It should give the link to where it has that from.",
+    ],
+)
+def test_a_change_of_a_part_in_words_that_no_rule_knows_is_told_and_listed_as_no_more_than_that(wish: str) -> None:
+    plan = planned(BOATS, f"Never mention vouchers. {wish}")
+    assert prompt_after(BOATS, plan) == told(BOATS, f"Never mention vouchers. {wish}")
+    assert [(part.quote, part.state) for part in plan.parts if part.state != "covered"] == [(wish, "assumed")]
 
 
 def test_what_stays_is_neither_done_nor_put_into_the_prompt() -> None:
@@ -118,7 +126,7 @@ def test_that_somebody_is_no_expert_is_no_word_for_the_model(text: str, remark: 
     assert any(remark in part.quote and part.state == "assumed" for part in plan.parts)
 
 
-def test_a_thing_that_no_part_of_the_flow_can_know_is_declined_and_not_told() -> None:
-    plan = planned(BOATS, "Never mention vouchers. Look up the tide before you answer.")
+def test_what_people_send_is_not_told_to_a_flow_that_takes_no_files() -> None:
+    plan = planned(BOATS, "Never mention vouchers. People should be able to send it photos of their boat.")
     assert prompt_after(BOATS, plan) == told(BOATS, "Never mention vouchers.")
-    assert any("tide" in part.quote for part in plan.not_done)
+    assert any("photos" in part.quote for part in plan.not_done)

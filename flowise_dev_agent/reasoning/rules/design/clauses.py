@@ -68,7 +68,7 @@ def clauses(text: str, *, change: bool) -> Iterator[Clause]:
     for start, end, _ in sentences(text, closed):
         if not _WORD.search(text, start, end):
             continue
-        yield _clause(text, start, end, change=change, whole=True)
+        yield clause_of(text, start, end, change=change, whole=True)
         cuts = [start]
         for joint in [*(at for at in borders(text, start, end, closed) if _joins(text[start:at], ands)), end]:
             # A word alone is no clause, and a condition is nothing without what it is for.
@@ -77,7 +77,7 @@ def clauses(text: str, *, change: bool) -> Iterator[Clause]:
                 cuts.append(joint)
         cuts[-1] = end
         if len(cuts) > 2:
-            yield from (_clause(text, *place, change=change) for place in pairwise(cuts))
+            yield from (clause_of(text, *place, change=change) for place in pairwise(cuts))
 
 
 def _joins(before: str, ands: Set[str]) -> bool:
@@ -86,9 +86,9 @@ def _joins(before: str, ands: Set[str]) -> bool:
     return last in ands or last not in wordset("ands")
 
 
-def _clause(text: str, start: int, end: int, *, change: bool, whole: bool = False) -> Clause:
+def clause_of(text: str, start: int, end: int, *, change: bool, whole: bool = False) -> Clause:
     said = without(squeeze(text[start:end].replace("\x00", " ")).strip(" ,;:–—-•*"), wordset("ands"), front=False)
-    spoken = [one.span() for one in _WORD.finditer(text, start, end)]
+    spoken = [one.span() for one in _WORD.finditer(text, start, end)] or [(start, end)]
     return Clause(start, end, said, sense(said, change=change), (spoken[0][0], spoken[-1][1]), whole)
 
 

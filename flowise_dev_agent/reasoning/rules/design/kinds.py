@@ -4,7 +4,7 @@ reader."""
 import re
 from collections.abc import Iterator, Sequence
 
-from flowise_dev_agent.reasoning.rules.design.clauses import Clause
+from flowise_dev_agent.reasoning.rules.design.clauses import clause_of
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER_WORDS, pattern, words, wordset
@@ -47,7 +47,7 @@ def kind_of(text: str, names: Sequence[str] = ()) -> str:
 
 def asks(text: str, concept: str) -> bool:
     """Whether the second reader takes a clause for this part of a flow."""
-    return concept in Clause(0, len(text), text, sense(text, change=False)).asks()
+    return concept in clause_of(text, 0, len(text), change=False).asks()
 
 
 def branch_names(text: str) -> list[str]:
