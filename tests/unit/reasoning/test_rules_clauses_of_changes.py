@@ -43,7 +43,7 @@ def test_a_condition_of_use_is_told_whole_and_takes_no_tool_out(wish: str) -> No
 @pytest.mark.parametrize(
     "wish",
     [
-        "We have an API now: GET https://api.fern.example/plants/{name} - it should use that if someone asks for a plant.",
+        "We have an API now: GET https://api.fern.example/plants/{name} - it should use that if one asks for a plant.",
         "Es gibt jetzt eine Schnittstelle: GET https://api.fern.example/plants/{name}. Er soll sie nutzen, wenn jemand "
         "nach einer Pflanze fragt.",
     ],

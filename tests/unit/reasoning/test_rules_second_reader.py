@@ -65,7 +65,10 @@ def test_steps_are_never_told_to_one_model_as_if_they_were_done(wish: str) -> No
     assert plan.flow_kind == "AGENTFLOW" or (plan.declined and "«" in plan.declined)
 
 
-CONTRADICTION = "A receptionist for our gym that remembers what each member told it last week. Nothing of a conversation may be kept."
+CONTRADICTION = (
+    "A receptionist for our gym that remembers what each member told it last week. "
+    "Nothing of a conversation may be kept."
+)
 
 
 def test_a_wish_that_contradicts_itself_is_asked_about_once() -> None:
@@ -90,8 +93,8 @@ def test_what_no_flow_can_do_is_declined_as_impossible() -> None:
 
 
 MISSING = (
-    "A friendly bot for the parents of our nursery. We open at 7:30 and close at 16:00, lunch is at 11:30. Afterwards it "
-    "has to enter the name of the child into our Airtable list by itself."
+    "A friendly bot for the parents of our nursery. We open at 7:30 and close at 16:00, lunch is at 11:30. "
+    "Afterwards it has to enter the name of the child into our Airtable list by itself."
 )
 
 
