@@ -116,7 +116,7 @@ def test_a_second_file_comes_beside_the_first(wish: str) -> None:
         ('Der Flow soll "Haus Linde" heißen. Im Text auch ändern.', "Du bist Front desk im Ort.", "Haus Linde"),
     ],
 )
-def test_another_name_of_the_flow_gets_into_its_texts_where_that_is_said(wish: str, prompt: str, after: str) -> None:
+def test_another_name_of_the_flow_gets_into_its_texts(wish: str, prompt: str, after: str) -> None:
     plan = planned(prompt, wish)
     assert plan.new_name == after
     assert prompt_after(prompt, plan) == prompt.replace("Front desk", after)

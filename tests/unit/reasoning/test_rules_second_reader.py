@@ -1,15 +1,17 @@
 """What the classifier hears in a wish for a new flow, and the rules do not know: built, asked about, or declined."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
+from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 from tests.unit.reasoning.test_rules_properties import CREDENTIALS, STORE
 
 
-def planned(wish: str, *answers: tuple[str, str]) -> PlanContract:
+def planned(wish: str, *answers: tuple[str, str], files: Sequence[str] = ()) -> PlanContract:
     async def asked() -> PlanContract:
         rules = DeterministicReasoner()
         intent = (await rules.classify(ClassifyRequest(requirement=wish, clarifications=answers))).value
@@ -22,6 +24,7 @@ def planned(wish: str, *answers: tuple[str, str]) -> PlanContract:
                     intent=intent,
                     nodes=STORE,
                     credential_types=CREDENTIALS,
+                    attachments=tuple(AttachmentFacts(name=one, kind="pdf", size=1000) for one in files),
                 )
             )
         ).value
@@ -134,3 +137,14 @@ def test_rules_beside_a_prompt_that_is_given_hold_too() -> None:
     )
     prompt = next(str(one.value) for one in plan.values if one.param == "systemMessagePrompt")
     assert prompt == "You answer for the quarry.\nNever name a price for gravel."
+
+
+def test_what_a_bot_is_for_is_told_beside_the_parts_of_its_sentence() -> None:
+    plan = planned("A chatbot for a zoo that remembers the last 7 messages")
+    assert [value.value for value in plan.values if value.param == "systemMessagePrompt"] == ["A chatbot for a zoo"]
+
+
+def test_what_is_said_of_an_attached_file_is_not_asked_about() -> None:
+    wish = "A bot with GPT-4o that answers from the document store Travel; add our handbook to it"
+    assert "add our handbook" in (planned(wish).declined or "")
+    assert planned(wish, files=["Our handbook.pdf"]).declined is None

@@ -92,7 +92,7 @@ def test_a_part_in_words_that_no_rule_knows_is_listed_as_told_to_the_model_alone
         "It should give the link to where it has that from.",
     ],
 )
-def test_a_change_of_a_part_in_words_that_no_rule_knows_is_told_and_listed_as_no_more_than_that(wish: str) -> None:
+def test_a_change_in_words_that_no_rule_knows_is_told_and_listed_as_no_more(wish: str) -> None:
     plan = planned(BOATS, f"Never mention vouchers. {wish}")
     assert prompt_after(BOATS, plan) == told(BOATS, f"Never mention vouchers. {wish}")
     assert [(part.quote, part.state) for part in plan.parts if part.state != "covered"] == [(wish, "assumed")]

@@ -67,6 +67,7 @@ NOT_READ = {
         "Orders of more than 10 items",
     "Agentflow: Ein Agent schreibt die Vorteile, ein anderer die Nachteile.":
         "Ein Agent schreibt die Vorteile",
+    "An agentflow that drafts a tender and lets three managers vote on it.": "managers vote",
     "Flow: incoming claims get summarized in 3 points, then a clerk has to approve.":
         "incoming claims get summarized",
     "Agentflow: extract name, phone and address from the message, then POST name and phone to "

@@ -30,7 +30,7 @@ from flowise_dev_agent.reasoning.rules.render import telling
 
 #: A wish with fewer words of its own than these, and something vague in it, says nothing.
 _FEW_WORDS, _FEWEST_WORDS = 4, 2
-_BOT = re.compile(r"(?i)bot|flow|\d")
+_BOT, _WORDS = re.compile(r"(?i)bot|flow|\d"), re.compile(r"\w{4,}")
 #: A sentence that ends with what is vague.
 _CARELESS = re.compile(rf"(?i)(?<![^.!?\n])[^.!?\n]*?(?:{words('vague').pattern})(?:\s\w+){{0,2}}(?=[.!?\n]|$)")
 #: The question that the service asks after a plan that declines; its answer is another requirement.
@@ -116,7 +116,9 @@ def design_new(request: PlanRequest, world: World) -> Design:
         reading = replace(reading, requests=(), tools=tools)
     foreign = [names[0] for names in reading.tools if not usable(names, world)]
     steps = stepwise(found, reading.spans)
-    if steps or is_stepwise(reading) or any(name in world.store.schemas for name in foreign):
+    # A "flow" that gives back fields is one task.
+    stepped = is_stepwise(reading) and not (reading.structured and reading.fields)
+    if steps or stepped or any(name in world.store.schemas for name in foreign):
         try:
             return design_steps(request, reading, said, world)
         except DeclinedError:
@@ -244,7 +246,11 @@ def _check_missing(account: Account, request: PlanRequest, world: World) -> None
     if never:
         raise world.decline("declined_impossible", parts="; ".join(f"«{one}»" for one in dict.fromkeys(never)))
     answered = " ".join(question for question, _ in request.clarifications)
-    asked = [one for one in missing(account.unmet) if one not in answered]
+    files = {word for one in request.attachments for word in _WORDS.findall(one.name.casefold())}
+    # What becomes of attached files is planned after the flow.
+    asked = [
+        one for one in missing(account.unmet) if one not in answered and not files & {*_WORDS.findall(one.casefold())}
+    ]
     if asked:
         raise world.decline("question_rest", parts="; ".join(f"«{one}»" for one in asked))
 

@@ -26,6 +26,7 @@ from flowise_dev_agent.reasoning.rules.design import (
     wording,
     writing,
 )
+from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.rewiring import find_steps, titled
 from flowise_dev_agent.reasoning.rules.design.selection import (
@@ -45,6 +46,7 @@ from flowise_dev_agent.reasoning.rules.language.text import Span, masked, mentio
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 
+_HALF = 0.5
 _SENTENCE, _AGENT, _MODELS = pattern("values", "sentence"), "agentAgentflow", "Chat Models"
 _PARSER = "structuredOutputParser"
 #: What people call a node of a kind; the title alone names none of several.
@@ -158,7 +160,8 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     if not (changes or already) and (settled := refused or {place: present[place] for place in here}):
         reason = next(iter(settled.values()))
         raise DeclinedError(reason if refused else f"{reason} {question}")
-    if undone and (copied or hangs or (open_ and texts) or not (changes or already)):
+    done = ranged or ids or going or new_name or made.labels or already
+    if undone and (hangs or (open_ and texts) or not done):
         told.check(world, frozenset({"call", "service"}))
         raise world.decline("declined_wish", parts=", ".join(f"«{told.quote(one)}»" for one in undone))
     if not changes and not already and not answer and wording.complains(wish):
@@ -313,8 +316,11 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
     # Of a chain that can return its sources a wish that speaks of them asks for that.
     shown = any(param.name == "returnSourceDocuments" for schema in nodes for param in schema.params)
     asked = {"returnSourceDocuments"} if shown else set[str]()
+    heard = [one for one in leaves([*clauses(text, change=True)]) if "show_sources" in one.asks()[:1] and not one.off]
+    shows = [Span(*one.words, params=frozenset(asked)) for one in heard if asked and one.sense.told < _HALF]
     spans = (replace(one, task=one.task and not one.params & asked) for one in change.spans)
-    return replace(change, spans=(*spans, *kept), no_memory=change.no_memory or no_memory)
+    return replace(change, spans=(*spans, *kept, *shows), no_memory=change.no_memory or no_memory,
+                   sources=change.sources or bool(shows))  # fmt: skip
 
 
 def _prompts(

@@ -9,7 +9,7 @@ from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.rules.design.prompt import without
 from flowise_dev_agent.reasoning.rules.design.wording import IF, borders, sentences
-from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import Sense, sense
 from flowise_dev_agent.reasoning.rules.language.text import Span, detect_language, quoted_spans, squeeze
 
@@ -18,6 +18,8 @@ _LITTLE, _PERHAPS, _LIKELY, _CLEAR, _HALF, _SURE, _ONLY = 0.1, 0.2, 0.3, 0.4, 0.
 _FEWEST, _FEW = 2, 3
 _WORD, _NOT = re.compile(r"\w+"), pattern("text", "no")
 #: The parts that the design of a flow does, by the types and fields that do them.
+#: "A chatbot for a zoo"
+_PURPOSE = re.compile(rf"(?i)(?:{words('any_bot').pattern})\s+\w")
 _DOERS: Mapping[str, Sequence[str]] = constants("does")
 #: The parts that only an AgentFlow has; of the latter one alone may be said of a conversation, too.
 STEPS = frozenset({"approval", "for_each", "form", "loop", "number_condition", "schedule", "webhook"})
@@ -102,9 +104,11 @@ def stepwise(found: Sequence[Clause], read: Sequence[Span]) -> list[Clause]:
 
 
 def technical(found: Sequence[Clause], read: Sequence[Span]) -> list[Span]:
-    """The clauses that say how the flow is made, in which parts were `read`, and nothing else."""
+    """The clauses that say how the flow is made, in which parts were `read`, and nothing else. A clause that names the
+    bot may say what it is for, too."""
     return [Span(*one.words, keep=True) for one in leaves(found) if one.sense.part > _ONLY
-            and one.sense.told < 1 - _ONLY and {*one.asks()} & _TECHNICAL and one.meets(read)]  # fmt: skip
+            and one.sense.told < 1 - _ONLY and {*one.asks()} & _TECHNICAL and one.meets(read)
+            and not _PURPOSE.search(one.said)]  # fmt: skip
 
 
 def doers(concept: str, nodes: Mapping[str, NodeSchema], values: Sequence[PlannedValue]) -> list[str] | None:

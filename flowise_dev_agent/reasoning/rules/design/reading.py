@@ -140,6 +140,9 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
     asks = any(one.search(plain) for one in (words("rag"), _ABOUT))
     task = (task or (mentioned(plain, words("pasted")) and not asks)) and not mentioned(plain, words("dialogue"))
     structured = any(scan.find(one, task=True) for one in (details.STRUCTURED, details.EXTRACTS))
+    # Fields that are listed, and a word for their form that both readers know.
+    listed = new and not structured and re.search(r"(?i)(?<!\w)json(?!\w)", plain) and details.find_fields(plain)
+    structured = structured or bool(listed and any("json_fields" in one.asks() for one in clauses(plain, change=False)))
     denied_words = _denied_words(scan)
     content = not denied_words and _has(scan, "content_moderation", ["@Moderation"])
     requested, unknown, named_tools = _named_nodes(scan, store)

@@ -27,6 +27,8 @@ _LINK, _ON, _OFF, _EMPTIED, _GONE, _IS_ON, _IS_OFF = (
     f"(?:{pattern('titles', name).pattern})" for name in ("link", "on", "off", "emptied", "gone", "is_on", "is_off")
 )
 _QUOTED = r"(?:\"(?P<a>[^\"]*)\"|“(?P<b>[^”]*)”|„(?P<c>[^“”]*)[“”]|«\s*(?P<d>[^»]*?)\s*»|'(?P<e>[^'\n]{1,80})')"
+#: An address of the web with a path is a page, and no server.
+_PAGE = re.compile(r"https?://[^/\s:]+/\S")
 _SKIPPED = frozenset({"modelName", "model", "systemMessagePrompt", "systemMessage"})
 #: Words beside a number that only one field can mean.
 _ELSEWHERE = pattern("by_place", "elsewhere")
@@ -116,7 +118,8 @@ def _places(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
     """What the text names by its kind: "namespace tomato"."""
     kinds = [(kind, name) for said, name in reading.places for kind, forms in constants("places").items()
              if said.startswith(tuple(forms))]  # fmt: skip
-    kinds += [("url", reading.address)] if reading.address and schema.category == "Vector Stores" else []
+    page = reading.address and _PAGE.match(reading.address)
+    kinds += [("url", reading.address)] if reading.address and not page and schema.category == "Vector Stores" else []
     return {param.name: name for kind, name in kinds for param in schema.params
             if kind in param.name.casefold() and param.type == "string"}  # fmt: skip
 
