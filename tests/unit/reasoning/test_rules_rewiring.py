@@ -54,6 +54,23 @@ DOCUMENTS = compile_ops(
 ).graph
 
 
+#: One PDF in a store that has an address of its own.
+SERVED = compile_ops(
+    DOCUMENTS,
+    [
+        RemoveNode(node_id="cheerioWebScraper_0"),
+        RemoveNode(node_id="store_0"),
+        AddNode(
+            node_name="chroma", node_id="store_0", params={"collectionName": "c", "chromaURL": "http://chroma:8000"}
+        ),
+        Connect(source_node_id="openAIEmbeddings_0", target_node_id="store_0", target_anchor="embeddings"),
+        Connect(source_node_id="store_0", target_node_id="chain_0", target_anchor="vectorStoreRetriever"),
+        Connect(source_node_id="pdfFile_0", target_node_id="store_0", target_anchor="document"),
+    ],
+    STORE.schemas,
+).graph
+
+
 def step(id_: str, label: str, text: str) -> AddNode:
     params = {"llmMessages": [{"role": "system", "content": text}]}
     return AddNode(node_name="llmAgentflow", node_id=id_, label=label, params=params)
@@ -213,6 +230,21 @@ def test_an_address_is_another_one_in_its_node_and_in_the_prompt(wish: str) -> N
     assert inputs(graph, "chain_0")["responsePrompt"] == PROMPT.replace(
         "https://old.heron.example/faq", "https://new.heron.example"
     )
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "The rules are no longer a PDF, they are now at https://heron.example/rules. Replace the PDF by these pages.",
+        "Le manuel n'est plus en PDF, il est maintenant sur https://heron.example/rules. Merci de remplacer le PDF par "
+        "ces pages.",
+    ],
+)
+def test_pages_take_the_place_of_a_file_and_not_of_the_store(wish: str) -> None:
+    graph, _ = changed(SERVED, wish)
+    assert sources(graph) == {"cheerioWebScraper_0"}
+    assert inputs(graph, "cheerioWebScraper_0")["url"] == "https://heron.example/rules"
+    assert inputs(graph, "store_0")["chromaURL"] == "http://chroma:8000"
 
 
 @pytest.mark.parametrize(

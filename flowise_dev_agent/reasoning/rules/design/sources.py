@@ -18,11 +18,12 @@ from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, mas
 _URL = re.compile(r"https?://[^\s\"'<>)\]”“»]+(?<![.,;:!?])")
 _SENT_TO, _MORE, _OUT = pattern("words", "sent_to"), pattern("change", "more"), pattern("change", "out")
 _BESIDE = pattern("change", "beside")
-_PAGE, _FILE, _NOW, _SAID = (pattern("change", name) for name in ("page", "file", "now", "said"))
+_PAGE, _PAGES, _FILE, _NOW, _SAID = (pattern("change", name) for name in ("page", "pages", "file", "now", "said"))
 _CALLS, _SWAPS, _BY = pattern("change", "calls"), pattern("exchange", "swaps"), pattern("exchange", "by")
 _BARE = re.compile(r"^https?://(?:www\.)?|/$")
 #: "The docs moved. Swap it."
 _FEW = 5
+_PATHS = re.compile(r"https?://[^/\s:]+/\w")
 #: Fields that say where a model is served.
 _SERVERS = frozenset({"basepath", "basePath", "baseUrl"})
 
@@ -60,12 +61,15 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
         kinds = [names[0] for looked_for, names in table("loaders") if loaders and looked_for.search(plain)]
         web = next((loaders[id_].name for id_ in pages), "cheerioWebScraper")
         kinds += [web] if loaders and (_PAGE.search(plain) or _URL.search(said)) else []
-        address, file = _URL.search(said), _FILE.search(said)
+        file = _FILE.search(said)
         spoken = [id_ for id_, title in titles.items() if title.search(in_ascii(said))]
         mine = [id_ for id_, one in loaders.items() if one.name in kinds or id_ in spoken
                 or (file and file[0] in request.labels.get(id_, ""))]  # fmt: skip
         swaps = _SWAPS.search(plain) and _BY.search(plain)
         instead, done = words("instead_of").search(plain) or swaps, (*found.spans, Span(start, end, frozenset({DONE})))
+        # "Replace the PDF by these pages": the address was said before.
+        only = [*_URL.finditer(text)] if instead and {*mine} - {*found.removed} and _PAGES.search(plain) else []
+        address = _URL.search(said) or (only[0] if len(only) == 1 else None)
         out = words("remove").search(plain) or _OUT.search(plain)
         more = (_MORE.search(plain) and not _SAID.search(plain)) or (file and _BESIDE.search(plain))
         if more and not instead and (kinds or (last and wording.refers(plain))):
@@ -75,6 +79,8 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
             found = replace(found, text=masked(found.text, start, end), spans=done, removed=(*found.removed, *named))
         elif mine and address and not pages and (instead or words("change").search(plain)):
             found = replace(_with(found, web, address[0], existing), spans=done, removed=(*found.removed, *mine))
+        elif instead and mine and {*mine} <= {*found.removed}:
+            found = replace(found, spans=done)
         elif file and not address and len(mine) == 1 and file[0] not in request.labels.get(mine[0], ""):
             param = next((one["name"] for one in loaders[mine[0]].input_definitions if one["type"] == "file"), "")
             value = PlannedValue(node_id=mine[0], param=param, value=f"{MARK}: {loaders[mine[0]].label}: {file[0]}]")
@@ -107,7 +113,9 @@ def _exchanged(request: PlanRequest, found: Made, existing: Mapping[str, NodeSch
     olds = [one.start() for spelled in named.values() for one in spelled]
     new = [one for one in _URL.finditer(found.text) if one.start() not in olds and not MODEL_SERVER.match(one[0])
            and (_CALLS.search(found.text) or not _SENT_TO.search(found.text[: one.start()]))]  # fmt: skip
-    places = [place for place, spelled in named.items() if spelled] or [*held]
+    # The page of a website takes the place of no store.
+    open_ = [place for place in held if existing[place[0]].category != "Vector Stores" or not _PATHS.search(found.text)]
+    places = [place for place, spelled in named.items() if spelled] or open_
     if len(new) != 1 or len(places) != 1 or not (olds or _NOW.search(found.text)):
         return found
     place, address, text = places[0], new[0][0], found.text
