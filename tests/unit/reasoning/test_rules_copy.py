@@ -88,3 +88,22 @@ async def test_a_copy_with_a_change_that_is_not_understood_is_declined(wish: str
 async def test_a_flows_own_name_is_no_wish(catalogue: NodeStore) -> None:
     contract = await planned("Make a copy of Chat with docs and more", catalogue, target="Chat with docs and more")
     assert (contract.declined, contract.nodes) == (None, [])
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        'I would like the same bot but for our Leeds shop. Call it "Leeds", do not touch the other one.',
+        "Ich möchte denselben Bot, aber für Graz. Nenn ihn „Graz“.",
+        'Vorrei lo stesso bot ma per Torino. Chiamalo "Torino".',
+        "Je voudrais le même bot mais pour Lyon, et que l'autre reste comme il est.",
+    ],
+)
+async def test_the_same_bot_with_a_difference_is_a_copy_of_it(wish: str) -> None:
+    request = ClassifyRequest(requirement=wish, target="Sales bot")
+    assert (await DeterministicReasoner().classify(request)).value.operation == "copy"
+
+
+async def test_the_same_bot_that_is_to_do_more_is_no_copy() -> None:
+    request = ClassifyRequest(requirement="Let the same bot answer for our Leeds shop, too.", target="Sales bot")
+    assert (await DeterministicReasoner().classify(request)).value.operation == "update"
