@@ -72,6 +72,17 @@ PLAYBOOK: Final[dict[VerdictCategory, str]] = {
     "EXTERNAL": "Nothing in the flow is wrong: keep the plan as it is.",
     "TIMEOUT": "Nothing is proven wrong: keep the plan; at most make the flow do less per question.",
 }
+#: What a person is told to do, of each category.
+FIXES: Final[dict[VerdictCategory, str]] = {
+    "STRUCTURE": "Correct the node or connection that the error names and write the flow again.",
+    "LOGIC": "Change the prompt or parameter that the answer shows to be wrong.",
+    "INCOMPLETE": "Add what is missing.",
+    "CREDENTIAL": "Check that the credential in Flowise holds a valid key, then iterate.",
+    "CONFIG": "Set the missing value in Flowise, then iterate.",
+    "EXTERNAL": "The model provider or tool failed, not the flow. Try again later.",
+    "UNKNOWN": "No rule knows this error. Read the server's words, and say what to change or accept the flow as it is.",
+    "TIMEOUT": "No answer in time. Ask the flow in Flowise; if it is just slow, raise FLOWISE_PREDICTION_TIMEOUT.",
+}
 
 
 def known(text: str) -> Known | None:
@@ -90,5 +101,5 @@ def advice(verdict: Verdict) -> str | None:
 
 
 def is_advice(text: str) -> bool:
-    """Whether `text` is an advice from this list, and not something that the person asked for."""
-    return any(text == entry.advice for entry in KNOWN)
+    """Whether `text` is an advice from these lists, and not something that the person or a judge asked for."""
+    return text in {*FIXES.values(), *(entry.advice for entry in KNOWN)}

@@ -5,7 +5,7 @@ may still be an error (a tool that failed, a guard that refused for want of cred
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from flowise_dev_agent.agent.tools import shorten
@@ -34,16 +34,6 @@ _BY_CLASS: Final[tuple[tuple[type[FlowiseError], VerdictCategory], ...]] = (
     (FlowiseRateLimitedError, "EXTERNAL"),
     (FlowiseAuthError, "CONFIG"),
 )
-_FIXES: Final[Mapping[VerdictCategory, str]] = {
-    "STRUCTURE": "Correct the node or connection that the error names and write the flow again.",
-    "LOGIC": "Change the prompt or parameter that the answer shows to be wrong.",
-    "INCOMPLETE": "Add what is missing.",
-    "CREDENTIAL": "Check that the credential in Flowise holds a valid key, then iterate.",
-    "CONFIG": "Set the missing value in Flowise, then iterate.",
-    "EXTERNAL": "The model provider or tool failed, not the flow. Try again later.",
-    "UNKNOWN": "No rule knows this error. Read the server's words, and say what to change or accept the flow as it is.",
-    "TIMEOUT": "No answer in time. Ask the flow in Flowise; if it is just slow, raise FLOWISE_PREDICTION_TIMEOUT.",
-}
 
 
 def classify_failure(error: FlowiseError) -> VerdictCategory:
@@ -92,7 +82,7 @@ def failed_verdict(failed: Sequence[Trial], total: int) -> Verdict:
         done=False,
         category=worst.category,
         reason=f"{len(failed)} of {total} test questions failed: {shorten(worst.error)}",
-        fix=entry.advice if entry and entry.category == worst.category else _FIXES[worst.category or "UNKNOWN"],
+        fix=entry.advice if entry and entry.category == worst.category else playbook.FIXES[worst.category or "UNKNOWN"],
     )
 
 

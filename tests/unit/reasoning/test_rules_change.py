@@ -32,6 +32,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Verdict,
 )
 from flowise_dev_agent.reasoning.phrases import say
+from flowise_dev_agent.reasoning.playbook import FIXES, KNOWN
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
 DUMMY = "a7acd2ec-afaf-5f55-9aef-0532197ae938"
@@ -300,6 +301,16 @@ async def test_failed_test_without_a_remedy_is_declined_with_its_reason(catalogu
     session = await written(SUPPORT, catalogue)
     verdict = Verdict(done=False, category="STRUCTURE", reason="HTTP 500: Expected a Runnable.")
     assert "Expected a Runnable" in ((await session.plan(verdict=verdict)).declined or "")
+
+
+_ADVICE = [*FIXES.values(), *(entry.advice for entry in KNOWN)]
+
+
+@pytest.mark.parametrize("fix", _ADVICE, ids=range(len(_ADVICE)))
+async def test_what_code_advises_a_person_gets_into_no_prompt(fix: str, catalogue: NodeStore) -> None:
+    session = await written(SUPPORT, catalogue)
+    verdict = Verdict(done=False, category="LOGIC", reason="It got a made up id", fix=fix)
+    assert "It got a made up id" in ((await session.plan(verdict=verdict)).declined or "")
 
 
 async def test_plan_of_a_model_is_wired_by_types(catalogue: NodeStore) -> None:
