@@ -151,7 +151,8 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     told.missed = [*undone, *(one for one in lost if one in told.missed)]
     already = [*(f"`{one.node_id}.{one.param}` = {one.value}" for one in so), *already]
     ranged = [one for one in ranged if one not in so]
-    changes = ranged or ids or going or new_name or made.labels or copied
+    own_changes = ranged or ids or going or new_name or made.labels
+    changes = own_changes or copied
     steps += [world.say("step_already", parts="; ".join(dict.fromkeys(already)))] * bool(already)
     present = _present(request, change, stays, world)
     # What hangs on an address that nothing came of would be a rule about nothing.
@@ -160,8 +161,8 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     if not (changes or already) and (settled := refused or {place: present[place] for place in here}):
         reason = next(iter(settled.values()))
         raise DeclinedError(reason if refused else f"{reason} {question}")
-    done = ranged or ids or going or new_name or made.labels or already
-    if undone and (hangs or (open_ and texts) or not done):
+    # A copy in which nothing that was wished is done is another flow than was asked for.
+    if undone and (hangs or (open_ and texts) or not (own_changes or already)):
         told.check(world, frozenset({"call", "service"}))
         raise world.decline("declined_wish", parts=", ".join(f"«{told.quote(one)}»" for one in undone))
     if not changes and not already and not answer and wording.complains(wish):

@@ -18,14 +18,14 @@ from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, constants, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import sense
-from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, quoted, signals, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, URL, Span, quoted, signals, squeeze, to_number
 from flowise_dev_agent.sanitize import shortened
 
 #: "8 instead of 4": a number that was there.
 _FORMER = pattern("facts", "former")
 _NOT = re.compile(rf"(?i)(?:{words('instead_of').pattern})\s*{NUMBER}")
 _SETTING, _PRODUCT, _OUTSIDE = (pattern("facts", name) for name in ("setting", "product", "outside"))
-_WHERE, _ADDRESS = pattern("naming", "where"), re.compile(r"https?://[^\s\"'<>)\]]+(?<![.,;])")
+_WHERE = pattern("naming", "where")
 _NUMBERS = re.compile(r"(?:(?<!\w)\.)?(?<![A-Za-z])\d+(?:[.,:-]\d+)*(?!\d|st\b|nd\b|rd\b|th\b|[ºª])")
 #: What a model in the settings would not make possible either, and what is not done whatever else is.
 _IMPOSSIBLE = {"train", "offline", "guarantee", "pay", "phone", "device"}
@@ -159,7 +159,7 @@ class Account:
             said = said.replace(self.quote(span), " ") if span.meets(unit.start, unit.end) else said
         named = [*(one for one in quoted(said) if one.strip("\x00 ")), *words("languages").findall(said)]
         # A place in an address ("{name}") is written in another way.
-        named += [one.partition("{")[0] for one in _ADDRESS.findall(said)] if self._there else []
+        named += [one.partition("{")[0] for one in URL.findall(said)] if self._there else []
         lost = any(not _numbers(one) & self._numbers for one in _NUMBERS.findall(said))
         return lost or any(one.casefold() not in self._written for one in named)
 

@@ -10,13 +10,20 @@ from flowise_dev_agent.reasoning.rules.design.clauses import clauses
 from flowise_dev_agent.reasoning.rules.design.prompt import behaves, is_empty
 from flowise_dev_agent.reasoning.rules.language import lexicon
 from flowise_dev_agent.reasoning.rules.language.lexicon import NodeTable, constants, pattern, patterns, table, words
-from flowise_dev_agent.reasoning.rules.language.text import Scan, Span, detect_language, first_group, mentioned, squeeze
+from flowise_dev_agent.reasoning.rules.language.text import (
+    URL,
+    Scan,
+    Span,
+    detect_language,
+    first_group,
+    mentioned,
+    squeeze,
+)
 
 #: Kinds of nodes that a stretch asks for, where no type is named.
 _MEMORY, _DOCUMENTS = ("@Memory",), ("@Document Loaders", "@Vector Stores", "@Retrievers")
 DOCUMENTS = frozenset(_DOCUMENTS)
 _PROMPT_FIELDS = "systemMessagePrompt systemMessage template responsePrompt"
-_URL = re.compile(r"https?://[^\s\"'<>)\]]+(?<![.,;])")
 #: A machine of one's own, by its number or its port: no page of the web.
 _SERVER = re.compile(r"https?://(?:localhost|\d+\.\d+\.\d+\.\d+|[^/:\s]+:\d+)(?![\w.-])")
 #: A database has an address, too.
@@ -158,14 +165,14 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
     tools = tuple(names for names in tools if not (requests and "requests" in names[0]))
     # An address that a tool calls is no source of documents.
     called = any("requests" in name for names in tools for name in names)
-    urls = () if called else tuple(match.group() for match in _URL.finditer(plain))
+    urls = () if called else tuple(match.group() for match in URL.finditer(plain))
     # An address that people are sent to is a word of the answer.
     sent = {url for url in urls if pattern("words", "sent_to").search(plain[: plain.index(url)])}
     model_url = next((url for url in urls if _SERVER.match(url) and _is_model(plain[: plain.index(url)], url)), None)
     # An address is used once: for the model, for the store that was named before it, or as a page.
     stores = {url for url in urls if any(one.search(plain[: plain.index(url)]) for one, _ in table("vector_stores"))
               and (_SERVER.match(url) or not (loaders or len(urls) > 1))}  # fmt: skip
-    asked = {match.group() for one in requests if (match := _URL.match(one.url))}
+    asked = {match.group() for one in requests if (match := URL.match(one.url))}
     urls = tuple(url for url in urls if url != model_url and url not in stores | sent | asked)
     if model_url:
         scan.find(re.compile(re.escape(model_url)), params="baseUrl basepath")

@@ -22,6 +22,8 @@ from flowise_dev_agent.reasoning.rules.language.text import quoted, to_number
 _SETTINGS = {"model", "temperature", "max_tokens", "memory", "memory_window"}
 _CHEAP, _SORTER = pattern("steps", "cheap"), pattern("steps", "sorter")
 _WORD, _NUMBER = re.compile(r"[^\W\d_][\w-]*"), re.compile(NUMBER, re.IGNORECASE)
+#: Words that name no step.
+_KNOWN = FUNCTIONS | frozenset(NUMBER_WORDS) | wordset("preferring") | wordset("everyday")
 #: Chat model node -> the words for its small model.
 _SMALL: Mapping[str, str] = constants("small")
 
@@ -90,6 +92,3 @@ def _settings(stretches: Sequence[str], store: NodeStore) -> Iterator[Setting]:
         if own.provider or own.model or own.numbers or cheap:
             yield Setting(said, own, about, bool(cheap))
         former = own
-
-
-_KNOWN = FUNCTIONS | frozenset(NUMBER_WORDS) | wordset("preferring") | wordset("everyday")

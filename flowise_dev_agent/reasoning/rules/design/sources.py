@@ -13,7 +13,7 @@ from flowise_dev_agent.reasoning.rules.design import build, wording
 from flowise_dev_agent.reasoning.rules.design.details import in_ascii
 from flowise_dev_agent.reasoning.rules.design.providers import MODEL_SERVER
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, table, words
-from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, masked
+from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, PAGE_URL, Span, masked
 
 _URL = re.compile(r"https?://[^\s\"'<>)\]”“»]+(?<![.,;:!?])")
 _SENT_TO, _MORE, _OUT = pattern("words", "sent_to"), pattern("change", "more"), pattern("change", "out")
@@ -23,7 +23,6 @@ _CALLS, _SWAPS, _BY = pattern("change", "calls"), pattern("exchange", "swaps"), 
 _BARE = re.compile(r"^https?://(?:www\.)?|/$")
 #: "The docs moved. Swap it."
 _FEW = 5
-_PATHS = re.compile(r"https?://[^/\s:]+/\w")
 #: Fields that say where a model is served.
 _SERVERS = frozenset({"basepath", "basePath", "baseUrl"})
 
@@ -114,7 +113,9 @@ def _exchanged(request: PlanRequest, found: Made, existing: Mapping[str, NodeSch
     new = [one for one in _URL.finditer(found.text) if one.start() not in olds and not MODEL_SERVER.match(one[0])
            and (_CALLS.search(found.text) or not _SENT_TO.search(found.text[: one.start()]))]  # fmt: skip
     # The page of a website takes the place of no store.
-    open_ = [place for place in held if existing[place[0]].category != "Vector Stores" or not _PATHS.search(found.text)]
+    open_ = [
+        place for place in held if existing[place[0]].category != "Vector Stores" or not PAGE_URL.search(found.text)
+    ]
     places = [place for place, spelled in named.items() if spelled] or open_
     if len(new) != 1 or len(places) != 1 or not (olds or _NOW.search(found.text)):
         return found

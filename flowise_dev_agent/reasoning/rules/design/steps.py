@@ -27,7 +27,7 @@ from flowise_dev_agent.reasoning.rules.design.starts import Start, start_of
 from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, parameters, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import capital, masked, quoted, signals, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.language.text import URL, capital, masked, quoted, signals, squeeze, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import INSIDE
 from flowise_dev_agent.redaction import named_secret
@@ -53,7 +53,7 @@ _NEEDED = {"approval", "schedule", "web_search"}
 _TOOLS = ("calculator", "date_time", "other_tool", "web_search")
 _SOURCES = {"csv", "embeddings", "file_upload", "other_source", "pdf", "text_source", "vector_store", "webpage", "word"}
 _SETTINGS = MODEL_PARAMS.union(MAX_TOKENS, ["temperature"])
-_DIGITS, _URL = re.compile(r"(?<!\w)\d+(?:[.,:/-]\d+)*"), re.compile(r"https?://[^\s\"'<>)\]]+(?<![.,;])")
+_DIGITS = re.compile(r"(?<!\w)\d+(?:[.,:/-]\d+)*")
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,8 @@ class _Builder:
         self._provider = provider_for(reading, world, knowledge=False)
         # A model and its settings that one clause names are for all steps, else each step has its own.
         own = [read(clause, world.store) for clause, _ in self.made.clauses]
-        #: Tools that the second reader finds, in words that the rules do not know.
         placed = {names for one in own for names in one.tools}
+        #: Tools that the second reader finds, in words that the rules do not know.
         self._unplaced = tuple(names for names in reading.tools if names not in placed)
         several = sum(bool(one.provider or one.model or one.numbers) for one in own) > 1
         self._settings = [(one, self._meant(one)) for one in settings]
@@ -329,7 +329,7 @@ class _Builder:
 
     def _call(self, step: Step, end: _End) -> _End:
         """A request to an address, with what is said of its headers and its body."""
-        url = _URL.findall(step.text)[0]
+        url = URL.findall(step.text)[0]
         rest, methods, gaps = step.text.replace(url, " "), pattern("steps", "method"), re.findall(r"\{(\w+)\}", url)
         header, body = found("header", rest), re.search(r"\{.*\}", rest)
         behind = methods.sub(" ", step.text.partition(url)[2].replace(header[0] if header else "\x00", " "))

@@ -13,7 +13,15 @@ from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design.providers import BY_CHAT, MODEL_PARAMS, belongs, embedding_model
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, patterns, wordset
-from flowise_dev_agent.reasoning.rules.language.text import Span, first_group, is_negated, quoted, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.language.text import (
+    PAGE_URL,
+    Span,
+    first_group,
+    is_negated,
+    quoted,
+    squeeze,
+    to_number,
+)
 
 MAX_TOKENS = tuple(constants("quantities")["max_tokens"])
 #: Fields for what the model is told, by how well they fit.
@@ -27,8 +35,6 @@ _LINK, _ON, _OFF, _EMPTIED, _GONE, _IS_ON, _IS_OFF = (
     f"(?:{pattern('titles', name).pattern})" for name in ("link", "on", "off", "emptied", "gone", "is_on", "is_off")
 )
 _QUOTED = r"(?:\"(?P<a>[^\"]*)\"|“(?P<b>[^”]*)”|„(?P<c>[^“”]*)[“”]|«\s*(?P<d>[^»]*?)\s*»|'(?P<e>[^'\n]{1,80})')"
-#: An address of the web with a path is a page, and no server.
-_PAGE = re.compile(r"https?://[^/\s:]+/\S")
 _SKIPPED = frozenset({"modelName", "model", "systemMessagePrompt", "systemMessage"})
 #: Words beside a number that only one field can mean.
 _ELSEWHERE = pattern("by_place", "elsewhere")
@@ -118,7 +124,7 @@ def _places(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
     """What the text names by its kind: "namespace tomato"."""
     kinds = [(kind, name) for said, name in reading.places for kind, forms in constants("places").items()
              if said.startswith(tuple(forms))]  # fmt: skip
-    page = reading.address and _PAGE.match(reading.address)
+    page = reading.address and PAGE_URL.match(reading.address)
     kinds += [("url", reading.address)] if reading.address and not page and schema.category == "Vector Stores" else []
     return {param.name: name for kind, name in kinds for param in schema.params
             if kind in param.name.casefold() and param.type == "string"}  # fmt: skip

@@ -15,6 +15,8 @@ _NOT_BEFORE, _NOT_BEHIND, _CLAUSE = (pattern("text", name) for name in ("not_bef
 _OURS, _TELLS, _NEVER = (pattern("facts", name) for name in ("ours", "tells", "never"))
 _OPENED, _ACTS, _THEIRS = (pattern("facts", name) for name in ("opened", "acts", "theirs"))
 NUL = "\x00"
+#: An address of the web; one with a path is a page, and no server.
+URL, PAGE_URL = re.compile(r"https?://[^\s\"'<>)\]]+(?<![.,;])"), re.compile(r"https?://[^/\s:]+/\w")
 #: As a name of a stretch: what it asks for is done.
 DONE = "@done"
 _SAID, _SAYS = pattern("about", "saying"), [pattern("about", name) for name in ("says", "greeting", "closing")]
