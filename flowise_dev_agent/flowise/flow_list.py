@@ -50,7 +50,8 @@ async def refresh(client: FlowiseClient, known: KnownFlows) -> None:
         # A first reading was cut off: what is missing was changed before all that is known.
         total = await _read(client, known, count // _PAGE + 1, to_the_end=True)
         count = await known.count()
-    if count > total and not await _forget_gone(client, known, total):
+    # Of flows changed at the same moment a new one may stand behind known ones.
+    if count < total or (count > total and not await _forget_gone(client, known, total)):
         await _read_all(client, known)
 
 

@@ -132,6 +132,16 @@ async def test_where_most_are_gone_or_of_one_moment_all_pages_are_read_once() ->
     assert (pages <= 220, made) == (True, [])
 
 
+async def test_a_new_flow_of_the_same_moment_is_found_behind_known_ones() -> None:
+    reader = Reader(Server(300))
+    reader.server.dates = dict.fromkeys(reader.server.dates, 7)
+    await reader.read()
+    there = [*reader.server.dates]
+    reader.server.dates = dict.fromkeys([*there[:100], "new", *there[100:]], 7)
+    assert (await reader.read())[1] == ["new"]
+    assert await reader.read() == (1, [])
+
+
 async def test_a_reading_that_was_cut_off_goes_on_where_it_ended() -> None:
     reader = Reader(Server(10_000))
     reader.server.fails_after = 120
