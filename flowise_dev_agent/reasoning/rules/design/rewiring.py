@@ -3,7 +3,8 @@ text. What speaks of its structure and is not read in full is `undone`: it is in
 
 import json
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from flowise_dev_agent.reasoning.rules.design.details import in_ascii
 from flowise_dev_agent.reasoning.rules.design.kinds import found, kind_of, outcome
 from flowise_dev_agent.reasoning.rules.design.sources import Made
 from flowise_dev_agent.reasoning.rules.design.steps import as_json_by_code
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, words
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, pattern, words
 from flowise_dev_agent.reasoning.rules.language.text import (
     DONE,
     Span,
@@ -48,13 +49,45 @@ class _Edge(NamedTuple):
     target: str
 
 
-def titled(request: PlanRequest, said: str) -> list[str]:
-    """The steps whose titles a stretch names: as they are, else by their words in other forms, "the step that writes
-    the reply" for the Reply writer."""
-    # What everybody calls such a node names none of several.
-    titles = {id_: name for id_ in request.existing if (name := request.labels.get(id_, "")) and name not in _PLAIN}
+def titled(request: PlanRequest, said: str, among: Collection[str] = ()) -> list[str]:
+    """The steps (`among` these ids, else all) whose titles a stretch names: as they are, else by their words in other
+    forms, "the step that writes the reply" for the Reply writer."""
+    titles = _titles(request, among)
     whole = [id_ for id_, name in titles.items() if wording.whole(name).search(said)]
     return whole or [id_ for id_, name in titles.items() if _stems(name) and _stems(name) <= _stems(said)]
+
+
+def meant(request: PlanRequest, said: str, among: Collection[str] = ()) -> list[str]:
+    """The steps that a stretch is about, certain or not: those that it names (`titled`), else those of whose title it
+    has a word that is in no other title ("the technical answers" for Technical help), else the one whose texts speak of
+    most of what it says and no other step speaks of ("the Team plan is 55"); none where several do so alike. For words
+    that tell a step how to behave `among` are the steps with a prompt."""
+    if found := titled(request, said, among):
+        return found
+    titles = {id_: _telling(name) for id_, name in _titles(request, among).items()}
+    if found := [id_ for id_, own in _apart(titles).items() if own & _telling(said)]:
+        return found
+    nodes = [node for node in (request.base.nodes if request.base else ()) if not among or node.id in among]
+    texts = {node.id: _telling(json.dumps(dict(node.inputs), ensure_ascii=False, default=str)) for node in nodes}
+    shares = {id_: len(own & _telling(said)) for id_, own in _apart(texts).items()}
+    most = max(shares.values(), default=0)
+    return (
+        [id_ for id_, shared in shares.items() if shared == most]
+        if most and [*shares.values()].count(most) == 1
+        else []
+    )
+
+
+def _titles(request: PlanRequest, among: Collection[str]) -> dict[str, str]:
+    # What everybody calls such a node names none of several.
+    return {id_: name for id_ in request.existing if (not among or id_ in among)
+            and (name := request.labels.get(id_, "")) and name not in _PLAIN}  # fmt: skip
+
+
+def _apart(words_of: Mapping[str, Set[str]]) -> dict[str, Set[str]]:
+    """Of each the words that no other one has."""
+    counted = Counter(word for said in words_of.values() for word in said)
+    return {id_: {word for word in said if counted[word] == 1} for id_, said in words_of.items()}
 
 
 def find_steps(request: PlanRequest, made: Made) -> Made:
@@ -409,3 +442,9 @@ def _strong(said: str) -> bool:
 
 def _stems(text: str) -> set[str]:
     return {word[:5] for word in _WORD.findall(text.casefold())}
+
+
+def _telling(text: str) -> set[str]:
+    """The stems of the words that say something, and the numbers."""
+    said = in_ascii(text).casefold()
+    return _stems(" ".join(one for one in _WORD.findall(said) if one not in FUNCTIONS)) | {*_DIGITS.findall(said)}
