@@ -28,7 +28,7 @@ from flowise_dev_agent.reasoning.rules.design import (
 )
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
-from flowise_dev_agent.reasoning.rules.design.rewiring import find_steps, titled
+from flowise_dev_agent.reasoning.rules.design.rewiring import called, find_steps
 from flowise_dev_agent.reasoning.rules.design.selection import (
     TOOL,
     Edits,
@@ -135,8 +135,9 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     said = wishes.pieces(wish, [*told.done, *given], lost, {*told.missed} - {*lost}, groups=kinds, copied=copied)
     # In which step it is to be is not said, or it is of another part of the flow.
     open_ = inside and not chosen and len(places) > 1
+    left = [*made.undone, *made.unplaced]
     said = [one._replace(kind="undone") if one.kind == "wish" and ((open_ and made.spans) or any(
-            span.meets(one.start, one.end) for span in made.undone)) else one for one in said]  # fmt: skip
+            span.meets(one.start, one.end) for span in left)) else one for one in said]  # fmt: skip
     said = writing.settled(said, wish, [writing.held(request, place) or text for place, text in places.items()])
     lines = wishes.lines(wish, said, {str(one.value) for one in values})
     texts, steps, written, already = writing.worded(request, lines, change, places, chosen, made.swaps, world)
@@ -272,8 +273,9 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
     # A title may be an everyday word, too: as it is written it is the title.
     exact = [id_ for id_ in named if request.labels.get(id_, "") in wish]
     # "The node that writes the mail" is "Write mail", "the one that drafts" the Drafter.
-    alike = [] if here else list(dict.fromkeys(id_ for one in _SENTENCE.findall(wish) for id_ in titled(request, one)
-                                               if id_ in names and "Agentflow" in request.existing[id_]))  # fmt: skip
+    steps = [id_ for id_ in names if "Agentflow" in request.existing.get(id_, "") and not here]
+    spoken = [one for one in leaves([*clauses(wish, change=True)]) if one.sense.keep < _HALF and steps]
+    alike = list(dict.fromkeys(id_ for one in spoken for id_ in called(request, one.said, steps)))
     if here or len(alike) == 1:
         meant = exact or named or alike or [id_ for id_ in names if id_ not in here]
         return {place: schema for place, schema in places.items() if owners[place] in meant}

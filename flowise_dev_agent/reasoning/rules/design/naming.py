@@ -46,6 +46,9 @@ def stays(said: str, names: Set[str] = frozenset()) -> bool:
     return bool(whole) and (bool(found) or any(name in said.casefold() for name in names))
 
 
+_ENDED = re.compile(r"[.!?] $")
+
+
 def without_scope(text: str, names: Set[str] = frozenset()) -> str:
     """The text without what is to stay as it is ("leave the rest alone", "keep the memory"), and without thanks."""
     quotes, clauses = quoted_spans(text), (one for one in _CLAUSE.finditer(text) if stays(one[0], names))
@@ -56,7 +59,10 @@ def without_scope(text: str, names: Set[str] = frozenset()) -> str:
             # "The source and the rest stay": so does what is named before "and".
             also = _ALSO.search(text, 0, match.start()) if match.re is _SCOPE and _AND.match(match[0]) else None
             start = also.start(1) if also else match.start()
-            text = text[:start] + (NUL if because else " ") * (match.end() - start) + text[match.end() :]
+            # Where a sentence ends stays to be seen where another one follows.
+            closes = _ENDED.search(text, start, match.end() + 1) and text[:start].rstrip()[-1:].isalnum()
+            end = match.end() - bool(closes)
+            text = text[:start] + (NUL if because else " ") * (end - start) + text[end:]
     return text
 
 
