@@ -108,6 +108,17 @@ def test_an_approval_that_nobody_needs_goes_with_what_a_refusal_led_to(wish: str
     assert after(graph, "llmAgentflow_1") == {"httpAgentflow_0"}
 
 
+def test_what_is_to_go_and_is_not_there_is_told_to_no_model() -> None:
+    plan = planned(TRIAGE, "Please remove the Slack message after the Engine help, the channel is gone.")
+    assert "Slack" in (plan.declined or "")
+
+
+def test_the_price_of_one_more_to_choose_is_not_lost() -> None:
+    graph, plan = changed(BOOKING, 'Add "sup board" to the kinds of boat, in the offer it is 30 euros a day.')
+    assert "sup board" in str(inputs(graph, "startAgentflow_0")["formInputTypes"])
+    assert plan.not_done or "30 euros" in str(inputs(graph, "llmAgentflow_1")["llmMessages"])
+
+
 def test_a_step_stays_whose_value_another_one_reads() -> None:
     plan = planned(BOOKING, "Remove the Read dates step")
     assert plan.declined
@@ -134,6 +145,11 @@ TRIAGE = compile_ops(
     ],
     STORE.schemas,
 ).graph  # fmt: skip
+
+
+def test_a_case_in_which_an_answer_goes_out_directly_is_told_to_no_model() -> None:
+    wish = "If it is about invoices and below 20 euros the money draft must go directly to the customer."
+    assert planned(TRIAGE, wish).declined
 
 
 @pytest.mark.parametrize(

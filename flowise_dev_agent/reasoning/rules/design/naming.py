@@ -51,6 +51,7 @@ _ENDED = re.compile(r"[.!?] $")
 
 def without_scope(text: str, names: Set[str] = frozenset()) -> str:
     """The text without what is to stay as it is ("leave the rest alone", "keep the memory"), and without thanks."""
+    copied = any("copy" in one.names for one in concepts(text, "own"))
     quotes, clauses = quoted_spans(text), (one for one in _CLAUSE.finditer(text) if stays(one[0], names))
     for match in [*_SCOPE.finditer(text), *clauses, *_COURTESY.finditer(text)]:
         # What goes on with a reason is no wish.
@@ -60,7 +61,7 @@ def without_scope(text: str, names: Set[str] = frozenset()) -> str:
             also = _ALSO.search(text, 0, match.start()) if match.re is _SCOPE and _AND.match(match[0]) else None
             start = also.start(1) if also else match.start()
             # Where a sentence ends stays to be seen where another one follows.
-            closes = _ENDED.search(text, start, match.end() + 1) and text[:start].rstrip()[-1:].isalnum()
+            closes = _ENDED.search(text, start, match.end() + 1) and text[:start].rstrip()[-1:].isalnum() and not copied
             end = match.end() - bool(closes)
             text = text[:start] + (NUL if because else " ") * (end - start) + text[end:]
     return text

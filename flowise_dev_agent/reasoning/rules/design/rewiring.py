@@ -112,7 +112,8 @@ class _Reader:
         known, models = {name.casefold() for name in names if name}, self._flow.of(*graph.MODELS)
         clauses = _clauses(made.text)
         # What comes before a step is named is for another one, or for all of them; so is what follows on the structure.
-        apart = len(models) > 1 and any(titled(self._request, made.text[a:b], models) for a, b in clauses)
+        spoken = {id_ for a, b in clauses for id_ in titled(self._request, made.text[a:b], models)}
+        apart = len(models) > 1 and bool(spoken)
         for start, end in clauses:
             one, grown = self._clause(made.text[start:end], known), len(self._rows)
             here = Span(start, end, frozenset({DONE}))
@@ -123,8 +124,10 @@ class _Reader:
             elif self._is_structure(one):
                 undone.append(here)
                 apart = len(models) > 1
-            elif apart := apart and not {*one.named} & {*models}:
-                unplaced.append(here)
+            else:
+                place = {*called(self._request, one.plain, models)}
+                apart = apart and not place
+                unplaced += [here] if apart or (spoken and place - spoken) else []
             opening = opening or [here] * bool(self._way)
             self._former = one.named or self._former
         undone, unplaced = ([one for one in some if one not in done] for some in (undone, unplaced))
@@ -144,7 +147,9 @@ class _Reader:
         text = one.has("answer") and (one.quotes or _CONTACT.search(one.plain)) and not self._named(one, *graph.MODELS)
         kinds = {kind for _, kind in texts.signals(one.plain)} & _STRUCTURE or one.has("step") or one.has("agrees")
         kinds = kinds or self._named(one, graph.HUMAN) or (one.repeats and not one.sense.tells)
-        return bool(kinds) or bool(part) + bool(alters) + bool(text) > 1
+        kinds = kinds or (one.has("straight") and self._flow.of(graph.HUMAN))
+        goes = one.out and one.sense.part > _CLEAR > one.sense.told and "prompt_delete" not in one.sense.concepts
+        return bool(kinds or goes) or bool(part) + bool(alters) + bool(text) > 1
 
     # --- Which step is meant
 
@@ -304,8 +309,9 @@ class _Reader:
         chosen = [row for row in named if row.get("addOptions")]
         if len(chosen) == 1 and one.quotes and one.has("comes"):
             options = [*chosen[0]["addOptions"], *({"option": quote} for quote in one.quotes)]
-            return self._flow.put(start, formInputTypes=[
-                {**row, "addOptions": options} if row is chosen[0] else row for row in rows])  # fmt: skip
+            rows = [{**row, "addOptions": options} if row is chosen[0] else row for row in rows]
+            # What it costs is for a model, too.
+            return self._flow.put(start, formInputTypes=rows) and not one.numbers
         more = _fields(one.said) if rows and one.has("form") else []
         return bool(more) and self._flow.put(start, formInputTypes=[*rows, *more])
 
