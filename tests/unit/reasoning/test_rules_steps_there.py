@@ -108,6 +108,26 @@ def test_an_approval_that_nobody_needs_goes_with_what_a_refusal_led_to(wish: str
     assert after(graph, "llmAgentflow_1") == {"httpAgentflow_0"}
 
 
+@pytest.mark.parametrize("wish", ["Before the Engine help's answer goes out I want to approve it.",
+                                  "Bevor die Antwort von Engine help rausgeht, will ich sie freigeben."])  # fmt: skip
+def test_before_the_answer_of_a_model_goes_out_is_behind_the_model(wish: str) -> None:
+    graph, plan = changed(TRIAGE, wish)
+    assert not plan.not_done
+    assert after(graph, "llmAgentflow_1") == {"humanInputAgentflow_1"}
+
+
+def test_a_request_is_made_with_another_method() -> None:
+    graph, plan = changed(BOOKING, "To the register should use PUT instead of POST.")
+    assert not plan.not_done
+    assert inputs(graph, "httpAgentflow_0")["method"] == "PUT"
+
+
+def test_a_reply_and_a_title_of_one_wish_are_no_name_of_a_branch() -> None:
+    wish = "Ajoute une branche pour la presse avec la réponse « Écrivez à jo@heron.example. » "
+    plan = planned(TRIAGE, f"{wish}Et renomme Engine help en « Aide ».")
+    assert plan.declined or not any("Aide" in str(value.value) for value in plan.values)
+
+
 def test_what_is_to_go_and_is_not_there_is_told_to_no_model() -> None:
     plan = planned(TRIAGE, "Please remove the Slack message after the Engine help, the channel is gone.")
     assert "Slack" in (plan.declined or "")

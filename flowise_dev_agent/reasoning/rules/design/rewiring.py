@@ -23,7 +23,8 @@ from flowise_dev_agent.reasoning.rules.language.senses import Sense, sense
 from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, capital, quoted, to_number
 
 _DIGITS, _WORD = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\w)"), re.compile(r"[^\W\d_]{3,}")
-_OR = re.compile(r"(?i)\s*[,/;]\s*|\s(?:and|or|und|oder|et|ou|y|o|e|of|en|i|lub|oraz)\s")
+_OR = re.compile(r"(?i)\s*[,/;]\s*|\s(?:and|or|und|oder|et|ou|y|o|e|of|en|i|lub|oraz)(?:\s|$)")
+_METHOD = re.compile(r"(?<!\w)(?:GET|POST|PUT|PATCH|DELETE)(?!\w)")
 _CONTACT, _IF, _FEW, _FEWEST, _CLEAR = pattern("exchange", "contact"), pattern("prompt", "if"), 5, 3, 0.6
 #: What everybody calls such a step names none of several.
 _PLAIN = frozenset({"Start", "Agent", "LLM", "Reply", "Direct Reply", "Human Input", "HTTP request", "HTTP", "Model"})
@@ -186,6 +187,9 @@ class _Reader:
             near = {*titled(self._request, said)} or (calls if pattern("change", "calls").search(said) else set[str]())
             if said and not near and side == "target":
                 near = sent or inside.intersection(flow.of(graph.REPLY))
+            # "Before the answer of the writer goes out" is behind the writer.
+            out = near and near <= {*flow.of(*graph.MODELS)} and pattern("rewiring", "goes_out").search(said)
+            side = "source" if out else side
             edges = [edge for edge in flow.edges if getattr(edge, side) in near]
             if len(near) == len({edge.target for edge in edges}) == 1:
                 return edges
@@ -230,7 +234,7 @@ class _Reader:
         """A further branch, with a fixed reply that may come in a clause of its own, or a step of a model."""
         flow, way = self._flow, one.has("way") if not one.quotes else None
         branch = one.has("comes") and (way or concept("own", "branch").search(one.plain))
-        short = [quote for quote in one.quotes if len(quote.split()) < _FEW and (branch or self._way)]
+        short = [quote for quote in one.quotes[:1] if len(quote.split()) < _FEW and branch and quote[-1] not in ".!?"]
         self._way = self._way or (capital(way["name"]) if branch and way else (short or [""])[0])
         rest = [quote for quote in one.quotes if quote != self._way]
         like = [id_ for id_ in flow.after(self._sorter) if flow.kinds[id_] in graph.MODELS]
@@ -256,9 +260,10 @@ class _Reader:
             return False
         (fork,) = flow.between(edges, graph.SORTER, output="0")
         names = capital(case["case"].strip(" .!")), say("otherwise", texts.detect_language(one.said))
-        told = {"conditionAgentInstructions": capital(one.plain.strip())}
-        told |= {graph.ROWS: [{"scenario": name} for name in names]}
-        self._spared = flow.put(fork, **flow.like(self._sorter, "conditionAgent(?:Model|Input)"), **told)
+        given = f"{flow.held(self._sorter, 'conditionAgentInput')}\n\n{{{{ {edges[0].source} }}}}"
+        told: dict[str, Any] = {graph.ROWS: [{"scenario": name} for name in names], "conditionAgentInput": given}
+        told |= {"conditionAgentInstructions": capital(one.plain.strip())}
+        self._spared = flow.put(fork, **flow.like(self._sorter, "conditionAgentModel"), **told)
         flow.edges.append(Edge(fork, "1", on))
         return True
 
@@ -296,7 +301,7 @@ class _Reader:
 
     def _limits(self, one: _Clause) -> bool:
         """How often at most something is done again."""
-        loops = self._only(one, graph.LOOP) if one.repeats else []
+        loops = self._only(one, graph.LOOP) if one.repeats or found("anew", one.plain) else []
         was = self._flow.held(loops[0], "maxLoopCount") if loops else None
         numbers = [number for one in one.numbers if (number := round(to_number(one))) != was]
         return len(loops) == len(numbers) == 1 and self._flow.put(loops[0], maxLoopCount=numbers[0])
@@ -353,13 +358,16 @@ class _Reader:
         return flow.put(call, **request, body=f"{{{{ {as_json} }}}}")
 
     def _sent_along(self, one: _Clause) -> bool:
-        """A request that is there has one more header, or more values in what it sends."""
+        """A request that is there has another method, one more header, or more values in what it sends."""
         flow, all_ = self._flow, self._flow.of(graph.CALL)
         named = called(self._request, one.plain, all_) if all_ else []
         calls = named or [id_ for id_ in self._former if id_ in all_] or all_
         header = pattern("rewiring", "header").search(one.said)
         if len(calls) != 1 or one.sense.told > one.sense.part:
             return False
+        methods = [one for one in _METHOD.findall(one.said) if one != flow.held(calls[0], "method")]
+        if named and len(methods) == 1:
+            return flow.put(calls[0], method=methods[0])
         if header:
             return flow.put(calls[0], headers=[*(flow.held(calls[0], "headers") or []), header.groupdict()])
         text, given = str(flow.held(calls[0], "body") or "").strip(), self._given(one.said)
@@ -397,8 +405,9 @@ def _clauses(text: str) -> list[tuple[int, int]]:
     """The clauses of a text; a condition is nothing without what it is for, and few words belong to what is before."""
     found = list[tuple[int, int]]()
     for start, end in wording.clauses(text):
-        before = text[slice(*found[-1])].strip() if found else ""
-        goes_on = before and before[-1] not in ".!?" and (_IF.match(before) or len(text[start:end].split()) < _FEWEST)
+        before = text[slice(*found[-1])].strip(" ") if found else ""
+        few = _FEW + 1 if pattern("rewiring", "form").search(before) else _FEWEST
+        goes_on = before and before[-1] not in ".!?\n" and (_IF.match(before) or len(text[start:end].split()) < few)
         found.append((found.pop()[0] if goes_on else start, end))
     return found
 
@@ -410,7 +419,8 @@ def _fields(said: str) -> list[dict[str, Any]]:
     options = [{"option": one.strip()} for one in _OR.split(choice["options"])] if choice else []
     said = said.replace(choice[0], ",") if choice else said
     plain = BRACKETS.sub(",", wording.unquoted(said))
-    for border in (words("add"), *(pattern("rewiring", name) for name in ("form", "asked", "comes"))):
+    asking = [words("add"), pattern("rewiring", "asked"), pattern("rewiring", "comes")]
+    for border in (*asking, pattern("rewiring", "form"), pattern("rewiring", "who_asks")):
         plain = border.sub(",", plain)
     runs = filter(None, (_bare(run) for run in _OR.split(plain.strip(" .!?\n"))))
     names = [*([choice["name"]] if choice else []), *quoted(said), *runs]
@@ -419,7 +429,8 @@ def _fields(said: str) -> list[dict[str, Any]]:
     rows: list[Any] = [{"type": one.kind, "label": capital(one.description), "name": one.name} for one in fields]
     if choice and rows:
         rows[0] |= {"type": "options", "addOptions": options}
-    return [] if prose or len(fields) < len(names) else rows
+    asked = any(one.search(said) for one in asking)
+    return rows if asked and not prose and len(fields) == len(names) else []
 
 
 def _bare(said: str) -> str:
