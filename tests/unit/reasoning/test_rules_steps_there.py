@@ -116,6 +116,21 @@ def test_before_the_answer_of_a_model_goes_out_is_behind_the_model(wish: str) ->
     assert after(graph, "llmAgentflow_1") == {"humanInputAgentflow_1"}
 
 
+def test_what_a_reply_shows_of_a_step_is_not_lost() -> None:
+    wish = 'Send money draft should end with "Write again if it is unclear."'
+    graph, plan = changed(TRIAGE, wish)
+    assert not plan.not_done
+    text = inputs(graph, "directReplyAgentflow_0")["directReplyMessage"]
+    assert text == "{{ llmAgentflow_0 }} Write again if it is unclear."
+    assert planned(TRIAGE, 'Send money draft should say "Write again."').declined
+
+
+def test_a_request_that_comes_is_no_other_address_of_one_that_is_there() -> None:
+    wish = "Before it goes to the register, send the name in a POST to https://log.example/in too."
+    graph, _ = changed(BOOKING, wish)
+    assert inputs(graph, "httpAgentflow_0")["url"] == "https://boats.example/api"
+
+
 def test_a_request_is_made_with_another_method() -> None:
     graph, plan = changed(BOOKING, "To the register should use PUT instead of POST.")
     assert not plan.not_done

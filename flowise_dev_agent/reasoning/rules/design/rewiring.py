@@ -126,7 +126,7 @@ class _Reader:
                 undone.append(here)
                 apart = len(models) > 1
             else:
-                place = {*called(self._request, one.plain, models)}
+                place = {*meant(self._request, one.plain, models)}
                 apart = apart and not place
                 unplaced += [here] if apart or (spoken and place - spoken) else []
             opening = opening or [here] * bool(self._way)
@@ -147,7 +147,7 @@ class _Reader:
         alters = wording.alters(one.plain) or words("rename").search(one.plain) or one.out
         text = one.has("answer") and (one.quotes or _CONTACT.search(one.plain)) and not self._named(one, *graph.MODELS)
         kinds = {kind for _, kind in texts.signals(one.plain)} & _STRUCTURE or one.has("step") or one.has("agrees")
-        kinds = kinds or self._named(one, graph.HUMAN) or (one.repeats and not one.sense.tells)
+        kinds = kinds or self._named(one, graph.HUMAN, graph.REPLY) or (one.repeats and not one.sense.tells)
         kinds = kinds or (one.has("straight") and self._flow.of(graph.HUMAN))
         goes = one.out and one.sense.part > _CLEAR > one.sense.told and "prompt_delete" not in one.sense.concepts
         return bool(kinds or goes) or bool(part) + bool(alters) + bool(text) > 1
@@ -333,8 +333,12 @@ class _Reader:
         field = graph.TEXT if self._flow.kinds[fixed[0]] == graph.REPLY else "humanInputDescription"
         text, given = str(self._flow.held(fixed[0], field) or ""), _CONTACT.findall(one.plain)
         held = [other for other in _CONTACT.findall(text) if given and ("@" in other) == ("@" in given[0])]
-        other = one.quotes or ([text.replace(held[0], given[0])] if len(held) == len(given) == 1 else [])
-        other = other or _with_number(text, one.numbers)
+        other = [text.replace(held[0], given[0])] if len(held) == len(given) == 1 else _with_number(text, one.numbers)
+        if one.quotes:
+            ends, begins = (pattern("about", name).search(one.plain) for name in ("closing", "greeting"))
+            more = {bool(ends): f"{text} {one.quotes[0]}", bool(begins): f"{one.quotes[0]} {text}"}.get(True)
+            # What a step made is not lost.
+            other = [more] if more else [] if "{{" in text and "{{" not in one.quotes[0] else one.quotes
         kind = {} if field == graph.TEXT else {"humanInputDescriptionType": "fixed"}
         return len(other) == 1 and self._flow.put(fixed[0], **kind, **{field: other[0]})
 
@@ -405,9 +409,9 @@ def _clauses(text: str) -> list[tuple[int, int]]:
     """The clauses of a text; a condition is nothing without what it is for, and few words belong to what is before."""
     found = list[tuple[int, int]]()
     for start, end in wording.clauses(text):
-        before = text[slice(*found[-1])].strip(" ") if found else ""
+        before = text[slice(*found[-1])].strip() if found and text[start] != "\n" else ""
         few = _FEW + 1 if pattern("rewiring", "form").search(before) else _FEWEST
-        goes_on = before and before[-1] not in ".!?\n" and (_IF.match(before) or len(text[start:end].split()) < few)
+        goes_on = before and before[-1] not in ".!?" and (_IF.match(before) or len(text[start:end].split()) < few)
         found.append((found.pop()[0] if goes_on else start, end))
     return found
 

@@ -17,7 +17,7 @@ from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, mas
 
 _URL = re.compile(r"https?://[^\s\"'<>)\]”“»]+(?<![.,;:!?])")
 _SENT_TO, _MORE, _OUT = pattern("words", "sent_to"), pattern("change", "more"), pattern("change", "out")
-_BESIDE = pattern("change", "beside")
+_BESIDE, _SENDS = pattern("change", "beside"), pattern("rewiring", "sends")
 _PAGE, _PAGES, _FILE, _NOW, _SAID = (pattern("change", name) for name in ("page", "pages", "file", "now", "said"))
 _CALLS, _SWAPS, _BY = pattern("change", "calls"), pattern("exchange", "swaps"), pattern("exchange", "by")
 _BARE = re.compile(r"^https?://(?:www\.)?|/$")
@@ -122,7 +122,7 @@ def _exchanged(request: PlanRequest, found: Made, existing: Mapping[str, NodeSch
         return found
     (address,), (place,) = new, places
     ((start, end),) = [(a, b) for a, b in wording.clauses(text) if a <= address.start() < b]
-    if not olds and words("add").search(text[start:end]):
+    if not olds and (words("add").search(text[start:end]) or _SENDS.search(text[start:end])):
         # One more is not another one.
         return found
     for one in [address, *named[place]]:
