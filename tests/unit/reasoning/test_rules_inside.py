@@ -110,11 +110,17 @@ async def test_a_tool_that_no_step_of_the_flow_takes_is_declined_by_name(catalog
 
 
 @pytest.mark.parametrize(
-    "wish", ["Temperatura 0.2 nel nodo che scrive la mail", "Temperature 0.2 for the one that writes the mail"]
+    "wish",
+    [
+        "Temperatura 0.2 nel nodo che scrive la mail",
+        "Temperature 0.2 for the one that writes the mail",
+        "The studies take too long. Temperature 0.2 for the mails.",
+        "For the mails use temperature 0.2, the study can stay as it is.",
+    ],
 )
 async def test_words_of_a_title_name_its_node(catalogue: NodeStore, wish: str) -> None:
     inside = {"llmAgentflow_0.llmModelConfig": "chatOpenAI", "llmAgentflow_1.llmModelConfig": "chatOpenAI"}
-    labels = {"llmAgentflow_0": "Analizza", "llmAgentflow_1": "Scrivi mail" if "scrive" in wish else "Write mail"}
+    labels = {"llmAgentflow_0": "Study case", "llmAgentflow_1": "Scrivi mail" if "scrive" in wish else "Write mail"}
     rules, existing = DeterministicReasoner(), dict.fromkeys(labels, "llmAgentflow")
     intent = (await rules.classify(ClassifyRequest(requirement=wish, forced="update"))).value
     request = PlanRequest(requirement=wish, intent=intent, nodes=catalogue, credential_types={"openAIApi": 1},

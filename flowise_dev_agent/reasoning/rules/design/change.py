@@ -262,9 +262,11 @@ def _pending(request: PlanRequest) -> bool:
     return request.previous is not None and request.verdict is None and not (new and new <= request.existing.keys())
 
 
-def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World) -> Mapping[str, NodeSchema]:
-    """The places (`node id` or `node id.path`) that a wish means: in nodes that it names, else all. Raises
-    DeclinedError where a number says which."""
+def _meant(
+    request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World, spans: Sequence[Span] = ()
+) -> Mapping[str, NodeSchema]:
+    """The places (`node id` or `node id.path`) that a wish means: in nodes that it names, else all; by a word of a
+    title only the clauses of `spans` name one. Raises DeclinedError where a number says which."""
     said = "\n".join([wish, build.asked(request.requirement, request.clarifications).details])
     owners = {place: place.partition(".")[0] for place in places}
     names = {id_: [wording.whole(name) for name in _own_names(request, id_)] for id_ in owners.values()}
@@ -274,7 +276,8 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
     exact = [id_ for id_ in named if request.labels.get(id_, "") in wish]
     # "The node that writes the mail" is "Write mail", "the one that drafts" the Drafter.
     steps = [id_ for id_ in names if "Agentflow" in request.existing.get(id_, "") and not here]
-    spoken = [one for one in leaves([*clauses(wish, change=True)]) if one.sense.keep < _HALF and steps]
+    spoken = [one for one in leaves([*clauses(wish, change=True)]) if one.sense.keep < _HALF and steps
+              and (not spans or one.meets(spans))]  # fmt: skip
     alike = list(dict.fromkeys(id_ for one in spoken for id_ in called(request, one.said, steps)))
     if here or len(alike) == 1:
         meant = exact or named or alike or [id_ for id_ in names if id_ not in here]
@@ -433,7 +436,8 @@ def _values(
     wanted = world.store.get(change.provider.chat) if change.provider else None
     inside = {place: schema for place, schema in world.schemas(request.inside).items() if schema.category == _MODELS}
     found: list[PlannedValue] = []
-    for place, current in [one for some in (inside, stays) for one in _meant(request, some, wish, world).items()]:
+    meant = [_meant(request, some, wish, world, change.spans) for some in (inside, stays)]
+    for place, current in [one for some in meant for one in some.items()]:
         node_id, _, path = place.partition(".")
         schema = wanted if path and wanted else current
         other = schema.name != current.name
