@@ -357,7 +357,12 @@ def test_a_step_a_comparison_and_a_repetition_to_come_are_neither_built_nor_told
 
 @pytest.mark.parametrize(
     "wish",
-    ["Zmień nazwę kroku „Letter” na „List”.", 'Rename the step "Letter" to "List".', 'Letter soll "List" heißen.'],
+    [
+        "Zmień nazwę kroku „Letter” na „List”.",
+        'Rename the step "Letter" to "List".',
+        'Letter soll "List" heißen.',
+        "Rename Letter to List.",
+    ],
 )
 def test_a_step_is_called_another_name(wish: str) -> None:
     graph, plan = changed(APPROVED, wish)

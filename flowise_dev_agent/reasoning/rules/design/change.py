@@ -73,8 +73,9 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         there |= {node.node_id: node.node_name for node in planned.nodes}
         there = {id_: name for id_, name in there.items() if id_ not in planned.removals}
     existing = world.schemas(there)
-    wish = pattern("about", "appended").sub("", naming.without_scope(wish, naming.names_in(request)))
     copied = request.intent.operation == "copy"
+    wish = naming.without_scope(wish, naming.names_in(request), ends=not copied)
+    wish = pattern("about", "appended").sub("", wish)
     new_name, wish = naming.take_flow_name(wish) if request.existing and not copied else ("", wish)
     titles = {label.casefold() for label in request.labels.values()}
     inside = any(schema.category == AGENTFLOW_CATEGORY for schema in existing.values())

@@ -225,9 +225,11 @@ class _Reader:
 
     def _retitled(self, one: _Clause) -> bool:
         step = one.named or (self._only(one, graph.HUMAN) if one.has("agrees") else [])
-        asks = words("rename").search(one.plain) or one.has("is_called")
-        if done := bool(asks) and len(step) == len(one.quotes) == 1:
-            self._flow.labels[step[0]] = one.quotes[0]
+        renamed = words("rename").search(one.plain)
+        bare = one.has("new_title") if renamed and not one.quotes else None
+        names = [bare["name"]] if bare else one.quotes
+        if done := bool(renamed or one.has("is_called")) and len(step) == len(names) == 1:
+            self._flow.labels[step[0]] = names[0]
         return done
 
     def _opens(self, one: _Clause) -> bool:
@@ -369,7 +371,7 @@ class _Reader:
         header = pattern("rewiring", "header").search(one.said)
         if len(calls) != 1 or one.sense.told > one.sense.part:
             return False
-        methods = [one for one in _METHOD.findall(one.said) if one != flow.held(calls[0], "method")]
+        methods = [name for name in _METHOD.findall(one.said) if name != flow.held(calls[0], "method")]
         if named and len(methods) == 1:
             return flow.put(calls[0], method=methods[0])
         if header:
