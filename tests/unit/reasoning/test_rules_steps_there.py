@@ -91,6 +91,19 @@ def test_a_repetition_has_another_limit(wish: str) -> None:
     assert inputs(graph, "loopAgentflow_0")["maxLoopCount"] == 2
 
 
+def test_what_a_model_may_repeat_is_no_limit_of_a_loop() -> None:
+    plan = planned(BOOKING, "Offer: never repeat yourself, at most 2 times mention the price.")
+    assert not any(value.param == "maxLoopCount" for value in plan.values)
+
+
+def test_an_approval_that_comes_does_not_take_the_place_of_one_that_goes() -> None:
+    wish = "Add an approval behind the Engine help. Remove the approval of the money draft."
+    graph, plan = changed(TRIAGE, wish)
+    assert not plan.not_done
+    assert after(graph, "llmAgentflow_0") == {"directReplyAgentflow_0"}
+    assert after(graph, "llmAgentflow_1") == {"humanInputAgentflow_1"}
+
+
 def test_who_approves_is_told_another_text() -> None:
     graph, plan = changed(BOOKING, 'The text of the approval should be "Please look at the dates."')
     assert not plan.not_done

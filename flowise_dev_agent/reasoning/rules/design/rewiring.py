@@ -303,7 +303,8 @@ class _Reader:
 
     def _limits(self, one: _Clause) -> bool:
         """How often at most something is done again."""
-        loops = self._only(one, graph.LOOP) if one.repeats or found("anew", one.plain) else []
+        again = one.sense.told < _CLEAR and (one.repeats or found("anew", one.plain))
+        loops = self._only(one, graph.LOOP) if again else []
         was = self._flow.held(loops[0], "maxLoopCount") if loops else None
         numbers = [number for one in one.numbers if (number := round(to_number(one))) != was]
         return len(loops) == len(numbers) == 1 and self._flow.put(loops[0], maxLoopCount=numbers[0])
