@@ -237,8 +237,11 @@ def wire_plan(
 def replacements(
     plan: PlanContract, there: Mapping[str, NodeSchema], added: Mapping[str, NodeSchema]
 ) -> dict[str, str]:
-    """Removed node id -> id of the planned node that takes its place: a new one of the same kind."""
-    free, found = dict(added), dict[str, str]()
+    """Removed node id -> id of the planned node that takes its place: a new one of the same kind. A step of an
+    AgentFlow whose place the plan names takes no other's."""
+    placed = {id_ for one in plan.connections for id_ in (one.source, one.target)}
+    free = {id_: schema for id_, schema in added.items() if not (schema.is_agentflow and id_ in placed)}
+    found = dict[str, str]()
     for node_id in plan.removals:
         old = there.get(node_id)
         twin = next((id_ for id_, schema in free.items() if old and _same_kind(old, schema)), None)

@@ -4,12 +4,15 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.contracts.plan import Intent
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import BindCredential, PatchOp, SetParam
+from flowise_dev_agent.patch import AddNode, BindCredential, GraphIR, PatchOp, SetParam, compile_ops
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.phrases import say
+from flowise_dev_agent.reasoning.rules.design.rewiring import meant
 from flowise_dev_agent.reasoning.rules.language.text import detect_language
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+from tests.unit.reasoning.test_rules_rewiring import STORE, step
 
 FROM_NOW_ON = say("prompt_from_now_on", "en")
 
@@ -107,11 +110,17 @@ async def test_a_tool_that_no_step_of_the_flow_takes_is_declined_by_name(catalog
 
 
 @pytest.mark.parametrize(
-    "wish", ["Temperatura 0.2 nel nodo che scrive la mail", "Temperature 0.2 for the one that writes the mail"]
+    "wish",
+    [
+        "Temperatura 0.2 nel nodo che scrive la mail",
+        "Temperature 0.2 for the one that writes the mail",
+        "The studies take too long. Temperature 0.2 for the mails.",
+        "For the mails use temperature 0.2, the study can stay as it is.",
+    ],
 )
 async def test_words_of_a_title_name_its_node(catalogue: NodeStore, wish: str) -> None:
     inside = {"llmAgentflow_0.llmModelConfig": "chatOpenAI", "llmAgentflow_1.llmModelConfig": "chatOpenAI"}
-    labels = {"llmAgentflow_0": "Analizza", "llmAgentflow_1": "Scrivi mail" if "scrive" in wish else "Write mail"}
+    labels = {"llmAgentflow_0": "Study case", "llmAgentflow_1": "Scrivi mail" if "scrive" in wish else "Write mail"}
     rules, existing = DeterministicReasoner(), dict.fromkeys(labels, "llmAgentflow")
     intent = (await rules.classify(ClassifyRequest(requirement=wish, forced="update"))).value
     request = PlanRequest(requirement=wish, intent=intent, nodes=catalogue, credential_types={"openAIApi": 1},
@@ -134,3 +143,34 @@ async def test_a_further_branch_is_declined_and_changes_no_model(wish: str, cata
     contract, ops = await done(wish, catalogue, inside)
     assert say("gap_more_branches", detect_language(wish)) in (contract.declined or "")
     assert ops == []
+
+
+DESKS = compile_ops(
+    GraphIR.empty(),
+    [
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+        step("llmAgentflow_0", "Berth answer", "A berth costs 40 euros a night. Moorings are free within 30 days."),
+        step("llmAgentflow_1", "Engine answer", "Ask for the make of the engine. Our workshop is open until 6 pm."),
+    ],
+    STORE.schemas,
+).graph
+
+
+@pytest.mark.parametrize(
+    ("said", "steps"),
+    [
+        ("The Berth answer should be shorter", ["llmAgentflow_0"]),
+        ("Answers on engines are too long", ["llmAgentflow_1"]),
+        ("Moorings are free within 14 days, not 30", ["llmAgentflow_0"]),
+        ("The workshop closes at 5 pm now", ["llmAgentflow_1"]),
+        ("Always answer in French", []),
+        ("The workshop and the moorings are closed", []),
+    ],
+)
+def test_a_step_is_meant_by_its_title_or_by_what_only_its_prompt_speaks_of(said: str, steps: list[str]) -> None:
+    request = PlanRequest(
+        requirement=said, intent=Intent(operation="update", ambiguity=0, title="Desks"), nodes=STORE,
+        credential_types={}, flow_summary="a flow", base=DESKS, existing={node.id: node.name for node in DESKS.nodes},
+        labels={node.id: node.label for node in DESKS.nodes},
+    )  # fmt: skip
+    assert meant(request, said, {"llmAgentflow_0", "llmAgentflow_1"}) == steps

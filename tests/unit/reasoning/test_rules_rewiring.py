@@ -348,7 +348,6 @@ def test_what_is_about_the_flow_and_not_built_is_in_no_prompt(wish: str) -> None
     [
         (STEPS, "Nach dem Letter writer soll noch ein Schritt kommen, der den Brief ins Englische übersetzt."),
         (STEPS, "If the amount is over 500 euros, the boss has to approve before the letter is sent."),
-        (APPROVED, "Wenn sie ablehnt, soll der Brief neu geschrieben werden, höchstens 2 mal."),
         (APPROVED, "At most 3 tries before it gives up"),
     ],
 )
@@ -358,7 +357,12 @@ def test_a_step_a_comparison_and_a_repetition_to_come_are_neither_built_nor_told
 
 @pytest.mark.parametrize(
     "wish",
-    ["Zmień nazwę kroku „Letter” na „List”.", 'Rename the step "Letter" to "List".', 'Letter soll "List" heißen.'],
+    [
+        "Zmień nazwę kroku „Letter” na „List”.",
+        'Rename the step "Letter" to "List".',
+        'Letter soll "List" heißen.',
+        "Rename Letter to List.",
+    ],
 )
 def test_a_step_is_called_another_name(wish: str) -> None:
     graph, plan = changed(APPROVED, wish)
@@ -399,14 +403,6 @@ def test_of_two_tools_the_one_that_an_agent_takes_is_reason_enough() -> None:
     plan = planned(compile_ops(GraphIR.empty(), agent, STORE.schemas).graph, "Replace SerpAPI by Tavily or Brave")
     assert not plan.declined
     assert any(node.node_name == "braveSearchAPI" for node in plan.nodes)
-
-
-def test_a_branch_has_a_step_of_a_model_like_the_others() -> None:
-    wish = 'Bitte noch einen Zweig "Press": ein Schritt namens Press desk fragt nach der Zeitung und dem Thema.'
-    graph, _ = changed(SORTED, wish)
-    (new,) = after(graph, "conditionAgentAgentflow_0") - {"llmAgentflow_0", "llmAgentflow_1"}
-    assert inputs(graph, new)["llmMessages"][0]["content"] == "Fragt nach der Zeitung und dem Thema."
-    assert {node.id: node.label for node in graph.nodes}[new] == "Press desk"
 
 
 def test_two_branches_each_have_their_reply() -> None:

@@ -405,6 +405,8 @@ EDITOR = "agentAgentflow_0.agentModelConfig"
     [
         ("loop at most 3 times", {"loopAgentflow_0.maxLoopCount": 3}),
         ("max 3 keer herhalen", {"loopAgentflow_0.maxLoopCount": 3}),
+        ("limit pętli na 4", {"loopAgentflow_0.maxLoopCount": 4}),
+        ("Begrenze die Schleife auf 4", {"loopAgentflow_0.maxLoopCount": 4}),
         ("the Editor should use gpt-4o-mini, not the Writer", {f"{EDITOR}.modelName": "gpt-4o-mini"}),
         (
             "the Editor should use Claude, not the Writer",

@@ -28,7 +28,7 @@ from flowise_dev_agent.reasoning.rules.design import (
 )
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
-from flowise_dev_agent.reasoning.rules.design.rewiring import find_steps, titled
+from flowise_dev_agent.reasoning.rules.design.rewiring import called, find_steps
 from flowise_dev_agent.reasoning.rules.design.selection import (
     TOOL,
     Edits,
@@ -73,8 +73,9 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         there |= {node.node_id: node.node_name for node in planned.nodes}
         there = {id_: name for id_, name in there.items() if id_ not in planned.removals}
     existing = world.schemas(there)
-    wish = pattern("about", "appended").sub("", naming.without_scope(wish, naming.names_in(request)))
     copied = request.intent.operation == "copy"
+    wish = naming.without_scope(wish, naming.names_in(request), ends=not copied)
+    wish = pattern("about", "appended").sub("", wish)
     new_name, wish = naming.take_flow_name(wish) if request.existing and not copied else ("", wish)
     titles = {label.casefold() for label in request.labels.values()}
     inside = any(schema.category == AGENTFLOW_CATEGORY for schema in existing.values())
@@ -135,8 +136,9 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     said = wishes.pieces(wish, [*told.done, *given], lost, {*told.missed} - {*lost}, groups=kinds, copied=copied)
     # In which step it is to be is not said, or it is of another part of the flow.
     open_ = inside and not chosen and len(places) > 1
+    left = [*made.undone, *made.unplaced]
     said = [one._replace(kind="undone") if one.kind == "wish" and ((open_ and made.spans) or any(
-            span.meets(one.start, one.end) for span in made.undone)) else one for one in said]  # fmt: skip
+            span.meets(one.start, one.end) for span in left)) else one for one in said]  # fmt: skip
     said = writing.settled(said, wish, [writing.held(request, place) or text for place, text in places.items()])
     lines = wishes.lines(wish, said, {str(one.value) for one in values})
     texts, steps, written, already = writing.worded(request, lines, change, places, chosen, made.swaps, world)
@@ -261,9 +263,11 @@ def _pending(request: PlanRequest) -> bool:
     return request.previous is not None and request.verdict is None and not (new and new <= request.existing.keys())
 
 
-def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World) -> Mapping[str, NodeSchema]:
-    """The places (`node id` or `node id.path`) that a wish means: in nodes that it names, else all. Raises
-    DeclinedError where a number says which."""
+def _meant(
+    request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World, spans: Sequence[Span] = ()
+) -> Mapping[str, NodeSchema]:
+    """The places (`node id` or `node id.path`) that a wish means: in nodes that it names, else all; by a word of a
+    title only the clauses of `spans` name one. Raises DeclinedError where a number says which."""
     said = "\n".join([wish, build.asked(request.requirement, request.clarifications).details])
     owners = {place: place.partition(".")[0] for place in places}
     names = {id_: [wording.whole(name) for name in _own_names(request, id_)] for id_ in owners.values()}
@@ -272,8 +276,10 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
     # A title may be an everyday word, too: as it is written it is the title.
     exact = [id_ for id_ in named if request.labels.get(id_, "") in wish]
     # "The node that writes the mail" is "Write mail", "the one that drafts" the Drafter.
-    alike = [] if here else list(dict.fromkeys(id_ for one in _SENTENCE.findall(wish) for id_ in titled(request, one)
-                                               if id_ in names and "Agentflow" in request.existing[id_]))  # fmt: skip
+    steps = [id_ for id_ in names if "Agentflow" in request.existing.get(id_, "") and not here]
+    spoken = [one for one in leaves([*clauses(wish, change=True)]) if one.sense.keep < _HALF and steps
+              and (not spans or one.meets(spans))]  # fmt: skip
+    alike = list(dict.fromkeys(id_ for one in spoken for id_ in called(request, one.said, steps)))
     if here or len(alike) == 1:
         meant = exact or named or alike or [id_ for id_ in names if id_ not in here]
         return {place: schema for place, schema in places.items() if owners[place] in meant}
@@ -431,7 +437,8 @@ def _values(
     wanted = world.store.get(change.provider.chat) if change.provider else None
     inside = {place: schema for place, schema in world.schemas(request.inside).items() if schema.category == _MODELS}
     found: list[PlannedValue] = []
-    for place, current in [one for some in (inside, stays) for one in _meant(request, some, wish, world).items()]:
+    meant = [_meant(request, some, wish, world, change.spans) for some in (inside, stays)]
+    for place, current in [one for some in meant for one in some.items()]:
         node_id, _, path = place.partition(".")
         schema = wanted if path and wanted else current
         other = schema.name != current.name

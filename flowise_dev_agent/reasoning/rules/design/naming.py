@@ -20,6 +20,7 @@ _QUOTES, _LONGEST_NAME, _FEW_WORDS, _LIKELY = "\"“”„«»「」' ", 100, 5,
 _ALSO = re.compile(r"(?:^|(?<=[.!?\n])|(?<=[.!?]\s))((?:[^\W\d]+\s?){1,3})$")
 _AND = re.compile(rf"\s(?:{'|'.join(wordset('ands'))})\s")
 _CONTACT, _GOES_ON_TO = pattern("exchange", "contact"), re.compile(r"(?:[^.!?\n]|[.!?](?!\s))*")
+_ENDED = re.compile(r"[.!?] $")
 _GOES_ON = re.compile(r"(?:,| [–—-])\s\w")
 _SCOPE, _COURTESY, _KEEPS = (pattern("change", name) for name in ("scope", "courtesy", "keeps"))
 _REMAINS, _OUT, _CLAUSE = (pattern("change", name) for name in ("remains", "out", "clause"))
@@ -46,8 +47,9 @@ def stays(said: str, names: Set[str] = frozenset()) -> bool:
     return bool(whole) and (bool(found) or any(name in said.casefold() for name in names))
 
 
-def without_scope(text: str, names: Set[str] = frozenset()) -> str:
-    """The text without what is to stay as it is ("leave the rest alone", "keep the memory"), and without thanks."""
+def without_scope(text: str, names: Set[str] = frozenset(), *, ends: bool = False) -> str:
+    """The text without what is to stay as it is ("leave the rest alone", "keep the memory"), and without thanks; with
+    `ends` the marks stay that end a sentence in front of another one."""
     quotes, clauses = quoted_spans(text), (one for one in _CLAUSE.finditer(text) if stays(one[0], names))
     for match in [*_SCOPE.finditer(text), *clauses, *_COURTESY.finditer(text)]:
         # What goes on with a reason is no wish.
@@ -56,7 +58,9 @@ def without_scope(text: str, names: Set[str] = frozenset()) -> str:
             # "The source and the rest stay": so does what is named before "and".
             also = _ALSO.search(text, 0, match.start()) if match.re is _SCOPE and _AND.match(match[0]) else None
             start = also.start(1) if also else match.start()
-            text = text[:start] + (NUL if because else " ") * (match.end() - start) + text[match.end() :]
+            closes = ends and _ENDED.search(text, start, match.end() + 1) and text[:start].rstrip()[-1:].isalnum()
+            end = match.end() - bool(closes)
+            text = text[:start] + (NUL if because else " ") * (end - start) + text[end:]
     return text
 
 

@@ -1,411 +1,480 @@
-"""The steps of an AgentFlow that is there: which a wish takes out, puts between others, names anew, or has say another
-text. What speaks of its structure and is not read in full is `undone`: it is in no prompt, and told by name."""
+"""What a wish does to the steps of an AgentFlow that is there: each clause is one operation on their graph. What speaks
+of its structure and is not read in full is `undone`: it is in no prompt, and told by name."""
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any
 
-from flowise_dev_agent.contracts.plan import DesignConnection, PlannedValue
 from flowise_dev_agent.reasoning.contracts import PlanRequest
-from flowise_dev_agent.reasoning.rules.design import build, wording
-from flowise_dev_agent.reasoning.rules.design.details import in_ascii
-from flowise_dev_agent.reasoning.rules.design.kinds import found, kind_of, outcome
+from flowise_dev_agent.reasoning.phrases import say
+from flowise_dev_agent.reasoning.rules.design import graph, wording
+from flowise_dev_agent.reasoning.rules.design.details import in_ascii, listed
+from flowise_dev_agent.reasoning.rules.design.graph import Edge, Graph
+from flowise_dev_agent.reasoning.rules.design.kinds import found
+from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, is_empty
 from flowise_dev_agent.reasoning.rules.design.sources import Made
 from flowise_dev_agent.reasoning.rules.design.steps import as_json_by_code
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, words
-from flowise_dev_agent.reasoning.rules.language.text import (
-    DONE,
-    Span,
-    capital,
-    concepts,
-    quoted,
-    quoted_spans,
-    signals,
-    to_number,
-)
+from flowise_dev_agent.reasoning.rules.language import text as texts
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, concept, pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.senses import Sense, sense
+from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, capital, quoted, to_number
 
-_BEFORE, _OUT, _CALLS, _REMAINS = (pattern("change", name) for name in ("before", "out", "calls", "remains"))
-_AGREES, _LAST, _ANSWER, _NO, _STEP = (pattern("rewiring", one) for one in ("agrees", "last", "answer", "no", "step"))
-_COMES, _BEHIND, _NEW, _CALLED = (pattern("rewiring", name) for name in ("comes", "behind", "new", "is_called"))
-_IF, _CONTACT, _BRANCH = pattern("prompt", "if"), pattern("exchange", "contact"), pattern("rewiring", "branch")
-_WAY, _STRAIGHT, _SENDS, _AGREED = (pattern("rewiring", name) for name in ("way", "straight", "sends", "agreed"))
-_IN_IT = pattern("rewiring", "in_it")
-_SENT_TEXT, _QUESTION, _URLS = pattern("rewiring", "sent_text"), pattern("rewiring", "sent_question"), re.compile("://")
-_REPLY, _HUMAN, _CALL, _START = "directReplyAgentflow", "humanInputAgentflow", "httpAgentflow", "startAgentflow"
-_CONDITION, _DIGITS = "conditionAgentflow", re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\w)")
-_SORTER, _ROWS, _TEXT = "conditionAgentAgentflow", "conditionAgentScenarios", "directReplyMessage"
-_MODELS = ("llmAgentflow", "agentAgentflow")
-_WORD, _PROCEEDS, _FEW = re.compile(r"[^\W\d_]{3,}"), ("proceed", "0"), 5
+_DIGITS, _WORD = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\w)"), re.compile(r"[^\W\d_]{3,}")
+_OR = re.compile(r"(?i)\s*[,/;]\s*|\s(?:and|or|und|oder|et|ou|y|o|e|of|en|i|lub|oraz)(?:\s|$)")
+_METHOD = re.compile(r"(?<!\w)(?:GET|POST|PUT|PATCH|DELETE)(?!\w)")
+_CONTACT, _IF, _FEW, _FEWEST, _CLEAR = pattern("exchange", "contact"), pattern("prompt", "if"), 5, 3, 0.6
+#: What everybody calls such a step names none of several.
 _PLAIN = frozenset({"Start", "Agent", "LLM", "Reply", "Direct Reply", "Human Input", "HTTP request", "HTTP", "Model"})
 _STRUCTURE = {"approval", "branch", "loop", "schedule", "form", "call"}
 
 
-class _Edge(NamedTuple):
-    source: str
-    output: str
-    target: str
-
-
-def titled(request: PlanRequest, said: str) -> list[str]:
-    """The steps whose titles a stretch names: as they are, else by their words in other forms, "the step that writes
-    the reply" for the Reply writer."""
-    # What everybody calls such a node names none of several.
-    titles = {id_: name for id_ in request.existing if (name := request.labels.get(id_, "")) and name not in _PLAIN}
+def titled(request: PlanRequest, said: str, among: Collection[str] = ()) -> list[str]:
+    """The steps (`among` these ids, else all) whose titles a stretch names: as they are, else by their words in other
+    forms, "the step that writes the reply" for the Reply writer."""
+    titles = _titles(request, among)
     whole = [id_ for id_, name in titles.items() if wording.whole(name).search(said)]
     return whole or [id_ for id_, name in titles.items() if _stems(name) and _stems(name) <= _stems(said)]
 
 
+def called(request: PlanRequest, said: str, among: Collection[str] = ()) -> list[str]:
+    """The steps that a stretch names (`titled`), else those of whose title it has a word that is in no other title:
+    "the technical answers" for Technical help."""
+    titles = _apart({id_: _telling(name) for id_, name in _titles(request, among).items()})
+    return titled(request, said, among) or [id_ for id_, own in titles.items() if own & _telling(said)]
+
+
+def meant(request: PlanRequest, said: str, among: Collection[str] = ()) -> list[str]:
+    """The steps that a stretch is about, certain or not: those that it calls by their names (`called`), else the one
+    whose texts speak of most of what it says and no other step speaks of ("the Team plan is 55"); none where several do
+    so alike. For words that tell a step how to behave `among` are the steps with a prompt."""
+    nodes = [node for node in (request.base.nodes if request.base else ()) if not among or node.id in among]
+    held = {node.id: _telling(json.dumps(dict(node.inputs), ensure_ascii=False, default=str)) for node in nodes}
+    shares = Counter({id_: len(own & _telling(said)) for id_, own in _apart(held).items()}).most_common(2)
+    clear = shares and shares[0][1] > (shares[1][1] if len(shares) > 1 else 0)
+    return called(request, said, among) or ([shares[0][0]] if clear else [])
+
+
 def find_steps(request: PlanRequest, made: Made) -> Made:
     """What is understood of `made.text`, with the connections that come and go."""
-    return _Steps(request, made).read() if _START in request.existing.values() and request.base else made
+    return _Reader(request, made).read(made) if graph.START in request.existing.values() and request.base else made
 
 
-class _Steps:
+@dataclass(frozen=True)
+class _Clause:
+    """A clause as it is, without what it quotes, and the steps that it names."""
+
+    said: str
+    plain: str
+    quotes: list[str]
+    named: list[str]
+    sense: Sense
+
+    def has(self, name: str, section: str = "rewiring") -> re.Match[str] | None:
+        return pattern(section, name).search(self.plain)
+
+    @property
+    def out(self) -> bool:
+        """Whether it takes something out."""
+        out = words("remove").search(self.plain) or self.has("out", "change") or self.has("not_needed")
+        return bool(out and not self.quotes)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it speaks of something that is done again."""
+        heard = self.sense.concepts.get("loop", 0) > _CLEAR or found("times", self.plain)
+        return bool(heard or concept("own", "loop").search(self.plain))
+
+    @property
+    def numbers(self) -> list[str]:
+        once = ["1"] if self.has("once") else []
+        return once + [one for one in re.findall(NUMBER, self.plain, re.IGNORECASE) if one]
+
+
+class _Reader:
     def __init__(self, request: PlanRequest, made: Made) -> None:
-        self._request, self._made, self._kinds = request, made, request.existing
-        self._nodes = {node.id: dict[str, Any](node.inputs) for node in request.base.nodes} if request.base else {}
-        edges = request.base.edges if request.base else ()
-        self._before = [_Edge(one.source, one.output_name, one.target) for one in edges]
-        self._edges = [*self._before]
-        self._sorter = next(iter(self._of(_SORTER)), "") if len(self._of(_SORTER)) == 1 else ""
-        rows: Any = self._nodes[self._sorter].get(_ROWS) if self._sorter else None
-        self._rows: list[Any] = [*(rows or [])]
-        self._added, self._removed, self._labels = dict(made.added), [*made.removed], dict[str, str]()
-        self._values, self._steps, self._plain, self._quotes = [*made.values], list[str](), "", list[str]()
-        #: The person's step that came, what a branch to come is called, and whether a clause took something out.
-        self._human, self._way, self._gone = "", "", False
-        #: The steps that a clause names, and those that one before it did.
-        self._named, self._former = list[str](), list[str]()
-
-    def _of(self, kind: str) -> list[str]:
-        return [id_ for id_, name in self._kinds.items() if name == kind]
-
-    def read(self) -> Made:
-        done, undone = [*self._made.spans], list[Span]()
-        names = [*(row.get("scenario", "") for row in self._rows), *self._request.labels.values(), self._request.target]
-        known = {name.casefold() for name in names if name}
-        # Of several models a clause is for the one that it names, or the one before it did.
-        one_model = sum(len(self._of(kind)) for kind in _MODELS) < 2
-        apart, opening, clauses = False, list[Span](), [*self._clauses()]
-        # What comes before a step is named is for another one, or for all of them.
-        several = not one_model and any(map(self._models_in, clauses))
-        for start, end in clauses:
-            here, grown = Span(start, end, frozenset({DONE})), len(self._rows)
-            said, gone, self._gone = self._made.text[start:end], self._gone, False
-            self._quotes = [one for one in quoted(said) if one.casefold() not in known]
-            self._plain = said
-            for one in self._quotes:
-                self._plain = re.sub(rf"[\"“„«'‘]\s?{re.escape(one)}\s?[\"”“»'’]", " ", self._plain)
-            self._former, self._named = self._named or self._former, titled(self._request, said)
-            self._ways = [n for n, row in enumerate(self._rows)
-                          if wording.whole(row.get("scenario") or "\x00").search(self._plain)]  # fmt: skip
-            self._humans = self._meant() if _AGREES.search(self._plain) else []
-            out = not self._quotes and (words("remove").search(self._plain) or _OUT.search(self._plain))
-            if self._goes(again=gone) if out else any(read() for read in (
-                    self._goes_straight, self._stays, self._retitled, self._opens, self._agrees, self._refused,
-                    self._replies, self._sends, self._compares)):  # fmt: skip
-                # A branch that is called in one clause is done where another one says what it does.
-                done += [here, *(opening if len(self._rows) > grown else [])]
-                apart = True
-            else:
-                several = several and not self._models_in((start, end))
-                apart = self._is_structure() or several or (apart and not one_model and not self._named)
-                undone += [here] if apart else []
-                opening = opening or [here] * bool(self._way)
-        undone = [one for one in undone if one not in done]
-        links = [DesignConnection(source=one.source, output=one.output, target=one.target)
-                 for one in self._edges if one not in self._before]  # fmt: skip
-        cuts = [DesignConnection(source=one.source, target=one.target, input=one.target) for one in self._before
-                if one not in self._edges and not {*self._removed} & {one.source, one.target}]  # fmt: skip
-        return replace(
-            self._made, spans=tuple(done), undone=tuple(undone), added=self._added, removed=tuple(self._removed),
-            labels=self._labels, values=tuple(self._values), links=(*self._made.links, *links),
-            cuts=(*self._made.cuts, *cuts), steps=tuple(self._steps), named=tuple(names),
+        self._request, self._flow = request, Graph(request, made)
+        sorters = self._flow.of(graph.SORTER)
+        self._sorter = sorters[0] if len(sorters) == 1 else ""
+        #: The approval that came, what a branch to come is called, whether the clause before took something out,
+        #: whether some need no approval any more, and the steps that a clause before named.
+        self._human, self._way, self._gone, self._spared, self._former = "", "", False, False, list[str]()
+        self._operations: Sequence[Callable[[_Clause], bool]] = (
+            self._goes_straight, self._goes, self._stays, self._retitled, self._opens, self._agrees_if, self._agrees,
+            self._refused, self._limits, self._asked, self._says, self._sends, self._sent_along,
+            self._compares,
         )  # fmt: skip
 
-    def _clauses(self) -> Iterator[tuple[int, int]]:
-        """Sentences, and those parts of one that each speak of a part of the flow of their own."""
-        text, closed = self._made.text, quoted_spans(self._made.text)
-        for start, end, _ in wording.sentences(text, closed):
-            at = start
-            whole = any(one.search(text[start:end]) for one in (_NEW, _WAY, _SENDS))
-            for cut in [] if whole else wording.borders(text, start, end, closed):
-                sides = text[at:cut], text[cut:end]
-                if all(map(_strong, sides)) or (wording.asks(sides[1].strip()) and not _IF.match(sides[0].strip())):
-                    yield at, cut
-                    at = cut
-            yield at, end
+    def read(self, made: Made) -> Made:
+        done, undone, unplaced, opening = [*made.spans], list[Span](), list[Span](), list[Span]()
+        names = [*(row.get("scenario", "") for row in self._rows), *self._request.labels.values(), self._request.target]
+        known, models = {name.casefold() for name in names if name}, self._flow.of(*graph.MODELS)
+        clauses = _clauses(made.text)
+        # What comes before a step is named is for another one, or for all of them; so is what follows on the structure.
+        spoken = {id_ for a, b in clauses for id_ in titled(self._request, made.text[a:b], models)}
+        apart = len(models) > 1 and bool(spoken)
+        for start, end in clauses:
+            one, grown = self._clause(made.text[start:end], known), len(self._rows)
+            here = Span(start, end, frozenset({DONE}))
+            if any(operation(one) for operation in self._operations):
+                # A branch that is called in one clause is done where another one says what it does.
+                done += [here, *(opening if len(self._rows) > grown else [])]
+                apart = len(models) > 1
+            elif self._is_structure(one):
+                undone.append(here)
+                apart = len(models) > 1
+            else:
+                place = {*meant(self._request, one.plain, models)}
+                apart = apart and not place
+                unplaced += [here] if apart or (spoken and place - spoken) else []
+            opening = opening or [here] * bool(self._way)
+            self._former = one.named or self._former
+        undone, unplaced = ([one for one in some if one not in done] for some in (undone, unplaced))
+        made = replace(made, undone=tuple(undone), unplaced=tuple(unplaced))
+        return self._flow.made(replace(made, spans=tuple(done), named=tuple(names)))
 
-    def _models_in(self, place: tuple[int, int]) -> list[str]:
-        """The steps of models that a clause names."""
-        return [id_ for id_ in titled(self._request, self._made.text[slice(*place)]) if self._kinds[id_] in _MODELS]
+    def _clause(self, said: str, known: Set[str]) -> _Clause:
+        quotes, plain = [one for one in quoted(said) if one.casefold() not in known], said
+        for one in quotes:
+            plain = re.sub(rf"[\"“„«'‘]\s?{re.escape(one)}\s?[\"”“»'’]", " ", plain)
+        return _Clause(said, plain, quotes, titled(self._request, said), sense(said.strip(), change=True))
 
-    def _is_structure(self) -> bool:
+    def _is_structure(self, one: _Clause) -> bool:
         """Whether a clause is about the flow, and not about how a step behaves."""
-        steps = [id_ for id_ in self._named if self._kinds[id_] in _MODELS]
-        part = concepts(self._plain, "own", "steps") or self._named or self._ways
-        alters = wording.alters(self._plain) or words("rename").search(self._plain) or _OUT.search(self._plain)
-        text = not steps and _ANSWER.search(self._plain) and (self._quotes or _CONTACT.search(self._plain))
-        kinds = {kind for _, kind in signals(self._plain)} & _STRUCTURE or _STEP.search(self._plain)
-        human = _AGREES.search(self._plain) or {*self._named} & {*self._of(_HUMAN)}
-        again = (outcome(self._plain) and found("anew", self._plain)) or kind_of(self._plain) == "limit"
-        human = human or (again and self._of(_HUMAN))
-        return bool(kinds or human) or bool(part) + bool(alters) + bool(text) > 1
-
-    # --- What a clause asks for: each is True where all of it is done
-
-    def _stays(self) -> bool:
-        part = self._named or self._ways or _AGREES.search(self._plain)
-        asks = self._quotes or wording.alters(self._plain) or wording.tells(self._plain)
-        return bool(part and _REMAINS.search(self._plain) and not asks)
-
-    def _goes(self, *, again: bool) -> bool:
-        """A step or an approval goes; behind one that went it is "it" that does."""
-        going = self._humans or self._named
-        clear = len(going) == 1 or (going and words("all_of_them").search(self._plain))
-        self._gone = bool(clear) and not {*going} & {*self._removed} and all(map(self._without, going))
-        return self._gone or (again and not going and len(self._plain.split()) <= _FEW)
-
-    def _goes_straight(self) -> bool:
-        """What follows from a step that went: the one before it goes on to the one behind it."""
-        return bool(self._removed and _STRAIGHT.search(self._plain) and not self._quotes)
-
-    def _retitled(self) -> bool:
-        step, asks = self._named or self._humans, words("rename").search(self._plain) or _CALLED.search(self._plain)
-        if done := bool(asks) and len(step) == len(self._quotes) == 1:
-            self._labels[step[0]] = self._quotes[0]
-        return done
-
-    def _opens(self) -> bool:
-        """A further branch, with a fixed reply or a step of a model. What it is called may come in a clause of its
-        own."""
-        comes, way = _COMES.search(self._plain), _WAY.search(self._plain)
-        branch = comes and (way or any("branch" in one.names for one in concepts(self._plain, "own")))
-        if not self._sorter or self._removed:
-            return False
-        short = [one for one in self._quotes if len(one.split()) < _FEW] if branch or self._way else []
-        named = _BRANCH.search(self._plain) if branch else None
-        # What is done there may follow the name.
-        way = way if branch and not short else None
-        called = capital(way["name"]) if way else (short or [named["name"] or "" if named else ""])[0]
-        self._way = self._way.strip() or called or self._way or " " * bool(branch)
-        step, rest = way or _NEW.search(self._plain), [one for one in self._quotes if one != self._way]
-        like = [id_ for one in self._edges if one.source == self._sorter
-                and self._kinds.get(id_ := one.target) in _MODELS]  # fmt: skip
-        if not self._way.strip() or not ((step and like) or len(rest) == 1):
-            return False
-        name, self._way = self._way, ""
-        self._rows.append({"scenario": name})
-        self._values.append(PlannedValue(node_id=self._sorter, param=_ROWS, value=[*self._rows]))
-        output = str(len(self._rows) - 1)
-        if not step or not like:
-            return self._new(_REPLY, self._sorter, output, {_TEXT: rest[0]})
-        # Without tools a model is enough.
-        like.sort(key=lambda id_: self._kinds[id_] != _MODELS[0])
-        kind, own = self._kinds[like[0]], self._nodes[like[0]]
-        task = [{"role": "system", "content": capital((way["do"] if way else step["task"]).strip())}]
-        fields = {name: value for name, value in own.items() if re.match(r"(?:llm|agent)(?:Model|.*Memory)", name)}
-        label = name if way else step["name"] or name
-        return self._new(kind, self._sorter, output, {**fields, f"{kind[:-9]}Messages": task}, label)
-
-    def _agrees(self) -> bool:
-        """A person agrees in front of a step, or behind one."""
-        # An amount that has to be compared first is no matter of an approval alone.
-        if not _AGREES.search(self._plain) or self._quotes or found("unread", self._plain):
-            return False
-        edges, placed = self._place(), _BEFORE.search(self._plain) or _BEHIND.search(self._plain)
-        if self._human:
-            # "Somebody has to approve it!": where, is said before it.
-            return not placed or any(self._human in one for one in edges)
-        if not edges or any(self._kinds.get(one.source) == _HUMAN for one in edges):
-            return False
-        (self._human,) = build.fresh_ids((_HUMAN,), self._kinds)
-        self._added[self._human] = _HUMAN
-        source, _, target = edges[0]
-        if target:
-            self._edges = [one._replace(target=self._human) if one in edges else one for one in self._edges]
-            self._edges.append(_Edge(self._human, "proceed", target))
-        else:
-            self._edges.append(_Edge(source, "", self._human))
-            self._new(_REPLY, self._human, "proceed", {_TEXT: f"{{{{ {source} }}}}"})
-        self._steps.append(" → ".join(map(self._title, (source, self._human, self._edges[-1].target))))
-        return True
-
-    def _refused(self) -> bool:
-        """What is said once a person has not agreed."""
-        humans = [self._human] if self._human else self._meant()
-        if not (_NO.search(self._plain) and len(self._quotes) == 1 and len(humans) == 1):
-            return False
-        there = [one.target for one in self._edges if one.source == humans[0] and one.output not in _PROCEEDS]
-        if len(there) > 1 or any(self._kinds[one] != _REPLY for one in there):
-            return False
-        text = {_TEXT: self._quotes[0]}
-        return self._set(there[0], text) if there else self._new(_REPLY, humans[0], "reject", text)
-
-    def _replies(self) -> bool:
-        """A fixed reply has another text, or another address in it."""
-        replies = self._of(_REPLY)
-        ends = {one.output: one.target for one in self._edges if one.source == self._sorter}
-        meant = [id_ for id_ in replies if id_ in [*self._named, *(ends.get(str(way)) for way in self._ways)]]
-        meant = meant or [id_ for id_ in self._former if id_ in replies and _IN_IT.search(self._plain)]
-        meant = meant or (replies if _LAST.search(self._plain) and _ANSWER.search(self._plain) else [])
-        # What a branch to come answers is no other text of one that is there.
-        if self._way or len(meant) != 1 or _IF.match(self._plain.strip()):
-            return False
-        text, given = str(self._nodes[meant[0]].get(_TEXT) or ""), _CONTACT.findall(self._plain)
-        there = [one for one in _CONTACT.findall(text) if given and ("@" in one) == ("@" in given[0])]
-        other = self._quotes or ([text.replace(there[0], given[0])] if len(there) == len(given) == 1 else [])
-        other = other or self._with_number(text)
-        return len(other) == 1 and self._set(meant[0], {_TEXT: other[0]})
-
-    def _sends(self) -> bool:
-        """A request that sends what was made somewhere, behind a step or an approval, or in front of a step."""
-        match = _SENDS.search(self._plain)
-        if not match or len(_URLS.findall(self._plain)) > 1:
-            return False
-        url, edges = match["url"], self._sending(match.string.replace(match["url"], " "))
-        made = [one.source for one in edges if self._kinds.get(one.source) in _MODELS] or [
-            edge.source for one in edges for edge in self._edges
-            if edge.target == one.source and self._kinds.get(edge.source) in _MODELS]  # fmt: skip
-        sent = self._sent(match.string.replace(url, " "), made[0]) if made else {}
-        if len(edges) != 1 or not sent:
-            return False
-        as_json, call = self._between(edges[0], "customFunctionAgentflow", _CALL)
-        self._set(as_json, as_json_by_code(sent))
-        return self._set(call, {"method": match[0].split()[0].upper(), "url": url, "bodyType": "json",
-                                "body": f"{{{{ {as_json} }}}}"})  # fmt: skip
-
-    def _sending(self, said: str) -> list[_Edge]:
-        """The connection that a request comes into; behind a last step it leads nowhere."""
-        humans = [id_ for id_ in self._of(_HUMAN) if _AGREED.search(said)]
-        if len(humans) == 1:
-            return [one for one in self._edges if one.source == humans[0] and one.output in _PROCEEDS]
-        if edges := self._place():
-            return edges
-        near = titled(self._request, said) if _BEHIND.search(said) else []
-        behind = [one for one in self._edges if near and one.source == near[0]]
-        return behind or [_Edge(one, "", "") for one in near if self._kinds[one] in _MODELS][:1]
-
-    def _sent(self, said: str, made: str) -> dict[str, str]:
-        """What is sent by name: fields of the form, the question, and the text that a step made."""
-        start: Any = next(self._nodes[id_] for id_ in self._of(_START))
-        fields = {row["name"]: row.get("label", "") for row in start.get("formInputTypes") or ()}
-        sent = {name: f"{{{{ $form.{name} }}}}" for name, label in fields.items()
-                if any(wording.whole(one).search(said) for one in (name, label) if one)}  # fmt: skip
-        asked = _QUESTION.search(said)
-        sent |= {in_ascii(asked[0]).lower(): "{{ question }}"} if asked and not fields else {}
-        text = _SENT_TEXT.search(said)
-        return sent | ({in_ascii(text[0]).lower(): f"{{{{ {made} }}}}"} if text else {})
-
-    def _between(self, edge: _Edge, *kinds: str) -> list[str]:
-        """New steps on a connection, one behind the other; behind a last step what it made is said in the end."""
-        ids, source, output = list[str](), edge.source, edge.output
-        self._edges = [one for one in self._edges if one != edge]
-        for kind in kinds:
-            self._new(kind, source, output, {})
-            source, output = self._edges[-1].target, ""
-            ids.append(source)
-        if edge.target:
-            self._edges.append(_Edge(source, "", edge.target))
-        else:
-            self._new(_REPLY, source, "", {_TEXT: f"{{{{ {edge.source} }}}}"})
-        self._steps.append(" → ".join(map(self._title, (edge.source, *ids, self._edges[-1].target))))
-        return ids
-
-    def _compares(self) -> bool:
-        """A condition compares with another number than before."""
-        numbers = [to_number(one) for one in _DIGITS.findall(self._plain)]
-        rows = [(id_, n, row) for id_ in self._of(_CONDITION) for n, row in enumerate(self._nodes[id_]["conditions"])
-                if row.get("type") == "number"]  # fmt: skip
-        there = [(id_, n, row) for id_, n, row in rows if str(row.get("value2", "")).replace(".", "", 1).isdigit()
-                 and float(row["value2"]) in numbers]  # fmt: skip
-        others = [one for one in numbers if there and one != float(there[0][2]["value2"])]
-        if len(there) != 1 or len(others) != 1:
-            return False
-        id_, number, row = there[0]
-        changed = [*self._nodes[id_]["conditions"]]
-        changed[number] = {**row, "value2": round(others[0]) if others[0] == int(others[0]) else others[0]}
-        return self._set(id_, {"conditions": changed})
-
-    def _with_number(self, text: str) -> list[str]:
-        """A text with another number in place of the one that a clause names: "the three days in there to five"."""
-        said = [one for one in re.findall(NUMBER, self._plain, re.IGNORECASE) if one]
-        there = [one for one in said if wording.whole(one).search(text)]
-        others = [one for one in said if one not in there]
-        return [wording.whole(there[0]).sub(others[0], text)] if len(there) == len(others) == 1 else []
+        part = texts.concepts(one.plain, "own", "steps") or one.named or self._ways(one)
+        alters = wording.alters(one.plain) or words("rename").search(one.plain) or one.out
+        text = one.has("answer") and (one.quotes or _CONTACT.search(one.plain)) and not self._named(one, *graph.MODELS)
+        kinds = {kind for _, kind in texts.signals(one.plain)} & _STRUCTURE or one.has("step") or one.has("agrees")
+        kinds = kinds or self._named(one, graph.HUMAN, graph.REPLY) or (one.repeats and not one.sense.tells)
+        kinds = kinds or (one.has("straight") and self._flow.of(graph.HUMAN))
+        goes = one.out and one.sense.part > _CLEAR > one.sense.told and "prompt_delete" not in one.sense.concepts
+        return bool(kinds or goes) or bool(part) + bool(alters) + bool(text) > 1
 
     # --- Which step is meant
 
-    def _meant(self) -> list[str]:
-        """The approvals that a clause means: those with most of its words, else all."""
-        shares = {id_: len(_stems(self._request.labels.get(id_, "")) & _stems(self._plain)) for id_ in self._of(_HUMAN)}
-        return [id_ for id_, shared in shares.items() if shared == max(shares.values())]
+    def _named(self, one: _Clause, *kinds: str) -> list[str]:
+        return [id_ for id_ in one.named if self._flow.kinds[id_] in kinds]
 
-    def _place(self) -> list[_Edge]:
-        """The connections that a step comes into, which all lead to one node; to none behind a last step."""
-        inside = self._inside()
-        calls, replies = (inside.intersection(self._of(kind)) for kind in (_CALL, _REPLY))
-        sent = {id_ for id_ in calls if self._nodes[id_].get("method") != "GET"} or replies
-        for place, side in ((_BEFORE.search(self._plain), "target"), (_BEHIND.search(self._plain), "source")):
-            said = self._plain[place.end() :] if place else ""
-            near = {*titled(self._request, said)} or (calls if _CALLS.search(said) else set[str]())
-            near = near or (sent if said and side == "target" else near)
-            edges = [one for one in self._edges if getattr(one, side) in near]
-            if len(near) == len({one.target for one in edges}) == 1:
+    def _only(self, one: _Clause, kind: str) -> list[str]:
+        """The steps of a kind that a clause means; all where it means none of them."""
+        steps = self._flow.of(kind)
+        return (meant(self._request, one.plain, steps) or steps) if len(steps) > 1 else steps
+
+    @property
+    def _rows(self) -> list[Any]:
+        """The branches of the flow."""
+        return self._flow.held(self._sorter, graph.ROWS) or []
+
+    def _ways(self, one: _Clause) -> list[str]:
+        """The steps that begin the branches that a clause names."""
+        names = {str(n): row.get("scenario") or "\x00" for n, row in enumerate(self._rows)}
+        return [self._flow.next(self._sorter, n) for n, name in names.items() if wording.whole(name).search(one.plain)]
+
+    def _place(self, one: _Clause, *, agreed: bool = False) -> list[Edge]:
+        """The connections that a step comes into, which all lead to one step; to none behind a last step. `agreed`: it
+        may come where a person has agreed."""
+        flow, humans = self._flow, self._flow.of(graph.HUMAN)
+        if agreed and len(humans) == 1 and one.has("agreed"):
+            return [edge for edge in flow.edges if edge.source == humans[0] and edge.output in graph.PROCEEDS]
+        # In the branch, or behind the model, that it names.
+        inside = flow.behind(self._ways(one) or called(self._request, one.plain, flow.of(*graph.MODELS)) or flow.kinds)
+        calls = inside.intersection(flow.of(graph.CALL))
+        sent = {id_ for id_ in calls if flow.held(id_, "method") != "GET"}
+        for place, side in ((one.has("before", "change"), "target"), (one.has("behind"), "source")):
+            said = one.plain[place.end() :] if place else ""
+            near = {*titled(self._request, said)} or (calls if pattern("change", "calls").search(said) else set[str]())
+            if said and not near and side == "target":
+                near = sent or inside.intersection(flow.of(graph.REPLY))
+            # "Before the answer of the writer goes out" is behind the writer.
+            out = near and near <= {*flow.of(*graph.MODELS)} and pattern("rewiring", "goes_out").search(said)
+            side = "source" if out else side
+            edges = [edge for edge in flow.edges if getattr(edge, side) in near]
+            if len(near) == len({edge.target for edge in edges}) == 1:
                 return edges
-            last = inside - {one.source for one in self._edges}
-            if said and side == "target" and not near and len(last) == 1 and self._kinds[one := last.pop()] in _MODELS:
-                return [_Edge(one, "", "")]
+            ends = {*(near or (inside if side == "target" else ()))} - {edge.source for edge in flow.edges}
+            if said and len(ends) == 1 and flow.kinds[step := ends.pop()] in graph.MODELS:
+                return [Edge(step, "", "")]
         return []
 
-    def _inside(self) -> set[str]:
-        """The steps of the branch that a clause names; all where it names none."""
-        inside = {one.target for one in self._edges if one[:2] in [(self._sorter, str(way)) for way in self._ways]}
-        while more := {one.target for one in self._edges if one.source in inside} - inside:
-            inside |= more
-        return inside if len(self._ways) == 1 else {*self._kinds}
+    # --- What a clause asks for: each is True where all of it is done
 
-    def _title(self, id_: str) -> str:
-        method = f"{self._nodes[id_].get('method')} " if self._kinds.get(id_) == _CALL else ""
-        kind = self._request.nodes.get(self._added.get(id_, ""))
-        return f"`{method}{kind.label if kind else self._request.labels.get(id_) or id_}`"
+    def _goes_straight(self, one: _Clause) -> bool:
+        """What follows from a step that went, or from an approval that is for some cases alone now."""
+        follows = (self._flow.removed or self._spared) and not (one.quotes or (one.out and one.named))
+        return bool(follows and one.has("straight"))
 
-    # --- What is done
-
-    def _set(self, step: str, values: dict[str, Any]) -> bool:
-        self._values += [PlannedValue(node_id=step, param=name, value=value) for name, value in values.items()]
-        return True
-
-    def _new(self, kind: str, source: str, output: str, values: dict[str, Any], label: str = "") -> bool:
-        """With a new step behind an output of another one."""
-        (new,) = build.fresh_ids((kind,), {**self._kinds, **self._added})
-        self._added[new] = kind
-        self._labels |= {new: label} if label else {}
-        self._edges.append(_Edge(source, output, new))
-        return self._set(new, values)
-
-    def _without(self, gone: str) -> bool:
-        """Without a step: what was in front of it goes on to what was behind it, and what a refusal led to alone goes.
-        One stays whose result another one names."""
-        out = [one for one in self._edges if one.source == gone]
-        behind = [one.target for one in out if self._kinds[gone] != _HUMAN or one.output in _PROCEEDS]
-        alone = [one.target for one in out if one.target not in behind
-                 and [edge.source for edge in self._edges if edge.target == one.target] == [gone]]  # fmt: skip
-        others = json.dumps([own for id_, own in self._nodes.items() if id_ != gone], default=str)
-        if re.search(rf"\b{gone}\b", others) or not behind:
+    def _goes(self, one: _Clause) -> bool:
+        """A step, an approval or a repetition goes; behind one that went it is "it" that does."""
+        if not one.out:
             return False
-        around = [one._replace(target=to) for one in self._edges if one.target == gone for to in behind]
-        self._edges = [*(one for one in self._edges if not {gone, *alone} & {one.source, one.target}), *around]
-        self._removed += [gone, *alone]
+        flow, again = self._flow, self._gone and len(one.plain.split()) <= _FEW
+        going = self._only(one, graph.HUMAN) if one.has("agrees") else one.named
+        loops = self._only(one, graph.LOOP) if one.repeats and not flow.gone(graph.LOOP) else []
+        clear = len(going or loops) == 1 or (going and words("all_of_them").search(one.plain))
+        clear = clear or (not going and one.repeats and flow.gone(graph.LOOP))
+        rest = [step for step in dict.fromkeys([*going, *loops]) if step not in flow.removed]
+        self._gone = bool(clear and all(step in flow.removed or flow.without(step) for step in rest))
+        return self._gone or (again and not going)
+
+    def _stays(self, one: _Clause) -> bool:
+        part = one.named or self._ways(one) or one.has("agrees") or one.repeats
+        asks = one.quotes or wording.alters(one.plain) or wording.tells(one.plain)
+        return bool(part and (one.has("remains", "change") or one.sense.keep > _CLEAR) and not asks)
+
+    def _retitled(self, one: _Clause) -> bool:
+        step = one.named or (self._only(one, graph.HUMAN) if one.has("agrees") else [])
+        renamed = words("rename").search(one.plain)
+        bare = one.has("new_title") if renamed and not one.quotes else None
+        names = [bare["name"]] if bare else one.quotes
+        if done := bool(renamed or one.has("is_called")) and len(step) == len(names) == 1:
+            self._flow.labels[step[0]] = names[0]
+        return done
+
+    def _opens(self, one: _Clause) -> bool:
+        """A further branch, with a fixed reply that may come in a clause of its own, or a step of a model."""
+        flow, way = self._flow, one.has("way") if not one.quotes else None
+        branch = one.has("comes") and (way or concept("own", "branch").search(one.plain))
+        short = [quote for quote in one.quotes[:1] if len(quote.split()) < _FEW and branch and quote[-1] not in ".!?"]
+        self._way = self._way or (capital(way["name"]) if branch and way else (short or [""])[0])
+        rest = [quote for quote in one.quotes if quote != self._way]
+        like = [id_ for id_ in flow.after(self._sorter) if flow.kinds[id_] in graph.MODELS]
+        if not (self._sorter and self._way and ((way and like) or len(rest) == 1)) or flow.removed:
+            return False
+        name, self._way, output = self._way, "", str(len(self._rows))
+        flow.put(self._sorter, **{graph.ROWS: [*self._rows, {"scenario": name}]})
+        if not way:
+            return bool(flow.new(graph.REPLY, self._sorter, output, **{graph.TEXT: rest[0]}))
+        # Without tools a model is enough.
+        kind = flow.kinds[model := min(like, key=lambda id_: flow.kinds[id_] != graph.MODELS[0])]
+        task = [{"role": "system", "content": capital(way["do"].strip())}]
+        fields = flow.like(model, r"(?:llm|agent)(?:Model|.*Memory)") | {f"{kind[:-9]}Messages": task}
+        return bool(flow.new(kind, self._sorter, output, name, **fields))
+
+    def _agrees_if(self, one: _Clause) -> bool:
+        """A person is asked in some cases alone: a model looks for them, as the one does that sorts."""
+        case, flow, humans = one.has("only_if"), self._flow, self._only(one, graph.HUMAN)
+        if not (case and one.has("agrees") and self._sorter and len(humans) == 1):
+            return False
+        edges = [edge for edge in flow.edges if edge.target == humans[0]]
+        if not (edges and (on := flow.next(humans[0], *graph.PROCEEDS))):
+            return False
+        (fork,) = flow.between(edges, graph.SORTER, output="0")
+        names = capital(case["case"].strip(" .!")), say("otherwise", texts.detect_language(one.said))
+        given = f"{flow.held(self._sorter, 'conditionAgentInput')}\n\n{{{{ {edges[0].source} }}}}"
+        told: dict[str, Any] = {graph.ROWS: [{"scenario": name} for name in names], "conditionAgentInput": given}
+        told |= {"conditionAgentInstructions": capital(one.plain.strip())}
+        self._spared = flow.put(fork, **flow.like(self._sorter, "conditionAgentModel"), **told)
+        flow.edges.append(Edge(fork, "1", on))
         return True
 
+    def _agrees(self, one: _Clause) -> bool:
+        """A person agrees in front of a step, or behind one."""
+        # An amount that has to be compared first is no matter of an approval alone.
+        if not one.has("agrees") or one.quotes or found("unread", one.plain):
+            return False
+        edges, flow = self._place(one), self._flow
+        if self._human:
+            # "Somebody has to approve it!": where, is said before it.
+            after = one.named and {*one.named} <= flow.behind([self._human])
+            placed = one.has("before", "change") or one.has("behind")
+            return bool(not placed or after or any(self._human in edge for edge in edges))
+        if not edges or any(flow.kinds.get(edge.source) == graph.HUMAN for edge in edges):
+            return False
+        (self._human,) = flow.between(edges, graph.HUMAN, output="proceed")
+        return True
 
-def _strong(said: str) -> bool:
-    looked_for = (_AGREES, _OUT, _REMAINS, words("remove"))
-    return bool(quoted(said) or "://" in said or "\x00" in said or any(one.search(said) for one in looked_for))
+    def _refused(self, one: _Clause) -> bool:
+        """What is said once a person has not agreed, or that the draft is made again then."""
+        flow, humans = self._flow, [self._human] if self._human else self._only(one, graph.HUMAN)
+        if not one.has("no") or len(humans) != 1:
+            return False
+        there = flow.next(humans[0], "1", "reject")
+        made = [id_ for id_ in flow.before(humans[0]) if flow.kinds[id_] in graph.MODELS]
+        if found("anew", one.plain) and not (one.quotes or there) and len(made) == 1 and len(one.numbers) < 2:
+            limit: dict[str, Any] = {"maxLoopCount": round(to_number(one.numbers[0]))} if one.numbers else {}
+            back = f"{made[0]}-{flow.titles.get(made[0], made[0])}"
+            return bool(flow.new(graph.LOOP, humans[0], "reject", loopBackToNode=back, **limit))
+        if len(one.quotes) != 1 or (there and flow.kinds[there] != graph.REPLY):
+            return False
+        text = {graph.TEXT: one.quotes[0]}
+        return flow.put(there, **text) if there else bool(flow.new(graph.REPLY, humans[0], "reject", **text))
+
+    def _limits(self, one: _Clause) -> bool:
+        """How often at most something is done again."""
+        again = one.sense.told < _CLEAR and (one.repeats or found("anew", one.plain))
+        loops = self._only(one, graph.LOOP) if again else []
+        was = self._flow.held(loops[0], "maxLoopCount") if loops else None
+        numbers = [number for one in one.numbers if (number := round(to_number(one))) != was]
+        return len(loops) == len(numbers) == 1 and self._flow.put(loops[0], maxLoopCount=numbers[0])
+
+    def _asked(self, one: _Clause) -> bool:
+        """The form asks for more: a field, one to choose from, or one more to choose."""
+        (start, *_) = self._flow.of(graph.START)
+        rows: list[Any] = self._flow.held(start, "formInputTypes") or []
+        named = [row for row in rows if set() < _telling(row["label"]) <= _telling(one.plain)]
+        chosen = [row for row in named if row.get("addOptions")]
+        if len(chosen) == 1 and one.quotes and one.has("comes"):
+            options = [*chosen[0]["addOptions"], *({"option": quote} for quote in one.quotes)]
+            rows = [{**row, "addOptions": options} if row is chosen[0] else row for row in rows]
+            # What it costs is for a model, too.
+            return self._flow.put(start, formInputTypes=rows) and not one.numbers
+        more = _fields(one.said) if rows and one.has("form") else []
+        return bool(more) and self._flow.put(start, formInputTypes=[*rows, *more])
+
+    def _says(self, one: _Clause) -> bool:
+        """A fixed reply, or what a person is told who is to agree, is another text, or another address or number in
+        it."""
+        there = {*one.named, *self._ways(one), *(self._former if one.has("in_it") else [])}
+        fixed = [id_ for id_ in self._flow.of(graph.REPLY, graph.HUMAN) if id_ in there]
+        if not fixed and one.has("answer") and (one.has("agrees") or one.has("last")):
+            fixed = self._only(one, graph.HUMAN if one.has("agrees") else graph.REPLY)
+        # What a branch to come answers is no other text of one that is there.
+        if self._way or len(fixed) != 1 or _IF.match(one.plain.strip()):
+            return False
+        field = graph.TEXT if self._flow.kinds[fixed[0]] == graph.REPLY else "humanInputDescription"
+        text, given = str(self._flow.held(fixed[0], field) or ""), _CONTACT.findall(one.plain)
+        held = [other for other in _CONTACT.findall(text) if given and ("@" in other) == ("@" in given[0])]
+        other = [text.replace(held[0], given[0])] if len(held) == len(given) == 1 else _with_number(text, one.numbers)
+        if one.quotes:
+            ends, begins = (pattern("about", name).search(one.plain) for name in ("closing", "greeting"))
+            more = {bool(ends): f"{text} {one.quotes[0]}", bool(begins): f"{one.quotes[0]} {text}"}.get(True)
+            # What a step made is not lost.
+            other = [more] if more else [] if "{{" in text and "{{" not in one.quotes[0] else one.quotes
+        kind = {} if field == graph.TEXT else {"humanInputDescriptionType": "fixed"}
+        return len(other) == 1 and self._flow.put(fixed[0], **kind, **{field: other[0]})
+
+    def _sends(self, one: _Clause) -> bool:
+        """A request that sends what was made somewhere, behind a step or an approval, or in front of a step."""
+        flow, match = self._flow, one.has("sends")
+        if not match or one.plain.count("://") > 1:
+            return False
+        one = replace(one, plain=one.plain.replace(match["url"], " "))
+        edges = self._place(one, agreed=True)
+        before = [id_ for edge in edges for id_ in (edge.source, *flow.before(edge.source))]
+        made = [id_ for id_ in before if flow.kinds[id_] in graph.MODELS]
+        asked, text, sent = one.has("sent_question"), one.has("sent_text"), self._given(one.plain)
+        sent |= {in_ascii(asked[0]).lower(): "{{ question }}"} if asked and not sent else {}
+        sent |= {in_ascii(text[0]).lower(): f"{{{{ {made[0]} }}}}"} if text and made else {}
+        if len(edges) != 1 or not sent:
+            return False
+        as_json, call = flow.between(edges, "customFunctionAgentflow", graph.CALL)
+        flow.put(as_json, **as_json_by_code(sent))
+        request = {"method": match[0].split()[0].upper(), "url": match["url"], "bodyType": "json"}
+        return flow.put(call, **request, body=f"{{{{ {as_json} }}}}")
+
+    def _sent_along(self, one: _Clause) -> bool:
+        """A request that is there has another method, one more header, or more values in what it sends."""
+        flow, all_ = self._flow, self._flow.of(graph.CALL)
+        named = called(self._request, one.plain, all_) if all_ else []
+        calls = named or [id_ for id_ in self._former if id_ in all_] or all_
+        header = pattern("rewiring", "header").search(one.said)
+        if len(calls) != 1 or one.sense.told > one.sense.part:
+            return False
+        methods = [name for name in _METHOD.findall(one.said) if name != flow.held(calls[0], "method")]
+        if named and len(methods) == 1:
+            return flow.put(calls[0], method=methods[0])
+        if header:
+            return flow.put(calls[0], headers=[*(flow.held(calls[0], "headers") or []), header.groupdict()])
+        text, given = str(flow.held(calls[0], "body") or "").strip(), self._given(one.said)
+        pairs = [json.dumps({name: value})[1:-1] for name, value in given.items() if f'"{name}"' not in text]
+        sends = pairs and (named or one.has("body")) and text[-1:] == "}"
+        return bool(sends) and flow.put(calls[0], body=f"{text[:-1].rstrip()}, {', '.join(pairs)}}}")
+
+    def _given(self, said: str) -> dict[str, str]:
+        """The fields of the form and the values of the flow that a stretch names."""
+        (start, *_) = self._flow.of(graph.START)
+        state = [(row["key"], row["key"], "flow.state") for row in self._flow.held(start, "startState") or ()]
+        form = [(row["name"], row.get("label") or row["name"], "form")
+                for row in self._flow.held(start, "formInputTypes") or ()]  # fmt: skip
+        return {name: f"{{{{ ${of}.{name} }}}}" for name, label, of in (*state, *form)
+                if any(wording.whole(one).search(said) for one in (name, label))}  # fmt: skip
+
+    def _compares(self, one: _Clause) -> bool:
+        """A condition compares with another number than before, and a fixed reply behind it says so, too."""
+        flow, numbers, found_ = self._flow, _DIGITS.findall(one.plain), list[tuple[str, int, str]]()
+        for id_ in flow.of(graph.CONDITION):
+            rows = enumerate(flow.held(id_, "conditions"))
+            found_ += [(id_, n, other) for n, row in rows for other in _with_number(str(row.get("value2")), numbers)]
+        if len(found_) != 1:
+            return False
+        ((id_, number, other),) = found_
+        for reply in (step for step in flow.after(id_) if flow.kinds[step] == graph.REPLY):
+            for text in _with_number(str(flow.held(reply, graph.TEXT)), numbers):
+                flow.put(reply, **{graph.TEXT: text})
+        conditions = [*flow.held(id_, "conditions")]
+        conditions[number] = {**conditions[number], "value2": json.loads(f"{to_number(other):g}")}
+        return flow.put(id_, conditions=conditions)
+
+
+def _clauses(text: str) -> list[tuple[int, int]]:
+    """The clauses of a text; a condition is nothing without what it is for, and few words belong to what is before."""
+    found = list[tuple[int, int]]()
+    for start, end in wording.clauses(text):
+        before = text[slice(*found[-1])].strip() if found and text[start] != "\n" else ""
+        few = _FEW + 1 if pattern("rewiring", "form").search(before) else _FEWEST
+        goes_on = before and before[-1] not in ".!?" and (_IF.match(before) or len(text[start:end].split()) < few)
+        found.append((found.pop()[0] if goes_on else start, end))
+    return found
+
+
+def _fields(said: str) -> list[dict[str, Any]]:
+    """The fields that a clause asks for in a form: what it quotes, and what is left between the words that ask; none
+    where that is no name."""
+    choice = pattern("rewiring", "choice").search(said)
+    options = [{"option": one.strip()} for one in _OR.split(choice["options"])] if choice else []
+    said = said.replace(choice[0], ",") if choice else said
+    plain = BRACKETS.sub(",", wording.unquoted(said))
+    asking = [words("add"), pattern("rewiring", "asked"), pattern("rewiring", "comes")]
+    for border in (*asking, pattern("rewiring", "form"), pattern("rewiring", "who_asks")):
+        plain = border.sub(",", plain)
+    runs = filter(None, (_bare(run) for run in _OR.split(plain.strip(" .!?\n"))))
+    names = [*([choice["name"]] if choice else []), *quoted(said), *runs]
+    fields = [field for one in names for field in listed(one)[:1]]
+    prose = any(len(one.split()) > _FEWEST or any(map(_is_small, one.split())) for one in names)
+    rows: list[Any] = [{"type": one.kind, "label": capital(one.description), "name": one.name} for one in fields]
+    if choice and rows:
+        rows[0] |= {"type": "options", "addOptions": options}
+    asked = any(one.search(said) for one in asking)
+    return rows if asked and not prose and len(fields) == len(names) else []
+
+
+def _bare(said: str) -> str:
+    """A stretch without the small words that it begins with."""
+    inside = said.split()
+    while inside and (_is_small(inside[0]) or is_empty(inside[0])):
+        inside.pop(0)
+    return " ".join(inside)
+
+
+def _is_small(word: str) -> bool:
+    return word.casefold() in FUNCTIONS | wordset("also")
+
+
+def _with_number(text: str, numbers: Sequence[str]) -> list[str]:
+    """A text with another number in place of the one that a clause names: "the three days in there to five"."""
+    there = [one for one in numbers if wording.whole(one).search(text)]
+    others = [one for one in numbers if one not in there]
+    return [wording.whole(there[0]).sub(others[0], text)] if len(there) == len(others) == 1 else []
+
+
+def _titles(request: PlanRequest, among: Collection[str]) -> dict[str, str]:
+    return {id_: name for id_ in request.existing if (not among or id_ in among)
+            and (name := request.labels.get(id_, "")) and name not in _PLAIN}  # fmt: skip
+
+
+def _apart(said: Mapping[str, Set[str]]) -> dict[str, Set[str]]:
+    """Of each the words that no other one has."""
+    counted = Counter(word for own in said.values() for word in own)
+    return {id_: {word for word in own if counted[word] == 1} for id_, own in said.items()}
 
 
 def _stems(text: str) -> set[str]:
-    return {word[:5] for word in _WORD.findall(text.casefold())}
+    return {(word.rstrip("aeiouyrs") or word)[:5] for word in _WORD.findall(text.casefold())}
+
+
+def _telling(text: str) -> set[str]:
+    """The stems of the words that say something, and the numbers."""
+    said = in_ascii(text).casefold()
+    return _stems(" ".join(one for one in _WORD.findall(said) if one not in FUNCTIONS)) | {*_DIGITS.findall(said)}

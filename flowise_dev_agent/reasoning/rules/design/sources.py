@@ -13,11 +13,11 @@ from flowise_dev_agent.reasoning.rules.design import build, wording
 from flowise_dev_agent.reasoning.rules.design.details import in_ascii
 from flowise_dev_agent.reasoning.rules.design.providers import MODEL_SERVER
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, table, words
-from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, PAGE_URL, Span, masked
+from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, masked
 
 _URL = re.compile(r"https?://[^\s\"'<>)\]”“»]+(?<![.,;:!?])")
 _SENT_TO, _MORE, _OUT = pattern("words", "sent_to"), pattern("change", "more"), pattern("change", "out")
-_BESIDE = pattern("change", "beside")
+_BESIDE, _SENDS = pattern("change", "beside"), pattern("rewiring", "sends")
 _PAGE, _PAGES, _FILE, _NOW, _SAID = (pattern("change", name) for name in ("page", "pages", "file", "now", "said"))
 _CALLS, _SWAPS, _BY = pattern("change", "calls"), pattern("exchange", "swaps"), pattern("exchange", "by")
 _BARE = re.compile(r"^https?://(?:www\.)?|/$")
@@ -29,7 +29,8 @@ _SERVERS = frozenset({"basepath", "basePath", "baseUrl"})
 
 @dataclass(frozen=True)
 class Made:
-    """`text` is the wish with NULs for addresses; `spans` are where what is done here is said, `undone` what is not.
+    """`text` is the wish with NULs for addresses; `spans` are where what is done here is said, `undone` what is not,
+    `unplaced` what may be for another step than the one that is named elsewhere.
     `swaps` is old -> new, wherever the flow names it; `added` is id -> type, `links` and `cuts` connections that come
     and go, `labels` titles, `steps` tell of what values do not show, and `named` is what
     is called by its name."""
@@ -43,6 +44,7 @@ class Made:
     links: tuple[DesignConnection, ...] = ()
     cuts: tuple[DesignConnection, ...] = ()
     undone: tuple[Span, ...] = ()
+    unplaced: tuple[Span, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     steps: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
@@ -53,41 +55,42 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
     found, last = Made(text), list[str]()
     loaders = {id_: schema for id_, schema in existing.items() if schema.category == "Document Loaders"}
     pages = [id_ for id_, one in loaders.items() if any(param.name == "url" for param in one.params)]
+    web = next((loaders[id_].name for id_ in pages), "cheerioWebScraper")
     titles = {id_: wording.whole(in_ascii(request.labels.get(id_) or NUL)) for id_, one in existing.items()
               if one.category in ("Document Loaders", "Tools")}  # fmt: skip
     for start, end in wording.clauses(text) if titles else ():
         said, plain = text[start:end], wording.unquoted(text[start:end])
         kinds = [names[0] for looked_for, names in table("loaders") if loaders and looked_for.search(plain)]
-        web = next((loaders[id_].name for id_ in pages), "cheerioWebScraper")
         kinds += [web] if loaders and (_PAGE.search(plain) or _URL.search(said)) else []
-        file = _FILE.search(said)
+        file, refers = _FILE.search(said), wording.refers(plain)
         spoken = [id_ for id_, title in titles.items() if title.search(in_ascii(said))]
         mine = [id_ for id_, one in loaders.items() if one.name in kinds or id_ in spoken
                 or (file and file[0] in request.labels.get(id_, ""))]  # fmt: skip
-        swaps = _SWAPS.search(plain) and _BY.search(plain)
-        instead, done = words("instead_of").search(plain) or swaps, (*found.spans, Span(start, end, frozenset({DONE})))
+        instead = words("instead_of").search(plain) or (_SWAPS.search(plain) and _BY.search(plain))
         # "Replace the PDF by these pages": the address was said before.
         only = [*_URL.finditer(text)] if instead and {*mine} - {*found.removed} and _PAGES.search(plain) else []
         address = _URL.search(said) or (only[0] if len(only) == 1 else None)
-        out = words("remove").search(plain) or _OUT.search(plain)
-        more = (_MORE.search(plain) and not _SAID.search(plain)) or (file and _BESIDE.search(plain))
-        if more and not instead and (kinds or (last and wording.refers(plain))):
-            name = web if address else next((one for one in kinds or last if one != web), "")
-            found = replace(_with(found, name, address[0] if address else "", existing), spans=done) if name else found
-        elif out and not instead and (named := [id_ for id_ in spoken if id_ not in loaders]):
-            found = replace(found, text=masked(found.text, start, end), spans=done, removed=(*found.removed, *named))
+        out = not instead and (words("remove").search(plain) or _OUT.search(plain))
+        more = not instead and ((_MORE.search(plain) and not _SAID.search(plain)) or (file and _BESIDE.search(plain)))
+        stays = len(loaders) > len({*mine, *found.removed}) and not address
+        comes, goes, values = "", list[str](), list[PlannedValue]()
+        if more and (kinds or (last and refers)):
+            comes = web if address else next((one for one in kinds or last if one != web), "")
         elif mine and address and not pages and (instead or words("change").search(plain)):
-            found = replace(_with(found, web, address[0], existing), spans=done, removed=(*found.removed, *mine))
-        elif instead and mine and {*mine} <= {*found.removed}:
-            found = replace(found, spans=done)
+            comes, goes = web, mine
+        elif out:
+            goes = [id_ for id_ in spoken if id_ not in loaders] or (mine if stays else [])
         elif file and not address and len(mine) == 1 and file[0] not in request.labels.get(mine[0], ""):
-            param = next((one["name"] for one in loaders[mine[0]].input_definitions if one["type"] == "file"), "")
-            value = PlannedValue(node_id=mine[0], param=param, value=f"{MARK}: {loaders[mine[0]].label}: {file[0]}]")
-            found = replace(found, spans=done, values=(*found.values, value)) if param else found
-        elif out and mine and len(loaders) > len({*mine, *found.removed}) and not (address or instead):
-            found = replace(found, spans=done, removed=(*found.removed, *mine))
-        elif found.spans and not kinds and _OUT.search(plain) and wording.refers(plain):
-            found = replace(found, spans=done)
+            fields = [one["name"] for one in loaders[mine[0]].input_definitions if one["type"] == "file"]
+            marked = f"{MARK}: {loaders[mine[0]].label}: {file[0]}]"
+            values = [PlannedValue(node_id=mine[0], param=name, value=marked) for name in fields[:1]]
+        # "It is to go": said of what went.
+        follows = (instead and mine and {*mine} <= {*found.removed}) or (found.spans and not kinds and out and refers)
+        if comes or goes or values or follows:
+            text_ = masked(found.text, start, end) if {*goes} - {*loaders} else found.text
+            more = {"spans": (*found.spans, Span(start, end, frozenset({DONE}))), "removed": (*found.removed, *goes)}
+            found = replace(found, text=text_, values=(*found.values, *values), **more)
+            found = _with(found, comes, address[0] if address else "", existing) if comes else found
         last = kinds or last
     return _exchanged(request, found, existing)
 
@@ -104,38 +107,31 @@ def _with(found: Made, name: str, address: str, existing: Mapping[str, NodeSchem
 
 
 def _exchanged(request: PlanRequest, found: Made, existing: Mapping[str, NodeSchema]) -> Made:
-    """With the one address that takes the place of another: of the one that is named, else of the only one."""
-    held = {(node.id, name): value.strip() for node in (request.base.nodes if request.base else ())
-            if node.id in existing for name, value in node.inputs.items() if isinstance(value, str)
-            and _URL.fullmatch(value.strip()) and name not in _SERVERS}  # fmt: skip
-    named = {place: [*_spelled(value).finditer(found.text)] for place, value in held.items()}
+    """With the one address that takes the place of another: of the one that is named, else of the only one. The one of
+    a store leads to no page."""
+    text, nodes = found.text, [node for node in (request.base.nodes if request.base else ()) if node.id in existing
+                               and existing[node.id].category != "Vector Stores"]  # fmt: skip
+    held = {(node.id, name): str(value).strip() for node in nodes for name, value in node.inputs.items()
+            if name not in _SERVERS and _URL.fullmatch(str(value).strip())}  # fmt: skip
+    named = {place: [*_spelled(value).finditer(text)] for place, value in held.items()}
     olds = [one.start() for spelled in named.values() for one in spelled]
-    new = [one for one in _URL.finditer(found.text) if one.start() not in olds and not MODEL_SERVER.match(one[0])
-           and (_CALLS.search(found.text) or not _SENT_TO.search(found.text[: one.start()]))]  # fmt: skip
-    # The page of a website takes the place of no store.
-    open_ = [
-        place for place in held if existing[place[0]].category != "Vector Stores" or not PAGE_URL.search(found.text)
-    ]
-    places = [place for place, spelled in named.items() if spelled] or open_
-    if len(new) != 1 or len(places) != 1 or not (olds or _NOW.search(found.text)):
+    new = [one for one in _URL.finditer(text) if one.start() not in olds and not MODEL_SERVER.match(one[0])
+           and (_CALLS.search(text) or not _SENT_TO.search(text[: one.start()]))]  # fmt: skip
+    places = [place for place, spelled in named.items() if spelled] or [*held]
+    if len(new) != 1 or len(places) != 1 or not (olds or _NOW.search(text)):
         return found
-    place, address, text = places[0], new[0][0], found.text
-    if not olds and any(words("add").search(text[a:b]) for a, b in wording.clauses(text) if a <= new[0].start() < b):
+    (address,), (place,) = new, places
+    ((start, end),) = [(a, b) for a, b in wording.clauses(text) if a <= address.start() < b]
+    if not olds and (words("add").search(text[start:end]) or _SENDS.search(text[start:end])):
         # One more is not another one.
         return found
-    spans = [Span(_from(text, a, new[0].start()), b, frozenset({DONE})) for a, b in wording.clauses(text)
-             if a <= new[0].start() < b or (wording.alters(text[a:b]) and len(text[a:b].split()) < _FEW)]  # fmt: skip
-    for one in [*new, *named[place]]:
+    for one in [address, *named[place]]:
         text = masked(text, *one.span())
-    bare, value = _BARE.sub("", held[place]), PlannedValue(node_id=place[0], param=place[1], value=address)
-    swaps = dict.fromkeys((held[place], *((f"www.{bare}", bare) if bare not in address else ())), address)
-    return replace(found, text=text, spans=(*found.spans, *spans), values=(*found.values, value), swaps=swaps)
-
-
-def _from(text: str, start: int, end: int) -> int:
-    """Where what is said of an address begins: behind what says how to behave."""
-    before = [one.end() for one in re.finditer(r",\s", text[:end]) if one.start() > start]
-    return max([start, *(at for at in before if wording.tells(text[start:at]))])
+    bare = _BARE.sub("", held[place])
+    value = PlannedValue(node_id=place[0], param=place[1], value=address[0])
+    swaps = dict.fromkeys((held[place], *((f"www.{bare}", bare) if bare not in address[0] else ())), address[0])
+    spans = (*found.spans, Span(start, end, frozenset({DONE})))
+    return replace(found, text=text, spans=spans, values=(*found.values, value), swaps=swaps)
 
 
 def _spelled(address: str) -> re.Pattern[str]:
