@@ -501,6 +501,9 @@ FLOWS |= {
     "every evening at 18:00 Europe/Warsaw call https://api.shop.example/today, summarise the orders and "
     "send the summary "
     "with POST to https://hooks.shop.example/x": "start>http0 http0>llm0 llm0>custom0 custom0>http1",
+    # Only the second reader hears that a person agrees.
+    "Agentflow: write a letter, then hold it until the vet has confirmed it.":
+        "start>llm0 llm0>human0 human0:reject>loop0 human0:proceed>reply0",
     "It decides if a complaint is about noise, damage or staff. For noise it apologises. For damage it "
     "asks for a photo. "
     "Staff complaints always need my ok before anything goes out, so please put an approval in there - if I reject it, "
