@@ -35,8 +35,6 @@ NOT_READ = {
     "Agentflow: sort messages into refunds and questions. Refunds: write an answer. Questions: answer them. "
     "After that log everything to https://log.example/x with POST.":
         "log everything to",
-    "Agentflow: if it is a complaint, apologise, otherwise answer it, then a person approves.":
-        "a person approves",
     "Un agentflow: clasifica los mensajes en averías, facturas y otros; para averías pide la dirección":
         "clasifica los mensajes en averías",
     "An agentflow: when the input does not contain the word please, an LLM asks for it":
@@ -51,8 +49,6 @@ NOT_READ = {
     "Agentflow: classify the ticket as bug or question. Bug: ask for the version. Question: answer from "
     "https://docs.example":
         "Question: answer from",
-    "Agentflow: an LLM drafts the summary, the legal team reviews it, and after their OK it gets translated.":
-        "after",
     "Schreib einen Elternbrief und verbessere ihn, bis er gut ist, höchstens 3 Runden. Ein Agentflow.":
         "Schreib einen Elternbrief und verbessere ihn, bis er gut ist",
     "Agentflow: Write a poem and keep polishing it until it rhymes.":
@@ -62,14 +58,16 @@ NOT_READ = {
     "agentflow: draft an answer. ask me if it's ok. if ok send, if not write it again, max 3x":
         "if not write it again",
     "Agentflow: is the message angry? If so apologise, otherwise thank them.":
-        "Agentflow: is the message angry",
+        "If so apologise",
     "Agentflow: read the order. Orders of more than 10 items go to the manager for approval, all others are confirmed.":
         "Orders of more than 10 items",
+    "Agentflow: geef het opstel een cijfer. Is het lager dan 6, schrijf dan tips, anders een compliment.":
+        "Is het lager dan 6, schrijf dan tips, anders een compliment",
+    "A flow in which one LLM scores an essay. Over 70: write a praise. Under 40: write a hint.":
+        "Over 70: write a praise",
     "Agentflow: Ein Agent schreibt die Vorteile, ein anderer die Nachteile.":
         "Ein Agent schreibt die Vorteile",
     "An agentflow that drafts a tender and lets three managers vote on it.": "managers vote",
-    "Flow: incoming claims get summarized in 3 points, then a clerk has to approve.":
-        "incoming claims get summarized",
     "Agentflow: extract name, phone and address from the message, then POST name and phone to "
     "https://crm.example/x":
         "POST name",
@@ -85,8 +83,6 @@ NO_STEPS = [
 
 #: A condition beside the steps -> what is only said to the model, and told so.
 CONDITIONS = {
-    "Agentflow: geef het opstel een cijfer. Is het lager dan 6, schrijf dan tips, anders een compliment.":
-        "Is het lager dan 6, schrijf dan tips, anders een compliment",
     "Flow: get the status from https://api.parcels.example/v1 (GET), then tell the customer where it is. If the call "
     "returns nothing say sorry and give 0800 11 22 33": "If the call returns nothing say sorry and give 0800 11 22 33",
 }  # fmt: skip

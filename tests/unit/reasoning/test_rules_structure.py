@@ -17,8 +17,8 @@ from tests.unit.reasoning.test_rules_properties import STORE, planned
 #: Wishes for what no chatflow does by rules -> a word of the reason.
 STRUCTURE = {
     "Every morning at 7 fetch the tide table and write a text for surfers": "«fetch the tide table",
-    "Jeden Montag um 8 Uhr soll er die Preise abrufen und zusammenfassen": "«Jeden Montag um 8 Uhr»",
-    "Chaque lundi à 8h, résume les nouvelles du port": "«Chaque lundi à 8h»",
+    "Jeden Montag um 8 Uhr soll er die Preise abrufen und zusammenfassen": "«soll er die Preise abrufen",
+    "Chaque lundi à 8h, résume les nouvelles du port": "«résume les nouvelles du port»",
     "Answers questions about boats and saves them to a Google sheet": "«saves them to a Google sheet»",
     "Traduit chaque message et envoie le résultat par mail à Yann": "«envoie le résultat par mail»",
     "Train a model on our letters and answer like Brenda": "training",
@@ -465,6 +465,60 @@ FLOWS = {
         "start>llm0 llm0>llm1 llm1>llm2",
     "Agentflow: one model with temperature 0.9 writes a poem and another with temperature 0 counts the words":
         "start>llm0 llm0>llm1",
+}  # fmt: skip
+#: Flows in which a clause says no step: that a part is not wanted, what is done with each, what an answer is for.
+FLOWS |= {
+    "Agentflow: an LLM drafts the summary, the legal team reviews it, and after their OK it gets translated.":
+        "start>llm0 llm0>human0 human0:reject>loop0 human0:proceed>llm1",
+    "Flow: incoming claims get summarized in 3 points, then a clerk has to approve.":
+        "start>llm0 llm0>human0 human0:reject>loop0 human0:proceed>reply0",
+    "A bot drafts the reply to a guest. Before it goes out our manager has to look at it and say yes. If "
+    "she says no it "
+    "is written again, twice at most.": "start>llm0 llm0>human0 human0:reject>loop0 human0:proceed>reply0",
+    "Agent flow for a hotel. First step reads the mail and decides: booking, cancellation, or other. Bookings get a "
+    "reply with the rates, and one of us has to approve it before it is sent. Cancellations get a short "
+    "confirmation, no "
+    "approval needed. Everything else gets a polite answer.":
+        "start>sorter0 sorter0:0>agent0 agent0>human0 human0:reject>loop0 human0:proceed>reply0 sorter0:1>agent1 "
+        "sorter0:2>agent2",
+    "Ein Ablauf: 1. Ich füge eine Liste von Produkten ein 2. er geht sie einzeln durch 3. jedes wird ins Englische "
+    "übersetzt 4. am Ende eine Tabelle mit allen": "start>llm0 llm0>iteration0 iteration0:each>llm1 iteration0>llm2",
+    "Un flusso: un modello estrae le frasi del testo. Poi per ogni frase un modello scrive una domanda. Alla "
+    "fine tutto viene raccolto in una tabella.": "start>llm0 llm0>iteration0 iteration0:each>llm1 iteration0>llm2",
+    "workflow: applicant pastes CV. If the years of experience are less than 2, write a polite "
+    "rejection, otherwise write "
+    "an invitation. HR has to approve every mail before it is sent.":
+        "start>llm0 llm0>condition0 condition0:0>llm1 llm1>human0 human0:reject>loop0 human0:proceed>reply0 "
+        "condition0:1>llm2 llm2>human1 human1:reject>loop1 human1:proceed>reply1",
+    "Agentflow: if it is a complaint, apologise, otherwise answer it, then a person approves.":
+        "start>sorter0 sorter0:0>llm0 llm0>human0 human0:reject>loop0 human0:proceed>reply0 sorter0:1>llm1 llm1>human1 "
+        "human1:reject>loop1 human1:proceed>reply1",
+    "Someone enters a title. An agent writes a summary, a second agent writes three questions, and then both are put "
+    "together in one answer. An agent flow.": "start>agent0 agent0>agent1 agent1>llm0",
+    "Ein Ablauf: ein Agent schreibt einen Entwurf, ein zweiter kürzt ihn, dann gebe ich ihn frei. Wenn "
+    "ich ablehne, geht "
+    "es zurück zum ersten.": "start>agent0 agent0>agent1 agent1>human0 human0:reject>loop0 human0:proceed>reply0",
+    "every evening at 18:00 Europe/Warsaw call https://api.shop.example/today, summarise the orders and "
+    "send the summary "
+    "with POST to https://hooks.shop.example/x": "start>http0 http0>llm0 llm0>custom0 custom0>http1",
+    # Only the second reader hears that a person agrees.
+    "Agentflow: write a letter, then hold it until the vet has confirmed it.":
+        "start>llm0 llm0>human0 human0:reject>loop0 human0:proceed>reply0",
+    "It decides if a complaint is about noise, damage or staff. For noise it apologises. For damage it "
+    "asks for a photo. "
+    "Staff complaints always need my ok before anything goes out, so please put an approval in there - if I reject it, "
+    "it should rewrite the reply. An agentflow.":
+        "start>sorter0 sorter0:0>agent0 sorter0:1>agent1 sorter0:2>agent2 agent2>human0 human0:reject>loop0 "
+        "human0:proceed>reply0",
+    "Przepływ: formularz: imię, rachunek za gaz. Jeżeli rachunek jest poniżej 90 zł, to bot grzecznie "
+    "pisze, że się nie "
+    "opłaca. Jeżeli 90 zł lub więcej, model pisze podsumowanie i wysyła je POST-em na https://crm.gaz.example/x. Na "
+    "końcu klient dostaje odpowiedź, że zadzwonimy.":
+        "start>condition0 condition0:0>llm0 condition0:1>llm1 llm1>custom0 custom0>http0 http0>llm2",
+    "A flow where an LLM writes a slogan, then a second LLM rates it from 1 to 10. If the rating is "
+    "below 7 it should be "
+    "rewritten, max 3 tries. After that I get the slogan.":
+        "start>llm0 llm0>llm1 llm1>condition0 condition0:0>loop0 condition0:1>reply0",
 }  # fmt: skip
 _NAMES = {"conditionAgent": "sorter", "humanInput": "human", "directReply": "reply", "customFunction": "custom"}
 

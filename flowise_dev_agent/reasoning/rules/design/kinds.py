@@ -4,7 +4,7 @@ reader."""
 import re
 from collections.abc import Iterator, Sequence
 
-from flowise_dev_agent.reasoning.rules.design.clauses import clause_of
+from flowise_dev_agent.reasoning.rules.design.clauses import STEPS, clause_of
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER_WORDS, pattern, words, wordset
@@ -16,13 +16,13 @@ _WORD = re.compile(r"[^\W_][\w'’-]*")
 _WHOLE = re.compile(r"\([^()\n]{0,300}\)|\{[^\n]{0,400}\}|https?://\S+")
 _CLOSED = re.compile(r"[.!?]\s?[\"”»'’]")
 _SEPARATED = re.compile(r"^((?:\s\w+){0,2}?)\s?(?:[:,]|->|=>|→)\s?")
-_LONGEST_NAME, _HEAD, _MOST_PIECES, _NEAR = 4, 8, 120, 12
+_LONGEST_NAME, _HEAD, _MOST_PIECES = 4, 8, 120
 #: How probable it has to be that a clause is for the model, or is an approval.
-_HALF = 0.5
+_HALF, _LIKELY, _SURE = 0.5, 0.7, 0.9
 #: The kinds of clauses, the first that fits.
 _KINDS = ("limit", "otherwise", "case", "branch", "each", "call", "approve", "sort", "says", "who")
 #: Kinds that a stretch behind a comma or "and" can begin.
-_BEGINS = {*_KINDS} - {"sort", "says"}
+_BEGINS = {*_KINDS, "off"} - {"sort", "says"}
 #: Structure that is no task of a model.
 _STRUCTURE = {"branch", "loop", "call", "team"}
 
@@ -34,15 +34,25 @@ def found(name: str, text: str) -> re.Match[str] | None:
 def kind_of(text: str, names: Sequence[str] = ()) -> str:
     """What a clause does in a flow; "" for one that only says more, or is a task of a model."""
     text = straight(text)
+    if unwanted(text):
+        return "off"
     special = {"branch": mention(text, names), "sort": branch_names(text)}
     kind = next((name for name in _KINDS if (special[name] if name in special else found(name, text))), "")
     # "If not OK" and "if it is not clear which one" are conditions on their own.
     head = found("case", text) if kind == "otherwise" else None
-    judged = head and (found("verdict_first", text[head.end() :]) or found("unclear", text))
-    if judged or repeats(text):
+    if repeats(text) or (head and (found("verdict_first", text[head.end() :]) or found("unclear", text))):
         return "case"
-    by_whom = found("by_other", text) or (found("agent_noun", text) and sense(text, change=False).part > _HALF)
-    return kind or ("who" if by_whom else "") or ("approve" if len(text.split()) > 2 and asks(text, "approval") else "")
+    about = sense(text, change=False)
+    by_whom = found("by_other", text) or (found("agent_noun", text) and about.part > _HALF)
+    heard = "each" if about.concepts.get("for_each", 0) > _LIKELY and not found("does", text) else ""
+    heard = heard or ("who" if by_whom else "approve" if len(text.split()) > 2 and asks(text, "approval") else "")
+    return kind or heard
+
+
+def unwanted(text: str) -> bool:
+    """Whether a clause names a part of such flows that is not wanted: "no approval needed"."""
+    clause = clause_of(text, 0, len(text), change=False)
+    return clause.off and not found("case", text) and bool(STEPS.intersection(clause.asks()))
 
 
 def asks(text: str, concept: str) -> bool:
@@ -64,8 +74,7 @@ def branch_names(text: str) -> list[str]:
     parts = (squeeze(part.replace("\x01", ",")) for part in pattern("steps", "listed").split(plain))
     bare = (pattern("steps", "article").sub("", re.sub(r"^\W+|[^\w)]+$", "", part)) for part in parts)
     names = each if len(each) > 1 else [pattern("steps", "kinds").sub("", name) for name in bare if name]
-    odd = any(len(short(name).split()) > _LONGEST_NAME or (" " in name and found("task", name)) for name in names)
-    return [] if len(names) < 2 or odd else names
+    return [] if len(names) < 2 or any(len(short(name).split()) > _LONGEST_NAME for name in names) else names
 
 
 def choice_in(text: str) -> list[str]:
@@ -76,8 +85,7 @@ def choice_in(text: str) -> list[str]:
         for one in pattern("steps", "choice_of").finditer(text)
         if found("branches", one["noun"]) or any(alike(one["noun"], a) for a in asked)
     )
-    found_ = next((pattern("steps", "listed").split(one["list"]) for one in listed), [])
-    names = [name.strip() for name in found_]
+    names = [*map(squeeze, next((pattern("steps", "listed").split(one["list"]) for one in listed), []))]
     return names if len(names) > 1 and all(0 < len(one.split()) <= _LONGEST_NAME for one in names) else []
 
 
@@ -129,9 +137,12 @@ def _goes_on(piece: str, before: str, border: str, names: Sequence[str]) -> bool
     if border or outcome(piece) or found("before_first", piece):
         return False
     kind = kind_of(piece, names)
-    who = pattern("steps", "otherwise").sub("", before, count=1).split()
+    # "It knows that delivery costs 5 and is free over 50 euros."
+    if kind == "case" and found("fact", piece):
+        return True
     # "I want to see it and approve it."
-    if kind == "approve" and (kind_of(before, names) == kind or (who and who[0].casefold() in wordset("speakers"))):
+    first = before.split()[0].casefold() if before.strip() else ""
+    if kind == "approve" and (kind_of(before, names) == kind or first in wordset("speakers")):
         return True
     called = kind_of(before, names) == "call" and (found("task", piece) or not found("calling", piece))
     return kind not in _BEGINS and not (called and found("does", piece))
@@ -150,19 +161,12 @@ def parted(text: str) -> tuple[str, str] | None:
     if not (head := found("case", text) or found("each", text)):
         return None
     rest = text[head.end() :]
-    if (good := found("verdict_first", rest)) and (do := rest[good.end() :].strip(" ,:")):
-        return good[0], pattern("steps", "then").sub("", do)
-    # What is done begins behind a comma, or in front of it with an order ("ask for the date, the size"), or with the
-    # only verb that it can begin with.
-    says, verbs = found("says_behind", rest), [*_verbs("then_does", rest)]
-    certain = [
-        found("case_ends", rest),
-        says or next(_verbs("orders", rest), None),
-        *(found(one, rest) for one in ("modal_first", "back_first")),
-    ]
-    ends = certain if any(certain) else verbs if len(verbs) == 1 else []
-    number = None if any(ends) else found("compares", rest)
-    cut = min((one.start() for one in ends if one), default=number.end() if number else 0)
+    # What is done begins behind a comma, or in front of it with an order ("ask for the date, the size"), else with a
+    # verb, or behind the number that is compared.
+    behind = [found(one, rest) for one in ("case_ends", "says_behind", "modal_first", "back_first", "by_model")]
+    ends = [one for one in [*behind, next(_verbs("orders", rest), None)] if one] or [*_verbs("then_does", rest)]
+    number = found("compares", rest)
+    cut = min((one.start() for one in ends), default=number.end() if number else 0)
     do = pattern("steps", "then").sub("", rest[cut:].strip(" ,:"))
     return (squeeze(rest[:cut]).rstrip(" ,:"), do) if cut > 1 and do else None
 
@@ -177,23 +181,19 @@ def mention(text: str, names: Sequence[str]) -> tuple[str, str] | None:
     """(the branch that a clause begins with, what it says of it)."""
     for token in [*_WORD.finditer(text)][:_HEAD] if names else ():
         word, behind = token.group(), text[token.start() :]
-        fitting = [name for name in names if alike(word, name)]
+        exact = [name for name in names if re.match(rf"(?i){re.escape(short(name))}(?!\w)", behind)]
+        fitting = exact or [name for name in names if alike(word, name)]
         if not fitting and found("rest", behind):
             fitting = [name for name in names if found("rest", name)] or names[-1:]
         if len(fitting) == 1:
-            behind = text[token.end() :]
+            behind = behind[len(short(exact[0])) :] if exact else text[token.end() :]
             while (more := _WORD.search(behind)) and (alike(more[0], fitting[0]) or found("kinds_alone", more[0])):
                 behind = behind[more.end() :]
-            if (cut := _SEPARATED.match(behind)) and not content_words(cut[1].split()):
+            if cut := _SEPARATED.match(behind):
                 return fitting[0], behind[cut.end() :]
-            # "Billing questions take two days" says nothing of a branch.
             if word == fitting[0] and (states := found("states", behind.strip())):
                 return word, f"{word}: {behind.strip()[states.end() :]}"
-            does = found("gets", behind.strip()) or (
-                word.casefold() == fitting[0].casefold() and found("task", behind.strip())
-            )
-            says = behind.strip() and (found("heads", text) or does)
-            return (fitting[0], behind.strip()) if says else None
+            return (fitting[0], behind.strip()) if behind.strip() else None
         if content_words([word]) and not found("heads", behind):
             return None
     return None
@@ -223,8 +223,6 @@ def outcome(text: str) -> tuple[str, str] | None:
         return None
     way = "no" if match["no"] else "yes"
     said, do = _WORD.findall(text[: match.start(way)])[1:], text[match.end() :]
-    # "If he does not approve it, ..."
-    do = do[again.end() :] if (again := found("approve", do)) and again.start() < _NEAR else do
     if "," in do and not re.search(r"://|(?<!\w)[\"“„«']", do.partition(",")[0]):
         more, do = do.split(",", 1)
         said += _WORD.findall(more)
@@ -243,6 +241,13 @@ def repeated(clause: str) -> tuple[str, str] | None:
         return None
     case, *limit = re.split(pattern("steps", "times"), match["case"], maxsplit=1)
     return case, match["do"] if not limit else clause
+
+
+def step_named(clause: str) -> int:
+    """The number of the step that something goes back to, 0 where none is named by one."""
+    said = [one["which"] for one in pattern("steps", "back_to").finditer(clause)]
+    ordinals = [n for n, name in enumerate(("first", "second", "third"), 1) if any(map(words(name).fullmatch, said))]
+    return next((int(one) for one in said if one.isdigit()), next(iter(ordinals), 0))
 
 
 def is_again(do: str) -> bool:
@@ -266,26 +271,36 @@ def only_structure(about: str) -> bool:
     return all(any(texts.concepts(one, "parts", "own", "steps")) or found("a_flow", one) for one in said)
 
 
-def is_task(clause: str, *, freely: bool, named: bool = False) -> bool:
-    """Whether a clause tells a model what to do: it begins, or as an order ends, with what is done; `freely` it may say
-    so anywhere; on a `named` branch a fact is one, too."""
-    kinds = {kind for match, kind in signals(clause) if kind != "team" or match[0].count(" ") > 3}
-    does = found("does", clause) if freely else (found("task", clause) or found("ordered", clause))
-    # Who does it is a model, or the second reader takes it for a step.
+def is_task(clause: str, *, freely: bool = False, named: bool = False, ordered: bool = False) -> bool:
+    """Whether a clause tells a model what to do: by a verb, where the second reader hears no mere words for the bot or
+    such words are to do as well (`freely`); on a `named` branch, and where it says what comes next (`ordered`), a fact
+    is one, too."""
     about = sense(clause, change=False)
-    by_model = any(found(one, clause) for one in ("by_model", "agent_noun")) or asks(clause, "step")
+    by_model = found("by_model", clause) or found("agent_noun", clause) or asks(clause, "step")
     by_model = by_model and not found("a_flow", clause)
-    does = does or (named and not words("human").search(clause)) or (by_model and about.part > _HALF)
-    odd = kinds & _STRUCTURE or (found("anew", clause) and found("till", clause))
+    does = (found(one, clause) for one in ("task", "ordered", "at_end"))
+    does = any(does) or (found("does", clause) and (freely or about.told < _SURE) and not is_given(clause))
+    does = does or ((named or ordered) and not words("human").search(clause)) or (by_model and about.part > _HALF)
+    # Who does it is a model, or the second reader takes it for a step.
+    kinds = {kind for match, kind in signals(clause) if kind != "team" or match[0].count(" ") > 3}
     # "Bookings are answered by an agent that knows the rates."
-    told = ("no_task", "unread", "from_there", "nothing", *(() if named and by_model else ("fact", "inner")))
-    odd = odd or any(found(name, clause) for name in told)
-    return bool(does) and not odd
+    facts = () if ordered or (named and by_model) else ("fact", "inner")
+    told = any(found(name, clause) for name in ("no_task", "unread", "from_there", "nothing", *facts))
+    return bool(does) and not (kinds & _STRUCTURE or told)
+
+
+def is_given(clause: str) -> bool:
+    """Whether a clause says what a person gives to the flow: "the user pastes a list"."""
+    came = None if found("task", clause) else found("incoming", clause)
+    if came is None or " " in came[1]:
+        return bool(came or words("pasted").search(clause))
+    return not found("does", clause[: came.start(1)] + clause[came.end() :])
 
 
 def own_words(clause: str, *lists: str) -> list[str]:
     """The words of a clause that say more than that an answer is approved, goes out or is made again."""
     plain, known = clause.casefold(), " ".join(word for name in lists for word in wordset(name))
-    for one in (*(pattern("steps", name) for name in ("times", "skeleton", "approve")), words("answer_out")):
+    shapes = [*(pattern("steps", name) for name in ("times", "skeleton", "approve")), words("answer_out")]
+    for one in (*shapes, *map(words, ("first", "second", "third"))):
         plain = one.sub(" ", plain)
     return [one for one in content_words(_WORD.findall(plain)) if not (one.isdigit() or alike(one, known))]

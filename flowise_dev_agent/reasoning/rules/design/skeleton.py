@@ -17,6 +17,7 @@ from flowise_dev_agent.reasoning.rules.design.kinds import (
     content_words,
     found,
     is_again,
+    is_given,
     is_task,
     kind_of,
     lead_in,
@@ -27,6 +28,7 @@ from flowise_dev_agent.reasoning.rules.design.kinds import (
     parted,
     repeated,
     repeats,
+    step_named,
     times,
 )
 from flowise_dev_agent.reasoning.rules.design.prompt import without_opening
@@ -44,13 +46,13 @@ _SENTENCE = re.compile(r"\A|[.!?:]\s+|\n")
 WAY = re.compile(r"(?m)^\W*(?P<name>[^\n]{2,120}?)\s?(?:->|=>|→)\s?(?P<do>\S.*)$")
 _LONGEST_TEXT, _LONGEST_NAME = 3_000, 4
 #: How probable it has to be that a clause is for the model, or is an approval.
-_SURE, _HALF, _LEAST = 0.85, 0.5, 0.2
+_SURE, _HALF = 0.85, 0.5
 #: Structure that is no task of a model.
 _STRUCTURE = {"branch", "loop", "call", "team"}
 #: Kinds of clauses that are a step wherever they are.
 _PARTS = {"approve", "call", "sort", "each"}
 #: What only says that a flow is wanted, what it is given, or that it sorts.
-_FRAMES = ("a_flow", "incoming", "sorts")
+_FRAMES = ("a_flow", "sorts")
 #: Kinds that a list of branches does, or that are values.
 _SAID = {"branch", "team", "setting", "output"}
 
@@ -77,31 +79,29 @@ class Skeleton:
     def __init__(self, text: str, fields: Mapping[str, Field] | None = None, *, listed: bool = False) -> None:
         self.odd, self.rules, self.sent, self.told = list[str](), list[str](), list[str](), list[str]()
         self.steps, self._fields = list[Step](), fields or {}
-        self._fork: Step | None = None
-        self._approval: Step | None = None
-        self._back: Step | None = None
+        #: What the clauses behind speak of.
+        self._fork = self._approval = self._back = self._loop = None
         #: Where a clause goes: a list of steps, which the next one of the same sentence goes on with; and where a
         #: sentence begins, which is behind a draft that is made again until it is good.
         self._scope = self._approved = self._main = self.steps
-        self._opened, lead = 0, None
+        self._opened = 0
         self.listed = listed or len(_NUMBERED.findall(text)) > 1
         text = without_opening(text[:_LONGEST_TEXT]) or text
         text = pattern("steps", "address_is").sub(" ", text)
         self._choice = choice_in(text)
         text = (_NUMBERED.sub("\n", text) if self.listed else text).strip()
         while led := next(filter(None, (lead_in(text[one.end() :]) for one in _SENTENCE.finditer(text))), None):
-            before, text, lead = text[: len(text) - len(led.string)], led.string[led.end() :], led
+            before, text = text[: len(text) - len(led.string)], led.string[led.end() :]
             self._tell(squeeze(f"{before}{led['about'] or ''}").strip(" ,:"))
             self.sent.append(led[0])
         ways = [*WAY.finditer(text)]
         lines = text.strip().split("\n") if self.listed or len(ways) > 1 else [text]
         self.clauses = [one for line in lines for one in clauses(line, self._choice)]
-        # "A flow that ...": what it does, however that is said.
-        self._asked = self.clauses[0][0] if lead and self.clauses and lead[0].strip()[-1:].isalpha() else ""
         if len(ways) > 1:
             self._branch(lines, {one[0].strip("\n"): one for one in ways})
         else:
             self._read(text)
+        self.odd += [text] if self._loop and not self._loop.text else []
         for step in (one for one in self.steps if one.kind in ("sort", "case")):
             # Each branch says what happens there, or all are answered; where one goes back, the other one goes on.
             done, ways = [*map(bool, step.ways.values())], [one for way in step.ways.values() for one in way]
@@ -113,39 +113,38 @@ class Skeleton:
         # "I paste a list, and for each line write ...": the list is none of its steps.
         starts = [n for n, (one, to) in enumerate(self.clauses) if to == "sentence" or kind_of(one) == "each"]
         for start, end in pairwise([*starts, len(self.clauses)]):
-            self._scope, self._opened, sentence = self._main, 0, self.clauses[start:end]
-            kinds = [kind_of(clause) for clause, _ in self.clauses[start : end + 1]]
+            self._scope, self._opened = self._main, 0
+            kinds = [kind_of(clause) for clause, _ in self.clauses[: end + 1]]
             # Whether another way follows.
-            ahead = [bool({"otherwise", "case"} & {*kinds[n:]}) for n in range(1, end - start + 1)]
-            odd = next(
-                (one for one, more in zip(sentence, ahead, strict=True) if not self._place(*one, ahead=more)), None
-            )
-            if odd:
-                last, kinds = sentence[-1][0], {kind_of(clause) for clause, _ in sentence[1:]}
-                whole = text[text.find(odd[0]) : text.find(last) + len(last)] if last in text else odd[0]
-                self._beside(whole, part=odd is not sentence[0] or bool(kinds & _PARTS))
+            ahead = [bool({"otherwise", "case"} & {*kinds[n + 1 :]}) for n in range(end)]
+            odd = next((n for n in range(start, end) if not self._place(*self.clauses[n], ahead=ahead[n])), None)
+            if odd is not None:
+                begin, last = text.find(self.clauses[odd][0]), self.clauses[end - 1][0]
+                whole = text[begin : text.find(last, begin) + len(last)]
+                self._beside(whole, part=odd > start or bool(_PARTS & {*kinds[start + 1 : end]}))
 
     def _branch(self, lines: Sequence[str], ways: dict[str, re.Match[str]]) -> None:
-        """A list of branches: "billing -> explain the invoice"."""
+        """A list of branches: "billing -> explain the invoice"; a fact is what is said there."""
         fork = Step("sort", next(iter(ways)))
         for line in lines:
             if way := ways.get(line):
-                self.steps = [fork]
-                # A fact is what is said there.
-                kind, does = kind_of(way["do"]), {kind for _, kind in signals(way["do"])} & _STRUCTURE
-                fork.ways[way["name"]] = [Step(kind, way["do"])]
-                self.odd += [line] if does or kind not in ("", "says") else []
+                fork.ways[way["name"]] = [Step(kind := kind_of(way["do"]), way["do"])]
+                plain = kind in ("", "says") and not _STRUCTURE.intersection(one for _, one in signals(way["do"]))
+                self.odd += [] if plain else [line]
             elif not only_structure(line):
                 self._beside(line)
+        self.steps = [fork]
 
     def _beside(self, clause: str, *, part: bool = False) -> None:
         """What is no step is told to each model, unless it says how the steps hang together. What comes before all
         steps says what they are for."""
-        about = sense(clause, change=False)
+        about, kinds = sense(clause, change=False), {kind for _, kind in signals(clause)}
         # Of what the second reader takes for a part of the flow no model is told.
-        asks = about.part > _SURE and about.told < _HALF and len(clause.split()) > 2
-        part = part or (asks and not (words("pasted").search(clause) or any(found(one, clause) for one in _FRAMES)))
-        if part or "://" in clause or found("approve", clause) or any(kind not in _SAID for _, kind in signals(clause)):
+        frame = is_given(clause) or any(found(one, clause) for one in _FRAMES)
+        asks = about.part > _SURE and about.told < _HALF and len(clause.split()) > 2 and not frame
+        compares = kind_of(clause) == "case" and found("unread", clause) is not None
+        part = part or asks or compares or kind_of(clause) in _PARTS or bool(kinds - _SAID)
+        if part or "://" in clause or found("approve", clause):
             self.odd.append(clause)
         # What follows a task is said of it; an approval, branches and conditions are no matter of a model, except for
         # what both readers take for words to it.
@@ -166,25 +165,24 @@ class Skeleton:
         fork = self._fork
         names = [*fork.ways] if fork and fork.kind == "sort" else []
         kind, named = kind_of(clause, names), mention(clause, names)
-        if border == "sentence" and not kind and (only_structure(clause) or found("beside", clause)):
-            # "An agentflow."; "GPT-4.1."
-            self.sent.append(clause)
-            return True
-        lists = all(one in clause for one in self._choice)
-        if self._choice and not self.steps and (lists or found("which_one", clause)):
-            fork = self._fork = Step("sort", clause, dict[str, list[Step]]((name, []) for name in self._choice))
-            self.steps.append(fork)
+        says_nothing = border == "sentence" and not kind and (only_structure(clause) or found("beside", clause))
+        # "An agentflow."; "No approval needed."; "..., so please put an approval in there."
+        again = kind == "approve" and not border and self._approval and self._scope[-1:] == [self._approval]
+        if kind == "off" or says_nothing or again:
+            return self._sent(clause)
+        lists = self._choice and (all(one in clause for one in self._choice) or found("which_one", clause))
+        if lists and not self.steps:
+            self._fork = Step("sort", clause, dict[str, list[Step]]((name, []) for name in self._choice))
+            self.steps.append(self._fork)
             return True
         if fork and (found("answers", clause) or found("own_each", clause)):
             fork.of = clause
             return True
         if self._approval and (ending := outcome(clause)):
             return self._ending(self._approval, *ending, clause)
-        if self._back and kind == "limit":
-            self._back.limit = times(clause)
-            return True
-        if self._approval and kind == "limit":
-            return self._goes_out(clause)
+        if kind == "limit" and (limited := self._back or self._approval):
+            limited.limit = times(clause)
+            return self._sent(clause)
         if fork and kind == "otherwise":
             rest = next((one for one in fork.ways if found("rest", one)), "")
             return self._open(fork, rest, pattern("steps", "otherwise").sub("", clause, count=1))
@@ -192,10 +190,25 @@ class Skeleton:
             return self._open(fork, *named)
         if kind == "case":
             return self._case(clause, ahead=ahead)
-        # What follows branches is for one of them or for all; nobody approves a fixed reply.
-        others = [one.kind for way in (fork.ways.values() if fork else ()) if way is not self._scope for one in way]
-        clear = self._opened < 2 or (kind == "approve" and {*others} <= {"says", "back", "show"})
-        return not (fork and (self._scope is self.steps or not clear)) and self._put(clause, border)
+        open_ways = [way for way in fork.ways.values() if way and way[-1].kind == "call"] if fork else []
+        says = len(clause.split()) > _LONGEST_NAME - 1 and not words("insists").match(clause)
+        if len(open_ways) == 1 and border and not kind and says:
+            # What is said behind a request to an address is the answer there.
+            open_ways[0].append(Step("", clause))
+            return True
+        made = [way for way in fork.ways.values() if way and way[-1].kind in ("", "who")] if fork else []
+        if kind == "approve" and made and self._opened != 1 and not self._approval:
+            # "I approve each answer": on whatever way it was made.
+            fits = self._fits(step := Step(kind, clause), made[0], border)
+            for way in made if fits else ():
+                way.append(step)
+            return fits
+        # What else follows branches is for one of them or for all.
+        return not (fork and (self._scope is self.steps or self._opened > 1)) and self._put(clause, border)
+
+    def _sent(self, clause: str) -> bool:
+        self.sent.append(clause)
+        return True
 
     def _case(self, clause: str, *, ahead: bool) -> bool:
         """A condition with what is done then: one of several ways, of which the others are said behind it."""
@@ -258,14 +271,15 @@ class Skeleton:
         out = found("anew", do) if way == "no" else not do or words("answer_out").search(do)
         made = " ".join(one.text for one in self._approved if one is not approval)
         if out and not quoted(do) and "://" not in do:
-            if self._goes_out(clause):
+            if self._goes_out(clause) and not step_named(clause):
                 return True
             # "Back to the outline": to another step than the last one.
             self.sent.remove(clause)
-            known = way == "no" and all(
-                alike(word, made) for word in own_words(clause, "approving", "replying", "everyday")
-            )
-            approval.ways |= {"no": [Step("back", clause, limit=times(clause))]} if known else {}
+            said = own_words(clause, "approving", "replying", "everyday")
+            known = way == "no" and all(alike(word, made) for word in said)
+            if known:
+                self._back = Step("back", clause, limit=times(clause))
+                approval.ways["no"] = [self._back]
             return known
         self._scope = self._approved if way == "yes" else approval.ways.setdefault("no", [])
         return self._put(do, "")
@@ -275,10 +289,8 @@ class Skeleton:
         if not found("shows", clause) or quoted(clause) or "://" in clause:
             return False
         made = " ".join(one for one, _ in self.clauses if one != clause)
-        left = content_words(
-            _WORD.findall(pattern("steps", "shows").sub(" ", clause)), *wordset("everyday"), *wordset("replying")
-        )
-        return all(alike(word, made) for word in left)
+        said = _WORD.findall(pattern("steps", "shows").sub(" ", clause))
+        return all(alike(word, made) for word in content_words(said, *wordset("everyday"), *wordset("replying")))
 
     def _goes_out(self, clause: str) -> bool:
         """Whether no more is said than that an answer goes out, or how often a draft is made again."""
@@ -289,18 +301,19 @@ class Skeleton:
 
     def _put(self, clause: str, border: str) -> bool:
         """Add what a clause says at the end of where the sentence is."""
-        kind, scope, came = kind_of(clause), self._scope, found("incoming", clause)
-        if not kind and self.steps and self._only_shows(clause):
+        kind, scope = kind_of(clause), self._scope
+        if self._loop and not self._loop.text and is_task(clause, freely=True):
+            self._loop.text = clause
+            return True
+        made = any(one.kind in ("", "who", "call") for one in (*self.steps, *scope))
+        if not kind and made and self._only_shows(clause):
             self.sent += [clause] if self._approval in scope else []
             scope += [] if self._approval in scope else [Step("show", clause)]
             return True
         if not kind and self._approval in scope and words("answer_out").search(clause):
             return self._goes_out(clause)
         manner = words("insists").match(clause) or (words("about_language").match(clause) and found("manner", clause))
-        given = came and not found("does", clause[: came.start(1)] + clause[came.end() :])
-        about = sense(clause, change=False)
-        given = given or (about.told > _SURE and about.part < _LEAST and not found("does", clause))
-        begins = not (self.steps or kind) and ((self.listed and _OURS.match(clause)) or given)
+        begins = not (self.steps or kind) and ((self.listed and _OURS.match(clause)) or is_given(clause))
         if begins or (border == "sentence" and not (kind or self.listed) and manner):
             return self._tell(clause)
         fits = self._fits(step := Step(kind, clause), scope, border)
@@ -316,25 +329,26 @@ class Skeleton:
             return not self.steps
         if kind == "approve":
             said = pattern("steps", "step_number").sub(" ", words("answer_out").sub(" ", clause))
-            agrees = next(pattern("steps", "approve").finditer(clause))
+            drafts = self._fork is not None and self._fork.kind == "sort" and scope is not self.steps
             several = any(to_number(one) > 1 for one in re.findall(NUMBER, said, re.IGNORECASE))
             # "Marta reads it and approves": what is in front of it is no task of a model.
-            whose = border or agrees[0].split()[0].casefold() in FUNCTIONS | wordset("speakers")
-            joint = not whose and agrees.start() < _LONGEST_NAME
+            agrees = None if border else found("approve", clause)
+            whose = agrees and agrees[0].split()[0].casefold() in FUNCTIONS | wordset("speakers")
+            joint = agrees and not whose and agrees.start() < _LONGEST_NAME
             # On a way behind a fork it is about what was made in front of it.
             made = scope or (self.steps[:-1] if self._fork else [])
-            if several or joint or found("before", said) or not (made and made[-1].kind in ("", "who")):
+            if several or joint or found("before", said) or not (drafts or (made and made[-1].kind in ("", "who"))):
                 return False
             step.of, self._approval, self._approved = " ".join(own_words(clause, "approving")), step, self._scope
             return True
         own = scope is not self.steps and scope is not self._approved
         if kind == "each":
             said, step.text = parted(clause) or ("", "")
-            # "For each one": of which list, was said before.
-            step.of = said if content_words(said.split(), *NUMBER_WORDS) else ""
-            return bool(said) and not found("modal", step.of) and is_task(step.text, freely=True)
+            # "For each one": of which list, was said before; "one by one": what is done, comes behind it.
+            step.of, self._loop = said if content_words(said.split(), *NUMBER_WORDS) else "", step
+            return not found("modal", step.of) and (not step.text or is_task(step.text, freely=True))
         if kind == "call":
             # Which parts of an answer are sent is not read.
             return not found("listed", clause.partition("://")[0])
-        freely = own or self.listed or kind == "who" or clause == self._asked
-        return kind == "says" or is_task(clause, freely=freely, named=own)
+        ordered = border == "then" and len(clause.split()) > 2
+        return kind == "says" or is_task(clause, freely=own or self.listed or kind == "who", named=own, ordered=ordered)

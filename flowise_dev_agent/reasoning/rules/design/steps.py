@@ -1,7 +1,6 @@
 """Agentflows from the skeleton of a text: each step becomes nodes behind the end of the path so far. What a model is
 told are the person's own words; a skeleton that does not fit is declined."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from flowise_dev_agent.reasoning.credential_requirements import nested_types
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves, stepwise, unmet
 from flowise_dev_agent.reasoning.rules.design.comparing import SCORE, Comparison
 from flowise_dev_agent.reasoning.rules.design.details import Field, find_fields
-from flowise_dev_agent.reasoning.rules.design.kinds import alike, asks, found, kind_of, short, straight
+from flowise_dev_agent.reasoning.rules.design.kinds import alike, found, kind_of, short, step_named, straight, unwanted
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of, without
 from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARAMS, model_ids
@@ -27,7 +26,7 @@ from flowise_dev_agent.reasoning.rules.design.starts import Start, start_of
 from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, parameters, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import URL, capital, masked, quoted, signals, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.language.text import URL, capital, signals, squeeze, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import INSIDE
 from flowise_dev_agent.redaction import named_secret
@@ -35,6 +34,8 @@ from flowise_dev_agent.redaction import named_secret
 _LLM, _AGENT, _SORTER, _HTTP = "llmAgentflow", "agentAgentflow", "conditionAgentAgentflow", "httpAgentflow"
 _HUMAN, _REPLY = "humanInputAgentflow", "directReplyAgentflow"
 _MODELS, _PREFIXES = (_LLM, _AGENT), {_LLM: "llm", _AGENT: "agent", _SORTER: "conditionAgent"}
+_REQUEST = re.compile(r"\b(?:GET|POST|PUT|PATCH|DELETE)\b|\S+://")
+_QUOTED = re.compile(r"[\"“„«'](?P<said>.+)[\"”“»']\W*$")
 _ANY_MODEL = re.compile(r"(?:\w{1,9}\s)?(?:llm|mod[eè]l\w*|ai|ki|ia)s?|(?:\w{1,4}\s)?agente?n?s?", re.IGNORECASE)
 #: Kinds of signals that make a flow one of steps, and what the steps themselves are read for.
 _STEPWISE = frozenset({"team", "approval", "branch", "loop", "schedule", "sequence"})
@@ -50,10 +51,8 @@ _SILENT = (_HTTP, "iterationAgentflow")
 _REMARKS = "remarks"
 #: Concepts of the second reader: without which a flow is another one, of tools, and of texts to answer from.
 _NEEDED = {"approval", "schedule", "web_search"}
-_TOOLS = ("calculator", "date_time", "other_tool", "web_search")
 _SOURCES = {"csv", "embeddings", "file_upload", "other_source", "pdf", "text_source", "vector_store", "webpage", "word"}
 _SETTINGS = MODEL_PARAMS.union(MAX_TOKENS, ["temperature"])
-_DIGITS = re.compile(r"(?<!\w)\d+(?:[.,:/-]\d+)*")
 
 
 @dataclass(frozen=True)
@@ -70,32 +69,25 @@ class _End:
 
 def is_stepwise(reading: Reading) -> bool:
     """Whether the text speaks of steps that a chatflow does not have."""
-    text = plain = reading.text[:2_000]
+    text = reading.text[:2_000]
     # A node type asked for by name is a part of a chatflow.
     named = reading.requested or reading.prompt_text or reading.system_text
     # A request to an address is a step, where no tool and no chain makes it.
     used = reading.tools or reading.requests or reading.loaders or reading.agent or (reading.chat and reading.knowledge)
     kinds = {"team"} if named else _STEPWISE if used else _STEPWISE | {"call"}
-    # "At most 5 iterations" is a setting.
-    for span in (one for one in reading.spans if one.params and not one.names and "@address" not in one.params):
-        plain = masked(plain, span.start, span.end)
-    decides = "://" in text and not reading.knowledge and found("decides", text)
     sorts = len(WAY.findall(text)) > 1 and found("sorts", text)
-    signs = {kind for match, kind in signals(plain) if kind != "call" or "://" in match.group()}
-    if signs & kinds or (not named and (decides or sorts or found("form", text) or found("webhook", text))):
+    signs = {kind for match, kind in signals(text) if kind != "call" or "://" in match.group()}
+    if signs & kinds or (not named and (sorts or found("form", text) or found("webhook", text))):
         return True
     if named or reading.chat or reading.knowledge or not text:
-        return bool(found("a_flow", text) and found("approve", text))
+        return False
     made = Skeleton(text)
-    # What a bot is told in a list is no step: "Bot for our club: rules are 1) be kind".
-    listed = made.listed and not (made.odd and found("talker", text))
     kinds = [kind_of(clause) for clause, _ in made.clauses] or [""]
-    order = len(kinds) > 1 and (listed or any(border == "then" for _, border in made.clauses))
-    flow = found("a_flow", text) or (kinds[0] == "who" and "case" in kinds) or kinds.count("who") > 1 or listed
-    whole = kinds[0] == "each" or ("each" in kinds and found("each_of_list", text))
-    whole = whole or (kinds[0] == "sort" and not made.odd) or (order and pattern("steps", "method").match(text))
+    order = len(kinds) > 1 and (made.listed or any(border == "then" for _, border in made.clauses))
+    begins = kinds[0] in ("each", "call", "who") or (kinds[0] == "sort" and not made.odd)
+    flow = begins or made.listed or found("a_flow", text) or found("each_of_list", text)
     several = order or kinds.count("who") > 1 or {"sort", "case", "each", "approve"}.intersection(kinds)
-    return bool(whole or (flow and several))
+    return bool(flow and several)
 
 
 def speaks_of_steps(reading: Reading) -> bool:
@@ -114,17 +106,15 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
         raise world.decline("declined_agentflow_documents")
     start = start_of(reading.text, said.details, request.intent.title, world)
     text, settings = take_settings(start.text, world.store)
-    own = replace(reading, text=text)
-    listed = request.design is not None
+    own, listed = replace(reading, text=text), request.design is not None
     steps = listed or bool(start.params or stepwise(found, reading.spans)) or is_stepwise(reading)
     builder = _Builder(own, world, start, request.intent.title, settings, listed=listed, steps=steps)
-    # That an answer goes out once a person agrees is what an approval does.
+    # That an answer goes out once a person agrees is what an approval does; what is sent somewhere goes to the address
+    # that was given.
+    sent = [_REQUEST.split(step.text, maxsplit=1)[0].strip() for step in builder.made.steps if step.kind == "call"]
+    done = [one for one in builder.made.sent if not any(kind == "send" for _, kind in signals(one))]
     checked = builder.text
-    sent = [step.text.partition("://")[0].rpartition(" ")[0] for step in builder.made.steps if step.kind == "call"]
-    for words_of_it in (one for one in sent if one and not re.search(r"\b(?:GET|POST|PUT|PATCH|DELETE)\b", one)):
-        # What is sent somewhere goes to the address that was given.
-        checked = checked.replace(words_of_it, "\x00" * len(words_of_it))
-    for clause in (one for one in builder.made.sent if not any(kind == "send" for _, kind in signals(one))):
+    for clause in filter(None, sent + done):
         checked = checked.replace(clause, "\x00" * len(clause))
     builder.build()
     schemas = {op.node_id: world.schema(op.node_name) for op in builder.nodes}
@@ -133,10 +123,9 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
     # Words about documents are words of a step where no document is asked for; each model has a memory.
     spans = [span for span in reading.spans if not span.names & (DOCUMENTS | {"@Memory"})]
     Account(checked, spans, schemas, values).check(world, _READ if "://" in checked else _READ - {"service"})
-    if lost := builder.lost():
-        raise world.decline("declined_parts", parts="; ".join(f"«{squeeze(one)}»" for one in lost))
     # What the second reader alone finds is not built; of whom a branch is for is no wish.
-    lacks = [one.said for one, name in unmet(found, schemas, values) if name in _NEEDED and not WAY.search(one.said)]
+    lacks = [one.said for one, name in unmet(found, schemas, values)
+             if name in _NEEDED and not (WAY.search(one.said) or unwanted(one.said))]  # fmt: skip
     if lacks:
         raise world.decline("declined_parts", parts="; ".join(f"«{one}»" for one in dict.fromkeys(lacks)))
     if start.question:
@@ -168,48 +157,30 @@ class _Builder:
         self.made.steps += [] if steps else [Step("task", squeeze(reading.text))]
         self._title = "" if steps else title
         self._provider = provider_for(reading, world, knowledge=False)
-        # A model and its settings that one clause names are for all steps, else each step has its own.
-        own = [read(clause, world.store) for clause, _ in self.made.clauses]
-        placed = {names for one in own for names in one.tools}
-        #: Tools that the second reader finds, in words that the rules do not know.
-        self._unplaced = tuple(names for names in reading.tools if names not in placed)
-        several = sum(bool(one.provider or one.model or one.numbers) for one in own) > 1
         self._settings = [(one, self._meant(one)) for one in settings]
         shared = [one for one, steps in self._settings if not (steps or one.of_sorter)]
-        self._shared = Reading("", "", provider=reading.provider) if several or settings else reading
+        self._shared = Reading("", "", provider=reading.provider) if settings else reading
         self._shared = _merged([self._shared, *(one.reading for one in shared)])
-        self.nodes, self.links = list[AddNode](), list[DesignConnection]()
+        self.nodes, self.links, self._inside = list[AddNode](), list[DesignConnection](), list[str]()
         #: The clauses with their nodes, and what the person has to create on the server.
         self.parts, self.variables = dict[str, list[str]](), list[str]()
         self._rules = ".\n".join(filter(None, (self._own_words(one).rstrip(".") for one in self.made.rules)))
 
     def build(self) -> None:
-        # A model of one step is no matter of all.
-        several = len({*model_ids(self.text)}) > 1
-        if odd := self.made.odd or [one for one in self.made.rules if several and model_ids(one)][:1]:
-            raise self._declined(*odd)
+        if self.made.odd:
+            raise self._declined(*self.made.odd)
         if len({*model_ids(" ".join(one.said for one, steps in self._settings if not (steps or one.of_sorter)))}) > 1:
             raise self._declined(*(one.said for one, _ in self._settings))
         self._path(self.made.steps, _End(self._add("startAgentflow", self._start.params)))
+        if "scheduleType" in self._start.params and len(self.nodes) > 1 and self.nodes[1].node_name == _LLM:
+            # Nobody gives it what it works on.
+            raise self._declined(self.made.steps[0].text)
         models = sum(node.node_name in _MODELS for node in self.nodes)
-        said = [(match[0], kind) for match, kind in signals(self.text) if kind in ("team", "sequence")]
-        counted = [to_number(one[0]) for text, _ in said if (one := re.match(NUMBER, text, re.IGNORECASE))]
-        several = words("team").search(self.text) or any(kind == "sequence" for _, kind in said)
+        said = [re.match(NUMBER, match[0], re.IGNORECASE) for match, kind in signals(self.text) if kind == "team"]
+        counted, several = [to_number(one[0]) for one in said if one], words("team").search(self.text)
         # A team of which nobody is named is none.
         if len(self.nodes) < 2 or models < max(2 * bool(several), *counted, 0):
             raise self._declined(self.made.clauses[0][0] if len(self.made.clauses) == 1 else self.text[:200])
-
-    def lost(self) -> list[str]:
-        """The numbers, addresses and quoted texts that no node holds."""
-        told = json.dumps([[node.label, node.params] for node in self.nodes], ensure_ascii=False).replace('\\"', '"')
-        # What a number stands for in a field: 16 Uhr, 0,2 and 1.000 are 16:00, 0.2 and 1000.
-        there = {*re.findall(r"\d+(?:\.\d+)?", told), *_DIGITS.findall(told)}
-        said = pattern("steps", "step_number").sub(" ", pattern("steps", "numbered").sub(" ", self.text))
-        for clause in (*self.made.sent, *self.made.told):
-            said = said.replace(clause, " ")
-        values = {one: f"{to_number(one):g}" if re.fullmatch(NUMBER, one) else one for one in _DIGITS.findall(said)}
-        numbers = [one for one, value in values.items() if not {one, value} & there]
-        return numbers + [one for one in quoted(said) if without_braces(one) not in told]
 
     def account(self) -> list[Part]:
         """The clauses with their nodes; what the models are told besides, and what of it is not understood."""
@@ -219,8 +190,8 @@ class _Builder:
         beside = [*self.made.rules, *self.made.sent, *self.made.told, *(one.said for one, _ in self._settings)]
         # What is none of these says what is done on a branch, or that each has its own.
         placed = [one for one, _ in self.made.clauses if not {one, capital(one)} & {*beside}]
-        told = {**dict.fromkeys([*placed, *beside], models), **self.parts}
-        told |= {self._start.said: [self.nodes[0].node_id]} if self._start.said else {}
+        begins = {self._start.said: [self.nodes[0].node_id]} if self._start.said else {}
+        told = {**dict.fromkeys([*placed, *beside], models), **self.parts, **begins}
         return [Part(id=f"p{n}", quote=squeeze(quote), nodes=nodes, reason=lost.get(quote, ""),
                      state="not_understood" if quote in lost else "covered")
                 for n, (quote, nodes) in enumerate([*told.items()][:40], 1)]  # fmt: skip
@@ -262,8 +233,8 @@ class _Builder:
         unknown = end.value.startswith(_SILENT) or self._reading.no_memory
         # What is read from a text to be sent, or to be compared, has a place of its own for each field.
         judged = self._judged(step, after, end) if after and after.kind == "case" else []
-        reads = found("extracting", step.text)
-        fields = [*(find_fields(step.text) if judged or (reads and after) else ()), *judged]
+        reads = found("extracting", step.text) and after and after.kind != "each"
+        fields = [*(find_fields(step.text) if judged or reads else ()), *judged]
         given = f"{{{{ {end.value} }}}}" if end.value and (unknown or judged) else ""
         given = "\n\n".join(filter(None, [step.of, given]))
         node = self._step(step.text, way or self._title, agent=bool(way), given=given, fields=fields)
@@ -275,16 +246,17 @@ class _Builder:
         """What a step has to read out for the conditions behind it, where it speaks of that."""
         about = [test.field for test in fork.tests.values() if not self._on_form(test)]
         speaks = any(alike(one.description, step.text) or alike(one.name, step.text) for one in about)
-        if not about or not (speaks or (end.value and (about[0].kind == "boolean" or about[0].name == SCORE))):
-            return []
         back = any(one.kind == "back" for way in fork.ways.values() for one in way)
+        judges = end.value and about and (back or about[0].kind == "boolean" or about[0].name == SCORE)
+        if not about or not (speaks or judges):
+            return []
         remarks = [Field(_REMARKS, "string", self._world.say("better"))] if back else []
         return [*{one.name: one for one in about}.values(), *remarks]
 
     def _on_form(self, test: Comparison) -> str:
         """The field of the form that a condition compares."""
         fields = self._start.fields.items()
-        return next((name for name, one in fields if test.about == one.description or alike(test.about, name)), "")
+        return next((name for name, one in fields if alike(test.about, one.description)), "")
 
     def _show(self, step: Step, end: _End) -> _End:
         """What was made so far is the answer, or what is named of it."""
@@ -295,11 +267,7 @@ class _Builder:
 
     def _back(self, step: Step, end: _End) -> None:
         """A draft is made again, with what a critic said of it."""
-        target = next((node for node in self.nodes if node.node_id == self._made_before(step, end)), None)
-        if target is None:
-            raise self._declined(step.text)
-        limit = {"maxLoopCount": step.limit, "fallbackMessage": f"{{{{ {end.value} }}}}"} if step.limit else {}
-        self._node("loopAgentflow", {"loopBackToNode": f"{target.node_id}-{target.label}", **limit}, end)
+        target = self._again(step, self._made_before(step, end), end)
         if _REMARKS in end.fields:
             critic = next(node for node in self.nodes if node.node_id == end.reader)
             critic.params["llmUpdateState"] = [{"key": _REMARKS, "value": f"{{{{ output.{_REMARKS} }}}}"}]
@@ -308,23 +276,32 @@ class _Builder:
             messages: Any = target.params[f"{_PREFIXES[target.node_name]}Messages"]
             messages[0]["content"] += f"\n\n{told}"
 
+    def _again(self, step: Step, made: str, end: _End) -> AddNode:
+        """The node that made something, which makes it again."""
+        target = next((node for node in self.nodes if node.node_id == made), None)
+        if target is None:
+            raise self._declined(step.text)
+        limit = {"maxLoopCount": step.limit, "fallbackMessage": f"{{{{ {end.value} }}}}"} if step.limit else {}
+        self._node("loopAgentflow", {"loopBackToNode": f"{target.node_id}-{target.label}", **limit}, end)
+        return target
+
     def _made_before(self, step: Step, end: _End) -> str:
         """The step that a text sends back to: by its number, or by words that it has alone, else the draft."""
         models = [node.node_id for node in self.nodes if node.node_name in _MODELS and node.node_id != end.reader]
-        number = re.search(r"(?:step|schritt|étape|paso|passo|stap|krok|to|zu)\s(\d)", step.text, re.IGNORECASE)
-        if number and 0 < int(number[1]) <= len(models):
-            return models[int(number[1]) - 1]
+        if 0 < (number := step_named(step.text)) <= len(models):
+            return models[number - 1]
         return self._named(pattern("steps", "anew").sub(" ", pattern("steps", "times").sub(" ", step.text)), end)
 
     def _named(self, said: str, end: _End) -> str:
         """The step of a model that has words of this text alone, else the one that the answer so far is of."""
-        models = [node.node_id for node in self.nodes if node.node_name in _MODELS and node.node_id != end.reader]
+        models = [node.node_id for node in self.nodes if node.node_name in _MODELS
+                  and node.node_id not in (end.reader, *self._inside)]  # fmt: skip
         named = {id_ for text, ids in self.parts.items() for id_ in ids if id_ in models
                  and any(alike(word, text) for word in re.findall(r"\w{4,}", said) if not is_empty(word))}  # fmt: skip
         return named.pop() if len(named) == 1 else end.value
 
     def _says(self, step: Step, end: _End) -> None:
-        said = re.search(r"[\"“„«'](?P<said>.+)[\"”“»']\W*$", step.text)
+        said = _QUOTED.search(step.text)
         self._node(_REPLY, {"directReplyMessage": without_braces(said["said"] if said else step.text)}, end)
 
     def _call(self, step: Step, end: _End) -> _End:
@@ -368,7 +345,7 @@ class _Builder:
         sent = {name: f"{{{{ {end.value} }}}}" if end.value else self._asked()}
         if self._start.fields and not end.value:
             sent = {field: f"{{{{ $form.{field} }}}}" for field in self._start.fields}
-        elif end.fields:
+        elif end.fields and end.reader == end.value:
             sent = {field: f"{{{{ {end.value}.output.{field} }}}}" for field in end.fields}
         return self._node("customFunctionAgentflow", as_json_by_code(sent), end)
 
@@ -378,10 +355,15 @@ class _Builder:
         if len(step.of.split()) > _LONGEST_ITEM or "://" in step.text or re.search(r"[.!?]\s\w", step.text):
             raise self._declined(step.text)
         told = self._world.say("list_items", item=step.of) if step.of else self._world.say("list_entries")
-        fields = [Field("items", "stringArray", step.of or told)]
-        listed = self._after(self._model_node(told, told, fields=fields), end)
+        fields, last = [Field("items", "stringArray", step.of or told)], self.nodes[-1]
+        if end.node == end.value == last.node_id and last.node_name == _LLM and not end.fields:
+            # The step before makes the list.
+            last.params["llmStructuredOutput"], listed = _rows(fields), end
+        else:
+            listed = self._after(self._model_node(told, told, fields=fields), end)
         each = self._node("iterationAgentflow", {"iterationInput": f"{{{{ {listed.node}.output.items }}}}"}, listed)
-        self._after(self._step(step.text, user="{{ $iteration }}"), _End(each.node, INSIDE))
+        self._inside.append(self._step(step.text, user="{{ $iteration }}"))
+        self._after(self._inside[-1], _End(each.node, INSIDE))
         return each
 
     # --- Branches and people
@@ -397,7 +379,7 @@ class _Builder:
         fork = self._node(_SORTER, {**self._model(_SORTER, model), **params}, end).node
         for number, (name, steps) in enumerate(ways.items()):
             topic, way = "" if step.kind == "case" else short(name), replace(end, node=fork, output=str(number))
-            if not steps:
+            if not steps or steps[0].kind == "approve":
                 told, agent = self._world.say("expert_in", topic=topic), not found("model_node", self._reading.text)
                 way = self._after(self._model_node(topic, told, self._reading.tools, agent=agent), way)
             self._path(steps, way, topic)
@@ -417,6 +399,10 @@ class _Builder:
             node = self._model_node(read[0].name, told, given=given, fields=read)
             end = replace(self._after(node, end, read), value=end.value)
         places = [(one, self._on_form(one), f"{end.reader}.output.{one.field.name}") for one in step.tests.values()]
+        numbers = {name for one, name, _ in places if one.field.kind == "number"}
+        form: Any = self.nodes[0].params.get("formInputTypes", [])
+        for row in (row for row in form if row["name"] in numbers):
+            row["type"] = "number"
         rows = [one.row(f"{{{{ {f'$form.{name}' if name else read_out} }}}}", form=bool(name))
                 for one, name, read_out in places]  # fmt: skip
         fork = self._node("conditionAgentflow", {"conditions": rows}, end).node
@@ -442,11 +428,7 @@ class _Builder:
             back = any(one.kind == "back" for one in step.ways["no"])
             self._path(step.ways["no"], refused if back else replace(refused, value=""))
             return going
-        label = next((node.label for node in self.nodes if node.node_id == end.value), None)
-        if label is None:
-            raise self._declined(step.text)
-        counted = {"maxLoopCount": step.limit, "fallbackMessage": f"{{{{ {end.value} }}}}"} if step.limit else {}
-        self._node("loopAgentflow", {"loopBackToNode": f"{end.value}-{label}", **counted}, refused)
+        self._again(step, end.value, refused)
         return going
 
     # --- Steps of a model
@@ -463,14 +445,13 @@ class _Builder:
         if title != self._title and all(is_empty(one) or alike(one, title) for one in re.findall(r"\w{3,}", prompt)):
             prompt = self._world.say("expert_in", topic=title)
         prompt = prompt if re.search(r"\s", prompt) else capital(clause)
-        tools = own.tools or (self._unplaced if any(asks(clause, one) for one in _TOOLS) else ())
         # Who speaks of a model means no agent.
         plain = user or fields or found("model_node", own.text + self._reading.text)
-        agent = bool(tools and not fields) or (bool(own.agent or role or agent) and not plain)
+        agent = bool(own.tools and not fields) or (bool(own.agent or role or agent) and not plain)
         meant = [self._small(one) for one, steps in self._settings if said in steps]
         model = own if own.provider or own.model or own.numbers else None
         model = _merged([self._shared, *([model] if model else []), *meant]) if meant else model
-        return self._model_node(title or role or task, prompt, tools, model, agent=agent, user=user, given=given,
+        return self._model_node(title or role or task, prompt, own.tools, model, agent=agent, user=user, given=given,
                                 fields=fields)  # fmt: skip
 
     def _own_words(self, text: str) -> str:
@@ -497,14 +478,15 @@ class _Builder:
         if tools and agent:
             params["agentTools"] = [tool_row(names, self._reading, self._world) for names in tools]
         if fields:
-            params["llmStructuredOutput"] = [{"key": one.name, "type": one.kind, "enumValues": "", "jsonSchema": "",
-                                              "description": one.description} for one in fields]  # fmt: skip
+            params["llmStructuredOutput"] = _rows(fields)
         return self._add(name, params, _label(label))
 
     def _meant(self, setting: Setting) -> list[str]:
-        """The steps that a setting is for, none where it is for all."""
-        steps = [one.text for one in _all(self.made.steps) if one.kind in _TASKS]
-        return [one for one in steps if any(alike(word, one) for word in setting.about)]
+        """The steps that a setting is for, those that speak of it first; none where it is for all."""
+        steps = {one.text: one.text.split() for one in _all(self.made.steps) if one.kind in _TASKS}
+        places = {text: place for text, said in steps.items() for word in setting.about
+                  for place, other in reversed([*enumerate(said)]) if alike(word, other)}  # fmt: skip
+        return [text for text, place in places.items() if place == min(places.values())]
 
     def _small(self, setting: Setting) -> Reading:
         return setting.small((self._shared.provider or self._provider).chat)
@@ -538,6 +520,12 @@ def _merged(readings: Sequence[Reading]) -> Reading:
         named = {"provider": one.provider, "model": one.model} if one.provider or one.model else {}
         first = replace(first, **named, numbers={**first.numbers, **one.numbers})
     return first
+
+
+def _rows(fields: Sequence[Field]) -> list[Any]:
+    """What a model has to read out."""
+    return [{"key": one.name, "type": one.kind, "enumValues": "", "jsonSchema": "", "description": one.description}
+            for one in fields]  # fmt: skip
 
 
 def as_json_by_code(sent: Mapping[str, str]) -> dict[str, Any]:
