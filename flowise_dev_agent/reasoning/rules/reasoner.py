@@ -97,13 +97,13 @@ def _title(text: str, language: str, *, new: bool) -> str:
     read = texts.squeeze(text[:_TITLE_READ].strip().replace("\n", "; "))
     said = re.sub(r"https?://|[\"“”„«»]|(?<=\bDr)\.|(?<=\bSt)\.", "", read)
     sentences = [one for one in _TITLE_END.split(said) if one.strip()] or [said]
-    roles = [found[0] for one in sentences if new and (found := role_of(one))]
-    trade = pattern("naming", "trade").search(said)
+    roles = [found for one in sentences if new and (found := role_of(one))][:1]
+    trade = pattern("naming", "trade").search(roles[0][1] if roles and roles[0][1] else said)
     first = without(sentences[0], wordset("greetings"))
     # Who speaks of themselves says whose the flow is.
-    spoken = first.partition(" ")[0].casefold() in wordset("speakers")
-    opened = [] if roles or spoken else [without_opening(first) if new else first]
-    phrases = [_phrase(one) for one in [*roles, *opened, trade["trade"] if trade else first]]
+    if not roles and first.partition(" ")[0].casefold() not in wordset("speakers"):
+        roles = [(without_opening(first) if new else first, "")]
+    phrases = [_phrase(one) for one in [*(role for role, _ in roles), trade["trade"] if trade else first]]
     named = next((one for one in phrases if _names(one)), "Chatbot" if new and re.search(r"\w", said) else phrases[0])
     title = texts.capital((given or named)[:_TITLE_CHARS])
     return title if re.search(r"\w", title) else say("default_title", language)

@@ -82,11 +82,13 @@ def listed(listing: str) -> tuple[Field, ...]:
         # A name ends where brackets or a number begin: "urgency from 1 to 5 (5 is high)".
         bare = _AS_BOOLEAN.sub("", _NAME_END.split(said)[0])
         # A long stretch is prose, not the name of a field.
-        if (name := _identifier(bare)) and len(bare.split()) <= 5 and name not in wordset("no_fields"):
+        if (name := _identifier(bare)) and len(bare.split()) <= 5:
             number = _AS_NUMBER.search(said) or _RANGED.search(said) or _NUMBER_LIKE.search(bare)
             boolean = _AS_BOOLEAN.search(said) or _BOOLEAN_LIKE.search(bare)
             found.setdefault(name, Field(name, "boolean" if boolean else "number" if number else "string", said))
-    return tuple(found.values())[:_MAX_FIELDS]
+    # "As JSON data" lists nothing; among others "data" is a date.
+    named = len({*found} - wordset("no_fields")) > 1
+    return tuple(one for name, one in found.items() if named or name not in wordset("no_fields"))[:_MAX_FIELDS]
 
 
 def in_ascii(said: str) -> str:

@@ -12,7 +12,7 @@ from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves, unmet
 from flowise_dev_agent.reasoning.rules.design.naming import names_in, wish_for_copy, without_scope
-from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, Unit, behaves, is_empty, units, without_opening
+from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, Unit, is_empty, role_of, units, without_opening
 from flowise_dev_agent.reasoning.rules.design.wording import complains
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language import text as texts
@@ -125,7 +125,7 @@ class Account:
             open_ = self._is_open(unit) or any(one.start < unit.end and unit.start < one.end for one, _ in self.unmet)
             told = covered and not (self._there and unit.structure) and open_
             # Beside a prompt that is given word for word a remark is written nowhere.
-            aside = not (covered or lost or told or self._there or (prompts and not given) or behaves(quote))
+            aside = not (covered or lost or told or self._there or (prompts and not given))
             aside = (aside or any(one.aside and one.meets(unit.start, unit.end) for one in self._kept)) and not neutral
             likely = prose and not (unit.structure or neutral or quoted(quote)) and self._asks(quote)
             assumed = foreign or aside or likely
@@ -146,8 +146,7 @@ class Account:
     def _unsaid(self, unit: Unit) -> bool:
         """Whether a number, a quotation or a language of a stretch is in nothing that is written, or a setting in no
         field of its own."""
-        settings = _SETTING.finditer(self._text, unit.start, unit.end)
-        begin = [max(one.start(), one.start("most")) for one in settings]
+        begin = [max(one.start(), one.start("most")) for one in _SETTING.finditer(self._text, unit.start, unit.end)]
         if any(not any(span.meets(start, start + 1) and not span.keep for span, _ in self._done) for start in begin):
             return True
         said = _NOT.sub(" ", _FORMER.sub(" ", self._text[unit.start : unit.end]))
@@ -171,7 +170,10 @@ class Account:
         impossible = [one for one in found if one[1] in _IMPOSSIBLE]
         own = [(quote, "") for quote in lost if not any(quote in said or said in quote for said, _ in found)]
         reasons = impossible or [one for one in found if one[1] == "bots"] or [*own, *found]
-        gaps = [gap(shortened(quote, _LONGEST_REASON), kind, world) for quote, kind in reasons]
+        named = [(shortened(quote, _LONGEST_REASON), kind) for quote, kind in reasons]
+        # Of some kinds it is certain why they are not done.
+        gaps = [world.say("gap", quote=quote, why=world.say(f"gap_{kind}")) if kind in _CERTAIN else f"«{quote}»"
+                for quote, kind in named]  # fmt: skip
         if gaps:
             key = "declined_impossible" if impossible else "declined_parts"
             raise world.decline(key, parts="; ".join(dict.fromkeys(gaps)))
@@ -193,7 +195,7 @@ class Account:
         about, size = sense(quote, change=bool(self._there)), len(quote.split())
         if self._there:
             return size > 2 and about.part > _LIKELY and about.told < _HALF
-        return size > _LONG and about.part > _LIKELY and about.told < _LITTLE
+        return size > _LONG and not role_of(quote) and about.part > _LIKELY and about.told < _LITTLE
 
     def _is_open(self, unit: Unit) -> bool:
         """Whether a stretch names a part or a setting of a flow that nothing in the design does."""
@@ -229,11 +231,6 @@ class Account:
         """A node for requests to an address does nothing that was asked for without one."""
         mine = [value for value in self._values if value.node_id == node_id and "url" in value.param.casefold()]
         return not schema.name.startswith("requests") or any(not stands_in(value.value) for value in mine)
-
-
-def gap(quote: str, kind: str, world: World) -> str:
-    """What is not done, with a reason where its kind alone is one."""
-    return world.say("gap", quote=quote, why=world.say(f"gap_{kind}")) if kind in _CERTAIN else f"«{quote}»"
 
 
 def _numbers(said: str) -> set[str]:

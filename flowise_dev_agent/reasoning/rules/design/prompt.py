@@ -18,7 +18,7 @@ BRACKETS = re.compile(r"\([^()\n]{0,300}\)|\[[^\[\]\n]{0,300}\]|（[^（）\n]{0
 _BEHAVES = pattern("prompt", "behaves")
 #: What asks for a bot: "and would like", "build me". How what follows is called where nobody asks for it.
 _FRAME, _WISH, _COURTESY = pattern("prompt", "frame"), pattern("prompt", "wish"), pattern("change", "courtesy")
-_CASES = [(re.compile(row["said"]), row["becomes"]) for row in constants("cases")]
+_ASKED, _CASES = pattern("prompt", "asked"), [(re.compile(row["said"]), row["becomes"]) for row in constants("cases")]
 #: A wish without a word for a bot is one where it asks for a part at least as probably as this.
 _PART = 0.4
 #: A stretch between commas that is no clause of its own ("which can calculate").
@@ -26,7 +26,7 @@ _ITEM = re.compile(
     rf"[,、，]\s?(?!\s)(?:(?!(?:{'|'.join(FUNCTIONS)})(?!\w))|.*\d).*[,、，]$", re.IGNORECASE | re.DOTALL
 )
 #: What goes on with what is in front of it.
-_HANGS = re.compile(rf"[\s,;:]*(?:[(\[（]|(?:{'|'.join(wordset('ands'))})\s)", re.IGNORECASE)
+_HANGS = re.compile(rf"(?i)[\s,;:]*(?:[(\[（]|(?:{'|'.join(wordset('ands'))})\s|{pattern('prompt', 'what').pattern})")
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def prompt_of(text: str, spans: Sequence[Span], *, lead: bool = True) -> str:
         line = _sentence(text, sentence)
         if lead and line:
             role = as_role(line)
-            line, lead = role or (line if lines else without_opening(line)), not role
+            line, lead = role or (_ASKED.sub("", line) if lines else without_opening(line)), not role
         if line:
             end = "\n" if text[sentence[-1].start : sentence[-1].end].endswith("\n") else " "
             # Only what begins anew is written large: a name in a list stays as it is.
@@ -157,7 +157,7 @@ def as_role(line: str) -> str:
 
 def without_opening(text: str) -> str:
     """A sentence without a greeting and without what asks for a flow; empty for a mere greeting."""
-    return without(without(pattern("prompt", "asked").sub("", text), wordset("greetings")), wordset("leads"))
+    return without(without(_ASKED.sub("", text), wordset("greetings")), wordset("leads"))
 
 
 def without(text: str, loose: frozenset[str], *, front: bool = True) -> str:

@@ -38,7 +38,7 @@ _FACT = re.compile(r"[\d\"“”„«»@:\x00]|\w[./]\w")
 _WHO, _BOT = pattern("reading", "who_asks"), re.compile(r"(?i)bot|chat|assist|flow")
 _BEHAVES = pattern("prompt", "behaves")
 #: How probable it has to be that a clause says nothing to do.
-_IDLE = 0.85
+_IDLE, _HALF = 0.85, 0.5
 #: Wishes fit into this many characters; what is behind them is not searched for structure.
 _MAX_READ = 6_000
 
@@ -214,7 +214,9 @@ def _remarks(scan: Scan) -> list[Span]:
         read = any(span.meets(one.start, one.end) and not span.task for span in scan.spans)
         # Who asks, and that a bot is wanted, says what it is for.
         told = any(said.match(one.said) for said in (_WHO, _BEHAVES)) or _FACT.search(one.said) or _BOT.search(one.said)
-        if one.sense.idle > _IDLE and not (read or told):
+        # A question is one to whoever builds.
+        asks = scan.text[: one.end].rstrip().endswith("?") and one.sense.told < 1 - _IDLE
+        if one.sense.idle > (_HALF if asks else _IDLE) and not (read or told):
             found.append(Span(*one.words, keep=True, aside=True))
     return found
 
