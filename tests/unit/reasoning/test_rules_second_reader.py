@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import cast
 
 import pytest
 
@@ -186,6 +187,6 @@ def test_what_is_built_is_not_told_to_the_bot_as_well(wish: str) -> None:
 )  # fmt: skip
 def test_fields_that_are_built_are_not_told_as_not_done(wish: str, fields: list[str]) -> None:
     plan = planned(wish)
-    (rows,) = [value.value for value in plan.values if value.param == "jsonStructure"]
-    assert [row["property"] for row in rows] == fields
+    rows = next(value.value for value in plan.values if value.param == "jsonStructure")
+    assert [row["property"] for row in cast("list[dict[str, str]]", rows)] == fields
     assert plan.not_done == []

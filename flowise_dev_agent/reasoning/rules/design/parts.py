@@ -65,8 +65,8 @@ class Account:
         self._kinds |= {"call", "service"} if ready else set()
         self._concepts = [(one.start, one.end) for one in texts.concepts(text) if not one.names & self._kinds]
         self._fine = found = units(text, own)
-        pieces = [Unit(one.start, one.end, all(unit.structure for unit in found if unit.start < one.end
-                       and one.start < unit.end), one.whole) for one in leaves(self._clauses)]  # fmt: skip
+        pieces = [Unit(one.start, one.end, all(unit.structure for unit in found if unit.start < one.words[1]
+                       and one.words[0] < unit.end), one.whole) for one in leaves(self._clauses)]  # fmt: skip
         self.tell(pieces, values, [str(value.value) for value in values])
         effects = [(span, self._effect(span)) for span in own]
         self._done = [(span, effect) for span, effect in effects if effect]
