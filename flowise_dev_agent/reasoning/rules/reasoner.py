@@ -12,7 +12,7 @@ from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.reasoning.rules.design import build, change, naming
 from flowise_dev_agent.reasoning.rules.design.parts import for_request
-from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, without, without_opening
+from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, role_of, without, without_opening
 from flowise_dev_agent.reasoning.rules.design.reading import read
 from flowise_dev_agent.reasoning.rules.design.selection import select
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
@@ -27,7 +27,7 @@ _ERROR_ANSWER = re.compile(
     r"internal server error|not found\s*$)",
     re.IGNORECASE,
 )
-_TITLE_WORDS, _TITLE_CHARS, _TITLE_READ = 7, 60, 400
+_TITLE_WORDS, _TITLE_CHARS, _TITLE_READ = 8, 60, 400
 _TITLE_END = re.compile(r"[.!?](?:\s|$)|[;:()（）。！？\n]|\s-\s")
 
 
@@ -92,36 +92,40 @@ def _classify(request: contracts.ClassifyRequest) -> contracts.Intent:
 
 
 def _title(text: str, language: str, *, new: bool) -> str:
-    """A name that the text gives, else the first of its phrases that says something: of the bot, or whose it is."""
+    """A name that the text gives, else what is wished for, else the first phrase, or whose the flow is."""
     given = naming.take_flow_name(text)[0] if new else ""
     read = texts.squeeze(text[:_TITLE_READ].strip().replace("\n", "; "))
     said = re.sub(r"https?://|[\"“”„«»]|(?<=\bDr)\.|(?<=\bSt)\.", "", read)
     sentences = [one for one in _TITLE_END.split(said) if one.strip()] or [said]
-    named = (one.start() for name in ("chat", "any_bot", "agent") if (one := words(name).search(said)))
-    start = min(named, default=len(said))
-    # Where a person speaks of themselves before: "I run a shop and need a bot for ...".
-    own, opened = pattern("naming", "trade").search(said), [without_opening(one) if new else one for one in sentences]
-    asks = next((one for one in opened if one), sentences[0])
-    speaks = start < len(said) and said.split()[0].casefold() in wordset("speakers")
-    theirs = speaks or pattern("naming", "clause").search(_phrase(asks)) or (own and own.start() < start)
-    found = [_TITLE_END.split(said[start:])[0], own["trade"] if own else ""]
-    phrases = [_phrase(one) for one in (found if theirs else [asks, *found])]
-    told = (one for one in phrases if not pattern("naming", "clause").search(one) and any(
-        not (is_empty(word) or word in FUNCTIONS) for word in re.findall(r"\w+", one.lower())))  # fmt: skip
-    title = texts.capital((given or next(told, "") or ("Chatbot" if theirs else phrases[0]))[:_TITLE_CHARS])
+    roles = [found for one in sentences if new and (found := role_of(one))][:1]
+    trade = pattern("naming", "trade").search(roles[0][1] if roles and roles[0][1] else said)
+    first = without(sentences[0], wordset("greetings"))
+    # Who speaks of themselves says whose the flow is.
+    if not roles and first.partition(" ")[0].casefold() not in wordset("speakers"):
+        roles = [(without_opening(first) if new else first, "")]
+    phrases = [_phrase(one) for one in [*(role for role, _ in roles), trade["trade"] if trade else first]]
+    named = next((one for one in phrases if _names(one)), "Chatbot" if new and re.search(r"\w", said) else phrases[0])
+    title = texts.capital((given or named)[:_TITLE_CHARS])
     return title if re.search(r"\w", title) else say("default_title", language)
 
 
+def _names(phrase: str) -> bool:
+    """Whether a phrase is a name, and no sentence about somebody, and says more than that a bot is wished for."""
+    said = re.findall(r"\w+", phrase.casefold())
+    says = any(not (is_empty(word) or word in FUNCTIONS) for word in said)
+    return says and not pattern("naming", "clause").search(phrase)
+
+
 def _phrase(stretch: str) -> str:
-    """At most seven words of a stretch, without "please build me a simple"; rather whole phrases than the beginning of
-    the next."""
+    """At most eight words of a stretch, without "please build me a simple", and none that begins what is cut off."""
     said = stretch.split()
     while len(said) > 1 and said[0].strip(",.:").casefold() in wordset("leads") | wordset("articles"):
         said.pop(0)
     said = said[: next((n for n, word in enumerate(said, 1) if n > 1 and word[-1] == ","), None)]
     ends = [n for n in range(2, len(said)) if said[n].casefold() in wordset("connectors") | wordset("prepositions")]
-    chosen = said[: max((end for end in (*ends, len(said)) if end <= _TITLE_WORDS), default=_TITLE_WORDS)]
-    return without(" ".join(chosen), wordset("loose_ends"), front=False).strip(" ,'’\"“”-")
+    chosen = " ".join(said[: max((end for end in (*ends, len(said)) if end <= _TITLE_WORDS), default=_TITLE_WORDS)])
+    loose = wordset("loose_ends") | (FUNCTIONS if len(chosen.split()) < len(said) else frozenset())
+    return without(chosen, loose, front=False).strip(" ,'’\"“”-")
 
 
 def _operation(text: str, target: str | None) -> contracts.Operation:

@@ -86,7 +86,7 @@ TOLD = {
     "Je tiens un hôtel à Annecy. Je voudrais un assistant qui parle du parking (9 € par nuit).":
         "Je tiens un hôtel à Annecy. Un assistant qui parle du parking (9 € par nuit).",
     "Build a chatbot for our gym:\n- friendly tone\n- membership 29.90 a month\n- remembers the conversation":
-        "A chatbot for our gym\n- friendly tone\n- membership 29.90 a month",
+        "A chatbot for our gym:\n- friendly tone\n- membership 29.90 a month",
     "One of our clients, a dentist, asked for an assistant that talks about parking.":
         "One of our clients, a dentist, asked for an assistant that talks about parking.",
     "Ein Assistent für Fliesen, Temperatur 0,2, höchstens 300 Tokens, antwortet in 3 Sätzen":
@@ -256,14 +256,17 @@ async def test_an_address_to_point_to_is_no_source(wish: str, catalogue: NodeSto
     ("wish", "title"),
     [
         ("Chatbot for a bank, gpt-4o, seed 42", "Chatbot for a bank"),
-        ("Ich brauche einen Chatbot für unsere Praxis Dr. Weber in Kassel.", "Chatbot für unsere Praxis Dr Weber"),
+        (
+            "Ich brauche einen Chatbot für unsere Praxis Dr. Weber in Kassel.",
+            "Chatbot für unsere Praxis Dr Weber in Kassel",
+        ),
         ("My dad moved here from Syria and wants to practise English with a friend.", "Chatbot"),
         (
             "I was told by my sister in law that this can make a chatbot, I'm a nurse at Harbour Vets",
             "Nurse at Harbour Vets",
         ),
         ("RAG over our docs site please.", "RAG over our docs site"),
-        ("I want an intake helper for people who land on my page.", "Helper for people who land"),
+        ("I want an intake helper for people who land on my page.", "Intake helper for people who land"),
         ("Kette, die Texte ins Englische übersetzt", "Kette, die Texte ins Englische übersetzt"),
     ],
 )

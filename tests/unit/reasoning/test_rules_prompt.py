@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.reasoning.rules.design.clauses import clauses, technical
 from flowise_dev_agent.reasoning.rules.design.prompt import prompt_of
 from flowise_dev_agent.reasoning.rules.design.reading import read
 from flowise_dev_agent.reasoning.rules.language.text import normalised
@@ -20,17 +21,29 @@ def prompt(text: str) -> str:
 @pytest.mark.parametrize(
     ("wish", "told"),
     [
-        ("Hallo zusammen, ich brauch nen Chatbot für unsere Schreinerei.", "Chatbot für unsere Schreinerei."),
+        ("Hallo zusammen, ich brauch nen Chatbot für unsere Schreinerei.", "Ein Chatbot für unsere Schreinerei."),
         ("Oi pessoal! Queria um robozinho pra nossa padaria.", "Um robozinho pra nossa padaria."),
         ("Ciao! Mi serve un chatbot per il campeggio.", "Un chatbot per il campeggio."),
         ("Hoi, ik wil graag een chatbot voor onze kapsalon.", "Een chatbot voor onze kapsalon."),
-        ("Cześć, potrzebuję chatbota dla naszej kliniki.", "Chatbota dla naszej kliniki."),
+        ("Cześć, potrzebuję chatbota dla naszej kliniki.", "Chatbot dla naszej kliniki."),
         ("Bonjour, il me faudrait un assistant pour la librairie.", "Un assistant pour la librairie."),
         ("Buenas, quiero un chatbot para mi taller.", "Un chatbot para mi taller."),
         ("花屋のチャットボットを作ってください。電話は（03-5555-0199）です。",
          "花屋のチャットボット。 電話は（03-5555-0199）です。"),
         ("Hi, we're a kennel (two of us) and want a bot for bookings.",
-         "We're a kennel (two of us) and want a bot for bookings."),
+         "A bot for bookings. We're a kennel (two of us)."),
+        ("Guten Tag, wir sind eine Gärtnerei und hätten gern einen kleinen Bot, der Fragen beantwortet.",
+         "Ein kleiner Bot, der Fragen beantwortet. Wir sind eine Gärtnerei."),
+        ("Voor ons museum willen we een assistent die de zalen kent.",
+         "Voor ons museum een assistent die de zalen kent."),
+        ("J'ai besoin d'un outil pour relire mes textes. Ton neutre.",
+         "Un outil pour relire mes textes. Ton neutre."),
+        ("Tenho uma loja de vinhos e preciso de um atendente que fale dos rótulos.",
+         "Um atendente que fale dos rótulos. Tenho uma loja de vinhos."),
+        ("Proszę, zrób mi asystenta, który zna nasz regulamin.", "Asystent, który zna nasz regulamin."),
+        ("Could you build me a bot that knows our menu?", "A bot that knows our menu."),
+        ("A bot for our pool. You need a towel. We need a photo of your pass.",
+         "A bot for our pool. You need a towel. We need a photo of your pass."),
         ("Ein Agent, der rechnen kann, soll sich nur auf Fliesen beschränken.",
          "Ein Agent, der rechnen kann, soll sich nur auf Fliesen beschränken."),
         ("Un agente con calculadora y fecha que ayuda a planificar bodas",
@@ -80,7 +93,8 @@ TOLD = [
 @given(st.lists(st.sampled_from([*WILL_DO, *TOLD]), min_size=1, max_size=8, unique=True))
 def test_a_prompt_has_all_that_tells_something_and_nothing_else(pieces: list[str]) -> None:
     reading = read(normalised(" ".join(["A chatbot for our club about sailing.", *pieces])), STORE, new=True)
-    said = prompt_of(reading.text, reading.spans)
+    settings = technical([*clauses(reading.text, change=False)], reading.spans, {})
+    said = prompt_of(reading.text, [*reading.spans, *settings])
     assert [one for one in TOLD if one in pieces and one not in said] == []
     assert [one for one in WILL_DO if one in pieces and one.rstrip(".") in said] == []
 

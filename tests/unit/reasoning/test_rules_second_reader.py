@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import cast
 
 import pytest
 
@@ -148,3 +149,44 @@ def test_what_is_said_of_an_attached_file_is_not_asked_about() -> None:
     wish = "A bot with GPT-4o that answers from the document store Travel; add our handbook to it"
     assert "add our handbook" in (planned(wish).declined or "")
     assert planned(wish, files=["Our handbook.pdf"]).declined is None
+
+
+#: Wish -> what the bot is told: what is built is no word for it, a question to whoever builds neither.
+WITHOUT_PARTS = {
+    "A bot for our chess club. Obviously it has to remember what was said before.": "A bot for our chess club.",
+    "Ein Bot für den Ruderverein, der die Bootszeiten nennt. Er soll sich an das Gespräch erinnern. Geht das bis "
+    "Montag?": "Ein Bot für den Ruderverein, der die Bootszeiten nennt.",
+    "Wir sind ein Reitstall und brauchen einen Assistenten, der Fragen beantwortet. Er soll sich merken, welches Pferd "
+    "das Kind mag.": "Ein Assistent, der Fragen beantwortet. Wir sind ein Reitstall. Er soll sich merken, welches "
+    "Pferd das Kind mag.",
+    "I run a cheese shop and want a bot that answers questions. It should remember what the customer likes and suggest "
+    "a wine.": "A bot that answers questions. I run a cheese shop. It should remember what the customer likes and "
+    "suggest a wine.",
+    "Spor salonumuz için bir sohbet botu istiyorum. Pazar günü kapalıyız.":
+        "Spor salonumuz için bir sohbet botu. Pazar günü kapalıyız.",
+    "Mam piekarnię i chciałabym prostego bota, który podaje godziny: 6-18. Ma pamiętać rozmowę.":
+        "Prosty bot, który podaje godziny: 6-18. Mam piekarnię.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", WITHOUT_PARTS)
+def test_what_is_built_is_not_told_to_the_bot_as_well(wish: str) -> None:
+    plan = planned(wish)
+    assert [value.value for value in plan.values if value.param == "systemMessagePrompt"] == [WITHOUT_PARTS[wish]]
+    assert "bufferMemory" in names(plan)
+    assert plan.not_done == []
+
+
+@pytest.mark.parametrize(
+    ("wish", "fields"),
+    [
+        ("Ich brauche etwas, das den Text eines Lieferscheins nimmt und Nummer, Datum und Empfänger als JSON ausgibt.",
+         ["nummer", "datum", "empfanger"]),
+        ("Quero uma ferramenta que leia um recibo e devolva em JSON: loja, data, total.", ["loja", "data", "total"]),
+    ],
+)  # fmt: skip
+def test_fields_that_are_built_are_not_told_as_not_done(wish: str, fields: list[str]) -> None:
+    plan = planned(wish)
+    rows = next(value.value for value in plan.values if value.param == "jsonStructure")
+    assert [row["property"] for row in cast("list[dict[str, str]]", rows)] == fields
+    assert plan.not_done == []

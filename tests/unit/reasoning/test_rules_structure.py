@@ -562,18 +562,20 @@ def test_branches_by_arrows_and_the_rest_are_built() -> None:
     assert said == ["Give 0800 441 221", "Ask for the invoice number", "Normal friendly answer"]
 
 
-def test_a_vague_wish_that_stays_vague_is_not_built_from_its_vague_words() -> None:
+def test_a_vague_wish_that_stays_vague_is_the_plainest_chat_without_its_vague_words() -> None:
     text = "graag iets handigs voor de receptie"
     intent, _ = planned(text)
     _, plan = planned(text, clarifications=((intent.questions[0], "go on"),))
-    assert (plan.declined or "").endswith("?")
+    assert [node.node_name for node in plan.nodes] == ["conversationChain", "chatOpenAI", "bufferMemory"]
+    assert plan.values == []
+    assert [part.state for part in plan.parts] == ["assumed"]
 
 
 @pytest.mark.parametrize(
     ("wish", "name"),
     [
         ("I run a small bike shop and would like a chatbot that answers questions about repairs and prices of parts",
-         "Chatbot that answers questions about repairs"),
+         "Chatbot that answers questions about repairs and prices"),
         ("Dev team here, need a bot that explains our git rules", "Bot that explains our git rules"),
         ("bot for my pension with 14 rooms, breakfast 7-10, dogs welcome", "Bot for my pension with 14 rooms"),
         ("Assistant pour le musée de la dentelle et ses visiteurs, il explique",

@@ -29,7 +29,7 @@ from flowise_dev_agent.reasoning.rules.language.text import Span, capital, menti
 from flowise_dev_agent.reasoning.rules.render import telling
 
 #: A wish with fewer words of its own than these, and something vague in it, says nothing.
-_FEW_WORDS, _FEWEST_WORDS = 4, 2
+_FEW_WORDS, _FEWEST_WORDS = 5, 2
 _BOT, _WORDS = re.compile(r"(?i)bot|flow|\d"), re.compile(r"\w{4,}")
 #: A sentence that ends with what is vague.
 _CARELESS = re.compile(rf"(?i)(?<![^.!?\n])[^.!?\n]*?(?:{words('vague').pattern})(?:\s\w+){{0,2}}(?=[.!?\n]|$)")
@@ -72,33 +72,34 @@ def asked(requirement: str, clarifications: Sequence[tuple[str, str]]) -> Asked:
 
 def open_question(said: Asked, reading: Reading, language: str, *, described: bool) -> str | None:
     """The one question whose answer settles what the text leaves open; None when nothing is, or it was answered."""
+    if said.answered:
+        return None
     steps = is_stepwise(reading)
-    key = "" if steps or said.purpose or said.details or reading.requested or reading.unknown else left_open(reading)
+    if not (steps or reading.requested or reading.unknown) and (key := left_open(reading)):
+        return say(key, language)
     named, models = providers.chat_providers(reading.text), providers.model_ids(reading.text)
-    calls = any("requestsGet" in names for names in reading.tools) or mentioned(reading.text, words("calls_address"))
-    if key or said.details or said.answered:
-        return say(key, language) if key and not said.answered else None
     if not steps and (len({one.chat for _, one in named}) > 1 or len({*models}) > 1):
         said_so = (reading.text[start:].split(maxsplit=1)[0] for start, _ in named)
         return say("question_model", language, names=", ".join(dict.fromkeys(s.strip(".,;:!?'’\"") for s in said_so)))
-    calls = calls and not (reading.address or reading.requests or described)
-    return say("question_address", language) if calls else None
+    calls = any("requestsGet" in names for names in reading.tools) or mentioned(reading.text, words("calls_address"))
+    asks = calls and not (reading.address or reading.requests or described)
+    return say("question_address", language) if asks else None
 
 
 def left_open(reading: Reading) -> str | None:
     """The question that "something smart" leaves open, or a text that is spoken of and not named."""
+    known = FUNCTIONS | wordset("everyday") | wordset("generic")
     prompt = prompt_of(reading.text, reading.spans)
     # "Whatever works": who says so says nothing of the bot beside it, whatever else there is to know of them.
-    careless = _CARELESS.search(prompt) if not re.search(r"\d", prompt) and not reading.chat else None
+    careless = None if reading.chat or re.search(r"\d", prompt) else _CARELESS.search(prompt)
     told = re.findall(r"[^\W\d_]{2,}", careless[0] if careless else prompt)
-    known = FUNCTIONS | wordset("everyday") | wordset("generic")
-    plain = sum(not (is_empty(word) or word.casefold() in known or words("vague").fullmatch(word)) for word in told)
-    vague = plain <= _FEW_WORDS and mentioned(reading.text, words("vague"))
+    plain = [one for one in told if not (is_empty(one) or one.casefold() in known or words("vague").fullmatch(one))]
     # "AI for my shop": nobody says what is to be done.
-    vague = vague or (plain < _FEWEST_WORDS and not (reading.chat or reading.agent or _BOT.search(reading.text)))
+    named = reading.chat or reading.agent or _BOT.search(reading.text)
+    least = _FEW_WORDS if mentioned(reading.text, words("vague")) else 1 if named else _FEWEST_WORDS
     structure = reading.transform or reading.tools or reading.knowledge or reading.structured or reading.denied_words
     asks = structure or reading.unknown or any(one.names or one.params for one in reading.spans)
-    if not asks if not told else not structure and (vague or not plain):
+    if len(plain) < least and not (structure if told else asks):
         return "question_vague"
     return "question_knowledge" if words("not_there").search(reading.text) and not reading.knowledge else None
 
@@ -127,12 +128,12 @@ def design_new(request: PlanRequest, world: World) -> Design:
                 raise
     # What was too vague to build from is answered, and no more said.
     vague = left_open(reading) == "question_vague"
-    own = "" if vague and said.purpose else None
+    own = "" if vague and said.answered else None
     # An answer may ask for parts, too: "calculate with fractions".
     if said.purpose or said.details:
         asks = "JSON fields: " if reading.structured and not reading.fields else ""
         reading = _with_answers(reading, read(normalised(f"{said.purpose}\n{asks}{said.details}"), world.store))
-    elif vague:
+    elif vague and not said.answered:
         raise world.decline("question_vague")
     return designed(request, said.text, reading, world, own=own, purpose=said.purpose)
 
@@ -202,7 +203,7 @@ def designed(
     nodes = world.schemas(ids)
     whole = {**nodes, **world.ready}
     spans = spans_of(reading, whole)
-    spans += technical([*clauses(reading.text, change=False)], spans) if own is None else []
+    spans += technical([*clauses(reading.text, change=False)], spans, whole) if own is None else []
     prompt = f"{prompt_of(reading.text, spans) if own is None else own}\n{purpose}".strip()
     if reading.system_text:
         # Rules beside a prompt that is given word for word hold, too.
@@ -248,9 +249,8 @@ def _check_missing(account: Account, request: PlanRequest, world: World) -> None
     answered = " ".join(question for question, _ in request.clarifications)
     files = {word for one in request.attachments for word in _WORDS.findall(one.name.casefold())}
     # What becomes of attached files is planned after the flow.
-    asked = [
-        one for one in missing(account.unmet) if one not in answered and not files & {*_WORDS.findall(one.casefold())}
-    ]
+    asked = [one for one in missing(account.unmet)
+             if one not in answered and not files & {*_WORDS.findall(one.casefold())}]  # fmt: skip
     if asked:
         raise world.decline("question_rest", parts="; ".join(f"«{one}»" for one in asked))
 

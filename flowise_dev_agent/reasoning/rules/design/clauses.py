@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.patch import NodeSchema
-from flowise_dev_agent.reasoning.rules.design.prompt import without
+from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, without
 from flowise_dev_agent.reasoning.rules.design.wording import IF, borders, sentences
 from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import Sense, sense
@@ -18,6 +18,7 @@ _LITTLE, _PERHAPS, _LIKELY, _CLEAR, _HALF, _SURE, _ONLY = 0.1, 0.2, 0.3, 0.4, 0.
 _FEWEST, _FEW = 2, 3
 _WORD, _NOT = re.compile(r"\w+"), pattern("text", "no")
 #: The parts that the design of a flow does, by the types and fields that do them.
+_BOT = re.compile("|".join(words(name).pattern for name in ("any_bot", "chat", "agent")), re.IGNORECASE)
 #: "A chatbot for a zoo"
 _PURPOSE = re.compile(rf"(?i)(?:{words('any_bot').pattern})\s+\w")
 _DOERS: Mapping[str, Sequence[str]] = constants("does")
@@ -25,11 +26,8 @@ _DOERS: Mapping[str, Sequence[str]] = constants("does")
 STEPS = frozenset({"approval", "for_each", "form", "loop", "number_condition", "schedule", "webhook"})
 _STEP_LIKE = frozenset({"branch", "step", "fixed_reply"})
 _NUMBERS = frozenset({"loop", "number_condition"})
-#: Of these nothing is a word for the bot.
-_TECHNICAL = frozenset({
-    "cache", "embeddings", "max_tokens", "memory_store", "memory_window", "model", "other_setting", "splitter",
-    "temperature", "top_k", "vector_store",
-})  # fmt: skip
+#: Of these nothing is a word for the bot; of the others where they are built.
+_TECHNICAL, _BUILT = (frozenset(constants("kinds")[name]) for name in ("technical", "built"))
 #: What is not done of these is told in the plan, without a question: the flow is what was wished for without them.
 _MINOR = _TECHNICAL | {"channel", "date_time", "show_sources", "state", "step"}
 
@@ -59,6 +57,17 @@ class Clause:
         """Whether what it names is not wanted."""
         return self.sense.off >= (_LITTLE if _NOT.search(self.said) else _HALF)
 
+    @property
+    def nameless(self) -> bool:
+        """Whether it surely asks for a part, and nothing says for which; that a new flow is a bot is done."""
+        sure = self.sense.told < 1 - _ONLY and self.sense.part > _ONLY and not self.asks()
+        return sure and len(self.said.split()) > _FEW + 1 and not _BOT.search(self.said)
+
+    def builds(self, nodes: Mapping[str, NodeSchema], *, read: bool) -> bool:
+        """Whether all that it asks for is there: values that were `read`, or parts that these nodes are."""
+        own = {*self.asks()} - (_TECHNICAL if read else set())
+        return self.sense.told < _HALF and all(name in _BUILT and doers(name, nodes, ()) for name in own)
+
     def meets(self, spans: Sequence[Span]) -> bool:
         """Whether one of these stretches asks for a part or a value in it."""
         return any((one.names or one.params) and not one.task and one.meets(self.start, self.end) for one in spans)
@@ -66,7 +75,8 @@ class Clause:
 
 def clauses(text: str, *, change: bool) -> Iterator[Clause]:
     """The sentences of a text, each followed by its clauses where it has several."""
-    closed, ands = quoted_spans(text), wordset("ands", detect_language(text))
+    closed = [*quoted_spans(text), *(one.span() for one in BRACKETS.finditer(text))]
+    ands = wordset("ands", detect_language(text))
     for start, end, _ in sentences(text, closed):
         if not _WORD.search(text, start, end):
             continue
@@ -103,12 +113,19 @@ def stepwise(found: Sequence[Clause], read: Sequence[Span]) -> list[Clause]:
     return certain + like if certain or len(like) > 1 else []
 
 
-def technical(found: Sequence[Clause], read: Sequence[Span]) -> list[Span]:
-    """The clauses that say how the flow is made, in which parts were `read`, and nothing else. A clause that names the
-    bot may say what it is for, too."""
-    return [Span(*one.words, keep=True) for one in leaves(found) if one.sense.part > _ONLY
-            and one.sense.told < 1 - _ONLY and {*one.asks()} & _TECHNICAL and one.meets(read)
-            and not _PURPOSE.search(one.said)]  # fmt: skip
+def technical(found: Sequence[Clause], read: Sequence[Span], nodes: Mapping[str, NodeSchema]) -> list[Span]:
+    """The sentences that say how the flow is made and nothing else, and clauses of others that do, of values that were
+    `read`. A sentence that names the bot may say what it is for, too."""
+    kept = list[Clause]()
+    for whole, inner in _sentences(found):
+        names, about = whole.asks(), whole.sense
+        least = 1 - _ONLY if inner or not names else about.part / 2
+        asks = names or (whole.meets(read) and about.part > _HALF)
+        if asks and about.told < least and all(one.builds(nodes, read=one.meets(read)) for one in (whole, *inner)):
+            kept.append(whole)
+        kept += [one for one in inner if one.sense.part > _ONLY and one.sense.told < 1 - _ONLY
+                 and {*one.asks()} & _TECHNICAL and one.meets(read)]  # fmt: skip
+    return [Span(*one.words, keep=True) for one in kept if not _PURPOSE.search(one.said)]
 
 
 def doers(concept: str, nodes: Mapping[str, NodeSchema], values: Sequence[PlannedValue]) -> list[str] | None:
@@ -125,10 +142,20 @@ def _held(value: object) -> str:
     return str(value) if not isinstance(value, str) or value.isalnum() else ""
 
 
+def _sentences(found: Sequence[Clause]) -> list[tuple[Clause, list[Clause]]]:
+    """Each sentence with its clauses, where it has several."""
+    groups = list[tuple[Clause, list[Clause]]]()
+    for one in found:
+        if one.whole:
+            groups.append((one, []))
+        else:
+            groups[-1][1].append(one)
+    return groups
+
+
 def leaves(found: Sequence[Clause]) -> list[Clause]:
     """The clauses, and the sentences that have none; together they are the whole text."""
-    ends = [*(other.whole for other in found[1:]), True][: len(found)]
-    return [one for one, alone in zip(found, ends, strict=True) if not one.whole or alone]
+    return [one for whole, inner in _sentences(found) for one in inner or [whole]]
 
 
 def unmet(
@@ -136,15 +163,11 @@ def unmet(
 ) -> list[tuple[Clause, str]]:
     """What clauses ask for and a design does not do, each in the shortest stretch that asks for it."""
     lacks = list[tuple[Clause, str]]()
-    for number, one in enumerate(found):
-        inner = list[Clause]()
-        for other in found[number + 1 :] if one.whole else ():
-            if other.whole:
-                break
-            inner.append(other)
+    for whole, inner in _sentences(found):
         said = {name for other in inner for name in other.sense.concepts}
-        own = [name for name in one.asks() if name not in said or not one.whole] if one.sense.told < _SURE else []
-        lacks += [(one, name) for name in own if (doers(name, nodes, values) is None) is not one.off]
+        asked = [(one, name) for one in (whole, *inner) if one.sense.told < _SURE for name in one.asks()]
+        lacks += [(one, name) for one, name in asked if not (one.whole and name in said)
+                  and (doers(name, nodes, values) is None) is not one.off]  # fmt: skip
     return lacks
 
 

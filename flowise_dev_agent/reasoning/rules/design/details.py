@@ -41,8 +41,8 @@ def read_numbers(scan: Scan) -> dict[str, float]:
 
 STRUCTURED, EXTRACTS = pattern("fields", "structured"), pattern("fields", "extracts")
 _RANGED, _TAIL, _SEPARATOR, _ARTICLE = (pattern("fields", name) for name in ("ranged", "tail", "separator", "article"))
-_NUMBER_LIKE, _AS_NUMBER, _AS_BOOLEAN = (pattern("fields", one) for one in ("number_like", "as_number", "as_boolean"))
-_NOT_NUMBER, _BOOLEAN_LIKE = pattern("fields", "not_number"), pattern("fields", "boolean_like")
+_NUMBER_LIKE, _BOOLEAN_LIKE = pattern("fields", "number_like"), pattern("fields", "boolean_like")
+_AS_NUMBER, _AS_BOOLEAN = pattern("fields", "as_number"), pattern("fields", "as_boolean")
 _BRACKETS = re.compile(r"\([^()\n]{0,120}\)")
 _NAME_END = re.compile(r"\s?[(:–—]|\s(?:as|als|come|como|comme|jako)\s|\s(?:[^\W\d]+\s){0,2}?\d")
 _MARKS, _STAND_INS = ",;:./&()", "\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue007"
@@ -82,12 +82,13 @@ def listed(listing: str) -> tuple[Field, ...]:
         # A name ends where brackets or a number begin: "urgency from 1 to 5 (5 is high)".
         bare = _AS_BOOLEAN.sub("", _NAME_END.split(said)[0])
         # A long stretch is prose, not the name of a field.
-        if (name := _identifier(bare)) and len(bare.split()) <= 5 and name not in wordset("no_fields"):
-            like = _NUMBER_LIKE.search(bare) and not _NOT_NUMBER.search(bare)
-            number = _AS_NUMBER.search(said) or _RANGED.search(said) or like
+        if (name := _identifier(bare)) and len(bare.split()) <= 5:
+            number = _AS_NUMBER.search(said) or _RANGED.search(said) or _NUMBER_LIKE.search(bare)
             boolean = _AS_BOOLEAN.search(said) or _BOOLEAN_LIKE.search(bare)
             found.setdefault(name, Field(name, "boolean" if boolean else "number" if number else "string", said))
-    return tuple(found.values())[:_MAX_FIELDS]
+    # "As JSON data" lists nothing; among others "data" is a date.
+    named = len({*found} - wordset("no_fields")) > 1
+    return tuple(one for name, one in found.items() if named or name not in wordset("no_fields"))[:_MAX_FIELDS]
 
 
 def in_ascii(said: str) -> str:

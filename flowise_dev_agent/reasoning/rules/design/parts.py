@@ -12,7 +12,7 @@ from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves, unmet
 from flowise_dev_agent.reasoning.rules.design.naming import names_in, wish_for_copy, without_scope
-from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, Unit, behaves, is_empty, units, without_opening
+from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, Unit, is_empty, role_of, units, without_opening
 from flowise_dev_agent.reasoning.rules.design.wording import complains
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language import text as texts
@@ -38,8 +38,8 @@ _THEIRS = {"send", "schedule"}
 _TOLD = {"sequence", "branch", "output", "form"}
 #: Kinds that an AgentFlow is made of: without them the rest of a change makes no sense.
 _WAYS = {"more_branches", "branch", "loop", "approval", "team"}
-_MOST, _LONGEST_REASON, _HEAD, _LIKELY, _NEAR = 40, 120, 6, 0.6, 60
-_LONG, _CERTAINLY, _SURELY, _HALF = 5, 0.9, 0.8, 0.5
+_MOST, _LONGEST_REASON, _HEAD, _NEAR = 40, 120, 6, 60
+_SURELY, _LIKELY, _HALF, _LITTLE, _LONG = 0.8, 0.6, 0.5, 0.1, 5
 
 
 class Account:
@@ -52,7 +52,6 @@ class Account:
     ) -> None:  # fmt: skip
         own = [span for span in spans if not span.task]
         self._text, self._nodes, self._values, self._there = text, nodes, values, there or {}
-        self._concepts = [(one.start, one.end) for one in texts.concepts(text)]
         self._clauses = [*clauses(text, change=bool(there))]
         #: What the second reader finds in a new flow's wish, and nothing of the design does.
         self.unmet = [] if there else unmet(self._clauses, nodes, values)
@@ -64,10 +63,10 @@ class Account:
         present = {schema.name for schema in nodes.values()}
         self._kinds = {kind for kind, doers in constants("doers").items() if present.intersection(doers)}
         self._kinds |= {"call", "service"} if ready else set()
-        found = units(text, own)
-        pieces = [Unit(one.start, one.end, all(unit.structure for unit in found if unit.start < one.end
-                       and one.start < unit.end), one.whole) for one in leaves(self._clauses)]  # fmt: skip
-        self._fine = found
+        self._concepts = [(one.start, one.end) for one in texts.concepts(text) if not one.names & self._kinds]
+        self._fine = found = units(text, own)
+        pieces = [Unit(one.start, one.end, all(unit.structure for unit in found if unit.start < one.words[1]
+                       and one.words[0] < unit.end), one.whole) for one in leaves(self._clauses)]  # fmt: skip
         self.tell(pieces, values, [str(value.value) for value in values])
         effects = [(span, self._effect(span)) for span in own]
         self._done = [(span, effect) for span, effect in effects if effect]
@@ -75,11 +74,9 @@ class Account:
         done = [span for span, _ in self._done]
         self.missed = [one for one, effect in effects if not effect and (
             "://" in self.quote(one) or not any(span.meets(one.start, one.end) for span in done))]  # fmt: skip
-
-        if not there:
-            # A part that is known was looked for.
-            sure = (one for one in leaves(self._clauses) if one.sense.told < 1 - _CERTAINLY and not one.asks())
-            self.unmet += [(one, "") for one in sure if self._likely(Unit(one.start, one.end, False, False))]
+        # A task is what its chain does.
+        if not there and "llmChain" not in present:
+            self.unmet += [(one, "") for one in leaves(self._clauses) if one.nameless and not one.meets(done)]
 
     def tell(self, pieces: Sequence[Unit], values: Sequence[PlannedValue], written: Sequence[str]) -> None:
         """Take the text in these pieces, with everything that is written: of a text that changes what is new in it."""
@@ -121,14 +118,14 @@ class Account:
             values += [] if unit.structure or (given and quote.casefold() not in self._written) else prompts
             neutral = all(map(is_empty, said)) or {*said} <= wordset("greetings")
             lost = self._unsaid(unit) or any(span.meets(unit.start, unit.end) for span in self.missed)
-            covered = not lost and bool(unit.structure or nodes or values or neutral or not found)
+            covered = not lost and bool(unit.structure or nodes or values or neutral or (prompts and not found))
             prose = covered and not nodes and set(values) <= set(prompts)
             # Of a language that the rules do not read a wish for a part may be told to the model, too.
             foreign = prose and world.language not in READ
             open_ = self._is_open(unit) or any(one.start < unit.end and unit.start < one.end for one, _ in self.unmet)
             told = covered and not (self._there and unit.structure) and open_
             # Beside a prompt that is given word for word a remark is written nowhere.
-            aside = not (covered or lost or told or self._there or (prompts and not given) or behaves(quote))
+            aside = not (covered or lost or told or self._there or (prompts and not given))
             aside = (aside or any(one.aside and one.meets(unit.start, unit.end) for one in self._kept)) and not neutral
             likely = prose and not (unit.structure or neutral or quoted(quote)) and self._asks(quote)
             assumed = foreign or aside or likely
@@ -149,8 +146,7 @@ class Account:
     def _unsaid(self, unit: Unit) -> bool:
         """Whether a number, a quotation or a language of a stretch is in nothing that is written, or a setting in no
         field of its own."""
-        settings = _SETTING.finditer(self._text, unit.start, unit.end)
-        begin = [max(one.start(), one.start("most")) for one in settings]
+        begin = [max(one.start(), one.start("most")) for one in _SETTING.finditer(self._text, unit.start, unit.end)]
         if any(not any(span.meets(start, start + 1) and not span.keep for span, _ in self._done) for start in begin):
             return True
         said = _NOT.sub(" ", _FORMER.sub(" ", self._text[unit.start : unit.end]))
@@ -171,11 +167,13 @@ class Account:
         if tells and not any(kind in {*_NEVER, "schedule"} for _, kind in found) and self._mostly_done():
             return
         lost = [quote for span in self.missed if not self._there and (quote := self.quote(span))]
-        lost += [self.quote(unit).strip(" ,;:") for unit in self._units if tells and self._likely(unit)]
         impossible = [one for one in found if one[1] in _IMPOSSIBLE]
         own = [(quote, "") for quote in lost if not any(quote in said or said in quote for said, _ in found)]
         reasons = impossible or [one for one in found if one[1] == "bots"] or [*own, *found]
-        gaps = [gap(shortened(quote, _LONGEST_REASON), kind, world) for quote, kind in reasons]
+        named = [(shortened(quote, _LONGEST_REASON), kind) for quote, kind in reasons]
+        # Of some kinds it is certain why they are not done.
+        gaps = [world.say("gap", quote=quote, why=world.say(f"gap_{kind}")) if kind in _CERTAIN else f"«{quote}»"
+                for quote, kind in named]  # fmt: skip
         if gaps:
             key = "declined_impossible" if impossible else "declined_parts"
             raise world.decline(key, parts="; ".join(dict.fromkeys(gaps)))
@@ -188,32 +186,16 @@ class Account:
         # Several agents are none of the one flow that is made, whatever else the words name.
         return [(match, kind) for match, kind in signals(self._text) if kind not in self._kinds and
                 # "In the agentflow" only says where.
-                not (self._there and kind == "team" and _WHERE.search(self._before(match))) and
-                (kind in _NEVER or not any(_does(span, match) and (kind != "call" or self._calls(effect))
+                not (self._there and kind == "team" and _WHERE.search(self._text[: match.end()][-_NEAR:])) and
+                (kind in _NEVER or not any(_does(span, match) and (kind != "call" or _calls(*effect))
                                            for span, effect in self._done))]  # fmt: skip
 
-    def _before(self, match: re.Match[str]) -> str:
-        return self._text[max(0, match.start() - _NEAR) : match.end()]
-
-    def _calls(self, effect: tuple[list[str], list[str]]) -> bool:
-        """Whether what was done has an address of its own: one in a prompt is called by nobody."""
-        return bool(effect[0]) or any(word in one.casefold() for one in effect[1] for word in ("url", "link", "path"))
-
     def _asks(self, quote: str) -> bool:
-        """Whether a stretch is likely to ask for a part or a setting of the flow, whatever it calls it; that a new one
-        is an assistant is done."""
-        kind = not self._there and any(words(name).search(quote) for name in ("any_bot", "chat", "agent"))
-        about = sense(quote, change=bool(self._there))
-        return not kind and len(quote.split()) > 2 and about.part > _LIKELY and about.told < _HALF
-
-    def _likely(self, unit: Unit) -> bool:
-        """Whether a stretch of a new flow is likely to ask for a part, and nothing comes of it."""
-        done = any(span.meets(unit.start, unit.end) for span, _ in self._done)
-        # A task is what its chain does.
-        done = done or any(one.name == "llmChain" for one in self._nodes.values())
-        quote = self.quote(unit)
-        long = len(quote.split()) >= _LONG
-        return not (self._there or done) and long and self._asks(quote) and sense(quote, change=False).part > _CERTAINLY
+        """Whether a stretch is likely to ask for a part or a setting, whatever it calls it; of a new flow surely."""
+        about, size = sense(quote, change=bool(self._there)), len(quote.split())
+        if self._there:
+            return size > 2 and about.part > _LIKELY and about.told < _HALF
+        return size > _LONG and not role_of(quote) and about.part > _LIKELY and about.told < _LITTLE
 
     def _is_open(self, unit: Unit) -> bool:
         """Whether a stretch names a part or a setting of a flow that nothing in the design does."""
@@ -229,12 +211,8 @@ class Account:
     def _mostly_done(self) -> bool:
         """Whether what is not done is a small part of the text."""
         own = [0, 0]
-        likely = [one for one in self._units if self._likely(one)]
-        # One alone may be misread.
-        likely = likely if len(likely) > 1 else []
         for unit in self._fine:
             lost = self._is_open(unit) or any(span.meets(unit.start, unit.end) for span in self.missed)
-            lost = lost or any(one.start < unit.end and unit.start < one.end for one in likely)
             own[lost] += sum(not is_empty(word) for word in self.quote(unit).split())
         return own[False] > 2 * own[True]
 
@@ -255,11 +233,6 @@ class Account:
         return not schema.name.startswith("requests") or any(not stands_in(value.value) for value in mine)
 
 
-def gap(quote: str, kind: str, world: World) -> str:
-    """What is not done, with a reason where its kind alone is one."""
-    return world.say("gap", quote=quote, why=world.say(f"gap_{kind}")) if kind in _CERTAIN else f"«{quote}»"
-
-
 def _numbers(said: str) -> set[str]:
     """A number as it may be written elsewhere: "1.000" is 1000, "0,20" is 0.2."""
     return {said, re.sub(r"\D", "", said), f"{to_number(said):g}" if re.fullmatch(NUMBER, said) else said}
@@ -270,6 +243,11 @@ def _does(span: Span, match: re.Match[str]) -> bool:
     if product := _PRODUCT.search(match.string, *match.span()):
         return span.meets(*product.span()) and match.start() <= span.start <= span.end <= match.end()
     return span.meets(*match.span())
+
+
+def _calls(nodes: Sequence[str], values: Sequence[str]) -> bool:
+    """Whether what was done has an address of its own: one in a prompt is called by nobody."""
+    return bool(nodes) or any(word in one.casefold() for one in values for word in ("url", "link", "path"))
 
 
 def _answers(value: PlannedValue, span: Span, said: str) -> bool:
@@ -315,20 +293,8 @@ def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part], langua
         return [part.model_copy(update={"state": state, "reason": reason})]
     quote = _plain(part.quote)
     mine = [own for own in plan.parts if _head(said := _plain(own.quote)) in quote or _head(quote) in said]
-    # What an answer says is told to the model as it is.
-    held = [f"{one.node_id}.{one.param}" for one in plan.values if quote in _plain(str(one.value))]
-    if not mine and held:
-        return [part.model_copy(update={"values": held, "state": "covered"})]
-    if not mine and part.quote in former:
-        return [former[part.quote].model_copy(update={"source": part.source})]
-    # That the rest stays, and a name of the flow, are read before all else.
-    name = plan.new_name or (plan.flow_name if plan.operation == "copy" else None)
-    bare = wish_for_copy(part.quote, None) if plan.operation == "copy" else without_scope(part.quote, names)
-    open_ = "" if name and name in part.quote else without_opening(bare.replace(NUL, " "))
-    says = not all(is_empty(one) or one.isdigit() for one in re.findall(r"\w+", open_))
-    if 0 < len(plan.parts) < _MOST and not mine and says:
-        # Neither built nor a remark: what nobody read is not done.
-        return [part.model_copy(update={"state": "not_understood", "reason": say("part_missed", language)})]
+    if not mine:
+        return [_unread(part, plan, former, language, names)]
     # A remark beside something that is done leaves nothing open.
     done = any(own.state == "covered" for own in mine)
     lost = next((own for own in mine if own.state != "covered" and not (done and own.state == "assumed")), None)
@@ -339,3 +305,20 @@ def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part], langua
     nodes, values = (list(dict.fromkeys(one for own in mine for one in getattr(own, n))) for n in ("nodes", "values"))
     state, reason = (lost.state, lost.reason) if lost else ("covered", "")
     return [part.model_copy(update={"nodes": nodes, "values": values, "state": state, "reason": reason})]
+
+
+def _unread(part: Part, plan: PlanContract, former: Mapping[str, Part], language: str, names: Set[str]) -> Part:
+    """What no smaller stretch answers: told to the model as it is, answered before, read before all else (a name of the
+    flow, that the rest stays), or not done."""
+    quote = _plain(part.quote)
+    if held := [f"{one.node_id}.{one.param}" for one in plan.values if quote in _plain(str(one.value))]:
+        return part.model_copy(update={"values": held, "state": "covered"})
+    if part.quote in former:
+        return former[part.quote].model_copy(update={"source": part.source})
+    name = plan.new_name or (plan.flow_name if plan.operation == "copy" else None)
+    bare = wish_for_copy(part.quote, None) if plan.operation == "copy" else without_scope(part.quote, names)
+    said = "" if name and name in part.quote else without_opening(bare.replace(NUL, " "))
+    says = not all(is_empty(one) or one.isdigit() for one in re.findall(r"\w+", said))
+    if says and 0 < len(plan.parts) < _MOST:
+        return part.model_copy(update={"state": "not_understood", "reason": say("part_missed", language)})
+    return part.model_copy(update={"state": "covered", "reason": ""})

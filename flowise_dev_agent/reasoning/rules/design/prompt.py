@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, pattern, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, constants, pattern, wordset
+from flowise_dev_agent.reasoning.rules.language.senses import sense
 from flowise_dev_agent.reasoning.rules.language.text import Span, capital, is_negated, quoted_spans, squeeze
 
 _TOKEN = re.compile(rf"{pattern('text', 'abbreviated').pattern}|" r"[^\W_]+(?:(?:['’+#%.-]|_)+[^\W_]+)*|\S|\n")
@@ -15,18 +16,17 @@ _ENDS, _FULL_WIDTH, _BREAKS = frozenset(".!?;\n"), frozenset("。！？"), froze
 BRACKETS = re.compile(r"\([^()\n]{0,300}\)|\[[^\[\]\n]{0,300}\]|（[^（）\n]{0,300}）")
 #: What a wish that says how to behave begins with.
 _BEHAVES = pattern("prompt", "behaves")
-#: "A chatbot for ...": what is left of a sentence that asks for one.
-_ASKED, _COURTESY = pattern("prompt", "wanted"), pattern("change", "courtesy")
-#: What is known of each letter: nothing, that it was recognised, that it belongs to a task.
-_SEEN, _TASK = 1, 2
-
-
+#: What asks for a bot: "and would like", "build me". How what follows is called where nobody asks for it.
+_FRAME, _WISH, _COURTESY = pattern("prompt", "frame"), pattern("prompt", "wish"), pattern("change", "courtesy")
+_ASKED, _CASES = pattern("prompt", "asked"), [(re.compile(row["said"]), row["becomes"]) for row in constants("cases")]
+#: A wish without a word for a bot is one where it asks for a part at least as probably as this.
+_PART = 0.4
 #: A stretch between commas that is no clause of its own ("which can calculate").
 _ITEM = re.compile(
     rf"[,、，]\s?(?!\s)(?:(?!(?:{'|'.join(FUNCTIONS)})(?!\w))|.*\d).*[,、，]$", re.IGNORECASE | re.DOTALL
 )
 #: What goes on with what is in front of it.
-_HANGS = re.compile(rf"[\s,;:]*(?:[(\[（]|(?:{'|'.join(wordset('ands'))})\s)", re.IGNORECASE)
+_HANGS = re.compile(rf"(?i)[\s,;:]*(?:[(\[（]|(?:{'|'.join(wordset('ands'))})\s|{pattern('prompt', 'what').pattern})")
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,9 @@ class Unit:
 def units(text: str, spans: Sequence[Span]) -> list[Unit]:
     """The whole text in stretches."""
     marks, inside = bytearray(len(text) + 1), bytearray(len(text) + 1)
-    for span in sorted(spans, key=lambda one: not one.task):
-        length = span.end - span.start
-        marks[span.start : span.end] = bytes([_TASK if span.task else _SEEN]) * length
-        if not span.task and length:
-            inside[span.start + 1 : span.end] = bytes([1]) * (length - 1)
+    for start, end in ((span.start, span.end) for span in spans if span.end > span.start and not span.task):
+        marks[start:end] = bytes([1]) * (end - start)
+        inside[start + 1 : end] = bytes([1]) * (end - start - 1)
     tokens = [(*match.span(), match.group()) for match in _TOKEN.finditer(text)]
     cuts, opening = {0, len(text)}, {0}
     for start, end in [*(match.span() for match in BRACKETS.finditer(text)), *quoted_spans(text)]:
@@ -66,17 +64,10 @@ def units(text: str, spans: Sequence[Span]) -> list[Unit]:
     found: list[Unit] = []
     for start, end in pairwise(sorted(cuts)):
         mine = tokens[bisect_left(tokens, (start, 0, "")) : bisect_left(tokens, (end, 0, ""))]
-        kinds = [_kind(token, marks) for token in mine]
-        found.append(Unit(start, end, "s" in kinds and "c" not in kinds, start in opening))
+        read, told = any(marks[at] for at, _, _ in mine), (word for at, _, word in mine if not marks[at])
+        structure = read and all(is_empty(re.sub(r"^[ld]['’]|['’]s$", "", word)) for word in told)
+        found.append(Unit(start, end, structure, start in opening))
     return found
-
-
-def _kind(token: tuple[int, int, str], marks: bytearray) -> str:
-    """s: recognised; g: says how to build, or nothing; c: content."""
-    start, _, text = token
-    if marks[start] == _SEEN:
-        return "s"
-    return "g" if is_empty(re.sub(r"^[ld]['’]|['’]s$", "", text)) else "c"
 
 
 def is_empty(word: str) -> bool:
@@ -97,8 +88,8 @@ def prompt_of(text: str, spans: Sequence[Span], *, lead: bool = True) -> str:
     for sentence in sentences:
         line = _sentence(text, sentence)
         if lead and line:
-            bare = without_opening(line)
-            line = bare if not lines or _ASKED.match(bare) else line
+            role = as_role(line)
+            line, lead = role or (_ASKED.sub("", line) if lines else without_opening(line)), not role
         if line:
             end = "\n" if text[sentence[-1].start : sentence[-1].end].endswith("\n") else " "
             # Only what begins anew is written large: a name in a list stays as it is.
@@ -140,9 +131,33 @@ def _tidy(said: str) -> str:
     return said if re.search(r"\w", said) else ""
 
 
+def role_of(line: str) -> tuple[str, str] | None:
+    """What a sentence that wishes for a bot wishes for, as a noun in its own case, and what is said in front of that;
+    None for another sentence."""
+    found, about = _FRAME.search(line) or _WISH.search(line), sense(line, change=False)
+    if not found or (found.re is _WISH and (about.tells or about.part < _PART)):
+        return None
+    role = line[found.end() :]
+    for said, becomes in _CASES:
+        role = said.sub(becomes, role)
+    before = without(line[: found.start()], wordset("greetings"))
+    return (f"{role[:-1]}." if role.endswith("?") else role), before if _says_something(before) else ""
+
+
+def as_role(line: str) -> str:
+    """A sentence that wishes for a bot without the words of wishing: "A bot for ... We are a clinic."; else empty."""
+    role, before = role_of(line) or ("", "")
+    if before and before.split()[0].casefold() in wordset("prepositions"):
+        return f"{before} {role}"
+    if not (role and before):
+        return capital(role)
+    ends = "" if role[-1] in ".!" else "."
+    return f"{capital(before)}. {capital(role)}" if role[-1] == ":" else f"{capital(role)}{ends} {capital(before)}."
+
+
 def without_opening(text: str) -> str:
     """A sentence without a greeting and without what asks for a flow; empty for a mere greeting."""
-    return without(without(pattern("prompt", "asked").sub("", text), wordset("greetings")), wordset("leads"))
+    return without(without(_ASKED.sub("", text), wordset("greetings")), wordset("leads"))
 
 
 def without(text: str, loose: frozenset[str], *, front: bool = True) -> str:

@@ -7,18 +7,10 @@ from dataclasses import dataclass, field
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.rules.design import details, providers
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses
-from flowise_dev_agent.reasoning.rules.design.prompt import behaves, is_empty
 from flowise_dev_agent.reasoning.rules.language import lexicon
+from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import NodeTable, constants, pattern, patterns, table, words
-from flowise_dev_agent.reasoning.rules.language.text import (
-    URL,
-    Scan,
-    Span,
-    detect_language,
-    first_group,
-    mentioned,
-    squeeze,
-)
+from flowise_dev_agent.reasoning.rules.language.text import URL, Scan, Span, detect_language, first_group
 
 #: Kinds of nodes that a stretch asks for, where no type is named.
 _MEMORY, _DOCUMENTS = ("@Memory",), ("@Document Loaders", "@Vector Stores", "@Retrievers")
@@ -44,9 +36,9 @@ _SENTENCES = re.compile(r"(?:[^.;!?\n]|[.;!?](?!\s|$))+")
 #: What a remark must not hold: a number, a quotation, an address.
 _FACT = re.compile(r"[\d\"“”„«»@:\x00]|\w[./]\w")
 _WHO, _BOT = pattern("reading", "who_asks"), re.compile(r"(?i)bot|chat|assist|flow")
-_SPOKEN, _PREFERS = re.compile(r"[^\W_][\w-]*"), lexicon.FUNCTIONS | lexicon.wordset("preferring")
+_BEHAVES = pattern("prompt", "behaves")
 #: How probable it has to be that a clause says nothing to do.
-_IDLE = 0.85
+_IDLE, _HALF = 0.85, 0.5
 #: Wishes fit into this many characters; what is behind them is not searched for structure.
 _MAX_READ = 6_000
 
@@ -145,7 +137,9 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
     task = any(not pattern("facts", "in_case").search(plain[: one.start()]) for one in tasks)
     # Who waits for an answer and goes on from it talks: "corrects it, then asks the next".
     asks = any(one.search(plain) for one in (words("rag"), _ABOUT))
-    task = (task or (mentioned(plain, words("pasted")) and not asks)) and not mentioned(plain, words("dialogue"))
+    task = (task or (texts.mentioned(plain, words("pasted")) and not asks)) and not texts.mentioned(
+        plain, words("dialogue")
+    )
     structured = any(scan.find(one, task=True) for one in (details.STRUCTURED, details.EXTRACTS))
     # Fields that are listed, and a word for their form that both readers know.
     listed = new and not structured and re.search(r"(?i)(?<!\w)json(?!\w)", plain) and details.find_fields(plain)
@@ -159,7 +153,7 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
     files = tuple((constants("files")[name.rpartition(".")[2].casefold()], name) for name in named)
     kinds = [kind for kind, _ in files] if new else []
     loaders = tuple(kind for kind in dict.fromkeys([*loaders, *kinds]) for _ in range(max(1, kinds.count(kind))))
-    agent, chat = (mentioned(plain, words(name)) for name in ("agent", "chat"))
+    agent, chat = (texts.mentioned(plain, words(name)) for name in ("agent", "chat"))
     answers = agent or has_agent or (new and chat)
     requests = details.requests_of(scan) if answers and not _AGENTFLOW.search(plain) else ()
     tools = tuple(names for names in tools if not (requests and "requests" in names[0]))
@@ -214,27 +208,17 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
 
 
 def _remarks(scan: Scan) -> list[Span]:
-    """What says of a model no more than that it will do, and clauses that ask for nothing and tell the bot nothing."""
-    models, found = [start for start, _ in providers.named_providers(scan.text)], list[Span]()
-    for one in _SENTENCES.finditer(scan.text):
-        rest = _unread(scan, *one.span())
-        preferred = all(is_empty(word[0]) or word[0].casefold() in _PREFERS for word in rest)
-        if preferred and any(one.start() <= place < one.end() for place in models):
-            found += [Span(*word.span(), keep=True) for word in rest]
+    """The clauses from which nothing was read, that ask for nothing and tell the bot nothing."""
+    found = list[Span]()
     for one in clauses(scan.text, change=False):
-        idle = one.sense.idle > _IDLE
+        read = any(span.meets(one.start, one.end) and not span.task for span in scan.spans)
         # Who asks, and that a bot is wanted, says what it is for.
-        if idle and not (behaves(one.said) or _FACT.search(one.said) or _WHO.match(one.said) or _BOT.search(one.said)):
-            size, rest = len(_SPOKEN.findall(scan.text, one.start, one.end)), _unread(scan, one.start, one.end)
-            found += [Span(word.start(), one.end, keep=True, aside=True) for word in rest[:1] if len(rest) == size]
+        told = any(said.match(one.said) for said in (_WHO, _BEHAVES)) or _FACT.search(one.said) or _BOT.search(one.said)
+        # A question is one to whoever builds.
+        asks = scan.text[: one.end].rstrip().endswith("?") and one.sense.told < 1 - _IDLE
+        if one.sense.idle > (_HALF if asks else _IDLE) and not (read or told):
+            found.append(Span(*one.words, keep=True, aside=True))
     return found
-
-
-def _unread(scan: Scan, start: int, end: int) -> list[re.Match[str]]:
-    """The words of a stretch that nothing was read from."""
-    read = [span for span in scan.spans if not span.task and span.meets(start, end)]
-    spoken = _SPOKEN.finditer(scan.text, start, end)
-    return [word for word in spoken if not any(span.meets(*word.span()) for span in read)]
 
 
 def _is_model(before: str, url: str) -> bool:
@@ -280,14 +264,14 @@ def _knowledge(scan: Scan, *, task: bool, inline: bool, page: bool) -> tuple[boo
     rag = _has(scan, "rag", _DOCUMENTS)
     # Of a task such as "summarise the pasted text" the text is the message, not a source.
     about = scan.find(_ABOUT, _DOCUMENTS) if rag or not task else []
-    found = [squeeze(match.group("topic")) for match in about]
+    found = [texts.squeeze(match.group("topic")) for match in about]
     for match in about:
         end = match.end()
         while more := _MORE.match(scan.text, end):
-            found.append(squeeze(more.group("topic")))
+            found.append(texts.squeeze(more.group("topic")))
             scan.spans.append(Span(end, more.end(), frozenset(_DOCUMENTS)))
             end = more.end()
-    several = {squeeze(one["topic"]).casefold(): one.span() for one in _EACH.finditer(scan.text)}
+    several = {texts.squeeze(one["topic"]).casefold(): one.span() for one in _EACH.finditer(scan.text)}
     scan.spans += [Span(*place, DOCUMENTS) for place in several.values() if len(several) > 1]
     topics = tuple(several if len(several) > 1 else dict.fromkeys(found))
     if rag or task:
@@ -347,4 +331,4 @@ def _lookup(name: str, store: NodeStore) -> str | None:
 def tool_named(name: str, store: NodeStore) -> tuple[str, ...]:
     """The node types that a name means: a type, a title, or words as in a requirement."""
     found = _lookup(name, store)
-    return (found,) if found else next(iter(read(squeeze(f"an agent with {name}"), store).tools), ())
+    return (found,) if found else next(iter(read(texts.squeeze(f"an agent with {name}"), store).tools), ())

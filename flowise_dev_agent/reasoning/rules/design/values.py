@@ -12,16 +12,9 @@ from flowise_dev_agent.patch.model.visibility import is_visible
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design.providers import BY_CHAT, MODEL_PARAMS, belongs, embedding_model
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
+from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, patterns, wordset
-from flowise_dev_agent.reasoning.rules.language.text import (
-    PAGE_URL,
-    Span,
-    first_group,
-    is_negated,
-    quoted,
-    squeeze,
-    to_number,
-)
+from flowise_dev_agent.reasoning.rules.language.text import Span, first_group, is_negated, quoted, to_number
 
 MAX_TOKENS = tuple(constants("quantities")["max_tokens"])
 #: Fields for what the model is told, by how well they fit.
@@ -124,7 +117,7 @@ def _places(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
     """What the text names by its kind: "namespace tomato"."""
     kinds = [(kind, name) for said, name in reading.places for kind, forms in constants("places").items()
              if said.startswith(tuple(forms))]  # fmt: skip
-    page = reading.address and PAGE_URL.match(reading.address)
+    page = reading.address and texts.PAGE_URL.match(reading.address)
     kinds += [("url", reading.address)] if reading.address and not page and schema.category == "Vector Stores" else []
     return {param.name: name for kind, name in kinds for param in schema.params
             if kind in param.name.casefold() and param.type == "string"}  # fmt: skip
@@ -173,7 +166,7 @@ def _filled(schema: NodeSchema, values: Mapping[str, Any], reading: Reading) -> 
 def _fill(schema: NodeSchema, param: InputParam, reading: Reading, found: Mapping[str, Any]) -> Any:
     # A file that the person names is the one to put there.
     file = next((name for kind, name in reading.files if kind == schema.name), "") if param.type == "file" else ""
-    marked = squeeze(f"{MARK}: {schema.label}: {file or param.label}]")
+    marked = texts.squeeze(f"{MARK}: {schema.label}: {file or param.label}]")
     if param.type == "file":
         raw = next(entry for entry in schema.input_definitions if entry["name"] == param.name)
         # The compiler makes a file of the text, where it can make one of the type.
