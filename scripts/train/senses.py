@@ -35,6 +35,8 @@ _OUT = Path(__file__).resolve().parents[2] / "flowise_dev_agent/reasoning/rules/
 _SHORT = {"t": "told", "p": "part", "k": "keep", "a": "aside", "c": "complaint", "o": "order", "i": "idle"}
 #: How closely the regression follows the clauses: of the parts, which are rarer, more.
 _TRUST_SENSES, _TRUST_PARTS = 15, 60
+#: How often the clause of a whole wish counts: it was written to be read, and not to be learned from.
+_WHOLE_WISH = 3
 #: Parts that are words of a prompt: what asks for them tells the bot something, too.
 _TEXTS = {"prompt_replace", "prompt_delete"}
 _Sample = tuple[set[str], Any]
@@ -71,9 +73,11 @@ def _matrix(data: Sequence[_Sample]) -> Any:
     return csr_matrix((ones, at, ends), shape=(len(data), BUCKETS))
 
 
-def learned(data: Sequence[_Sample]) -> tuple[Any, Any]:
+def learned(wishes: Sequence[Sequence[_Sample]]) -> tuple[Any, Any]:
     """Biases, and a row for each bucket (how much it counts, and its weights) of a logistic regression for each label
     over rows of length 1, in which a feature counts the more the rarer it is."""
+    data = [one for wish in wishes for one in wish]
+    share = np.array([_WHOLE_WISH if len(wish) > 1 else 1 for wish in wishes for _ in wish])
     plain, known = _matrix(data), np.array([_known(labels) for labels, _ in data])
     counts = 1 + np.log((1 + len(data)) / (1 + np.asarray(plain.sum(0)).ravel()))
     rows = normalize(plain.multiply(counts).tocsr())
@@ -81,7 +85,7 @@ def learned(data: Sequence[_Sample]) -> tuple[Any, Any]:
     for n, label in enumerate(LABELS):
         wanted, mine = np.array([label in labels for labels, _ in data]), known[:, n]
         trust = _TRUST_PARTS if label in CONCEPTS else _TRUST_SENSES
-        model = LogisticRegression(C=trust, solver="liblinear").fit(rows[mine], wanted[mine])
+        model = LogisticRegression(C=trust, solver="liblinear").fit(rows[mine], wanted[mine], share[mine])
         biases[n], weights[:, n] = model.intercept_[0], model.coef_[0] * counts
     # In a bucket that no clause has nothing was learned.
     table = np.column_stack([counts**2, weights / UNIT]) * (counts < counts.max())[:, None]
@@ -90,7 +94,7 @@ def learned(data: Sequence[_Sample]) -> tuple[Any, Any]:
 
 def _check(wishes: list[list[_Sample]]) -> None:
     held = [one for wish in wishes[::6] for one in wish if len(wish) > 1]
-    biases, table = learned([one for n, wish in enumerate(wishes) if n % 6 or len(wish) == 1 for one in wish])
+    biases, table = learned([wish for n, wish in enumerate(wishes) if n % 6 or len(wish) == 1])
     sums = [table[at].astype(np.int32).sum(0) for _, at in held]
     shares = [1 / (1 + np.exp(-biases - row[1:] * UNIT / max(row[0], 1) ** 0.5)) for row in sums]
     names = SENSES[:4]
@@ -112,6 +116,6 @@ if __name__ == "__main__":
     if parser.parse_args().check:
         _check(samples())
     else:
-        biases, table = learned([one for wish in samples() for one in wish])
+        biases, table = learned(samples())
         digest = hashlib.sha256(_DATA.read_bytes()).digest()
         _OUT.write_bytes(digest + zlib.compress(biases.tobytes() + table.tobytes(), 9))

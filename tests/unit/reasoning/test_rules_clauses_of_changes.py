@@ -2,6 +2,7 @@
 
 import pytest
 
+from flowise_dev_agent.agent.prompt_context import components_of
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
 from tests.unit.reasoning.test_rules_rewiring import DOCUMENTS, STORE, changed, inputs
 from tests.unit.reasoning.test_rules_rewording import BOATS, flow, planned, prompt_after, told
@@ -162,3 +163,112 @@ def test_the_second_of_two_facts_leaves_no_scrap() -> None:
 def test_what_only_announces_wishes_is_a_remark() -> None:
     wish = "A few updates for the autumn please. Never mention vouchers."
     assert prompt_after(BOATS, planned(BOATS, wish, graph=flow(BOATS))) == told(BOATS, "Never mention vouchers.")
+
+
+DESK = compile_ops(
+    GraphIR.empty(),
+    [
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+        *(AddNode(node_name="llmAgentflow", node_id=f"llmAgentflow_{n}", label=label,
+                  params={"llmModel": "chatOpenAI", "llmModelConfig": {"temperature": 0.7, "modelName": "gpt-4o"},
+                          "llmMessages": [{"role": "system", "content": text}]})
+          for n, (label, text) in enumerate({
+              "Summarize mail": "Sum the mail up for the Fern team.",
+              "Answer invoice": "You reply for Fern. Pots cost 12 euros, a delivery costs 30 euros. Sign as Ada.",
+              "Suggest visit": "You invite people to Fern, open 9 to 17. Sign as Ada.",
+          }.items())),
+    ],
+    STORE.schemas,
+).graph  # fmt: skip
+
+
+def texts_of(wish: str) -> list[str]:
+    """The instructions of the three steps after a wish."""
+    graph, _ = changed(DESK, wish)
+    rows = [inputs(graph, f"llmAgentflow_{n}")["llmMessages"] for n in range(3)]
+    return [str(row[0]["content"]) for row in rows if isinstance(row, list)]
+
+
+@pytest.mark.parametrize("wish", ["A delivery is now 35 euros.", "The delivery goes up to 35 euros, please."])
+def test_a_fact_is_exchanged_in_the_step_that_holds_it_without_a_question(wish: str) -> None:
+    assert ["35 euros" in text for text in texts_of(wish)] == [False, True, False]
+    assert not any("30 euros" in text or wish in text for text in texts_of(wish))
+
+
+def test_a_name_is_another_one_in_each_step_that_holds_it() -> None:
+    assert [text.count("Bo") for text in texts_of("Replace Ada by Bo.")] == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "For the invoices use gpt-4o-mini, the summary can stay as it is.",
+        "Per le invoice usa gpt-4o-mini, summarize può rimanere com'è.",
+    ],
+)
+def test_a_step_is_meant_by_words_of_its_title_and_not_where_it_stays(wish: str) -> None:
+    plan = planned("", wish, graph=DESK, inside=components_of(DESK))
+    models = {one.node_id for one in plan.values if one.param.endswith("modelName")}
+    assert (plan.declined, models) == (None, {"llmAgentflow_1"})
+
+
+@pytest.mark.parametrize(
+    ("prompt", "wish", "after"),
+    [
+        (
+            "We are a shop at 14 Mill Lane in Ludlow. Call 01584 555 0142 for cakes.",
+            "Make a copy of it.\n- address 3 Corn Square, Leominster\n- phone for cakes is 01568 555 0177",
+            "We are a shop at 3 Corn Square, Leominster. Call 01568 555 0177 for cakes.",
+        ),
+        (
+            "Wir sind in der Marktstraße 14, 86899 Landsberg. Ruf an: 08191 555 210.",
+            "Mach eine Kopie davon: Bahnhofplatz 3, 86916 Kaufering, Tel. 08191 555 380.",
+            "Wir sind in der Bahnhofplatz 3, 86916 Kaufering. Ruf an: 08191 555 380.",
+        ),
+        (
+            "You help tenants of Riverside Housing in Leeds.",
+            "Make a copy called Aire. It should say Aire Valley Homes in Bradford instead of Riverside in Leeds.",
+            "You help tenants of Aire Valley Homes in Bradford.",
+        ),
+    ],
+)
+def test_facts_of_a_copy_take_the_place_of_those_of_the_same_kind(prompt: str, wish: str, after: str) -> None:
+    plan = planned(prompt, wish)
+    assert (plan.operation, prompt_after(prompt, plan), plan.not_done) == ("copy", after, [])
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "The school in Cork wants their own version of the bot.",
+        "Another one for Cork please, just like this, but never mention boats.",
+        "Die Schule in Cork will eine eigene Fassung davon.",
+        "Notre école de Cork veut leur propre version.",
+    ],
+)
+def test_one_of_their_own_is_a_copy(wish: str) -> None:
+    assert planned(BOATS, wish).operation == "copy"
+
+
+@pytest.mark.parametrize(
+    ("wish", "written"),
+    [
+        ("Bitte noch aufnehmen, dass Hunde angeleint sein müssen.", "Dass Hunde angeleint sein müssen."),
+        ("Could you add that dogs are on a lead?", "Dogs are on a lead."),
+        ("Several things please:\n- never mention vouchers", "Never mention vouchers"),
+    ],
+)
+def test_what_frames_a_rule_is_no_part_of_it(wish: str, written: str) -> None:
+    assert prompt_after(BOATS, planned(BOATS, wish)) == told(BOATS, written)
+
+
+def test_why_a_part_goes_is_no_rule() -> None:
+    graph, plan = changed(SEARCHER, "quita la búsqueda en internet, que se inventa cosas")
+    assert "serpAPI" not in {node.name for node in graph.nodes}
+    assert "inventa" not in " ".join(str(one.value) for one in plan.values)
+
+
+def test_a_new_name_beside_another_wish_is_done_too() -> None:
+    plan = planned(BOATS, 'Nunca hables de vales y cambiadle el nombre al flujo a "Garza".')
+    assert plan.new_name == "Garza"
+    assert "Nunca hables de vales" in prompt_after(BOATS, plan)

@@ -456,8 +456,17 @@ def test_the_pages_of_a_site_take_the_place_of_a_file() -> None:
 
 def test_only_the_step_that_is_named_gets_another_model() -> None:
     wish = 'Put only the "Letter writer" step on claude sonnet. Summarise report stays on what it is.'
-    plan = planned(STEPS, wish)
+    ops = [
+        op
+        for n in (0, 1)
+        for op in (
+            SetParam(node_id=f"llmAgentflow_{n}", param_name="llmModel", value="chatOpenAI"),
+            SetParam(node_id=f"llmAgentflow_{n}", param_name="llmModelConfig", value={"modelName": "gpt-4o"}),
+        )
+    ]
+    plan = planned(compile_ops(STEPS, ops, STORE.schemas).graph, wish)
     assert {value.node_id for value in plan.values} == {"llmAgentflow_1"}
+    assert "chatAnthropic" in [value.value for value in plan.values]
 
 
 def test_what_no_flow_can_do_is_told_beside_what_is_done() -> None:
@@ -488,7 +497,7 @@ def test_each_value_of_a_line_is_exchanged_where_it_stands_and_the_line_stays() 
     graph, _ = changed(flow, "From May: opening by day 95 instead of 85, at night 145 instead of 129, cash only")
     after_ = inputs(graph, "chain_0")["responsePrompt"]
     assert after_.startswith(prompt.replace(": 85", ": 95").replace(": 129", ": 145"))
-    assert "cash only" in after_
+    assert "Cash only" in after_
 
 
 @pytest.mark.parametrize(

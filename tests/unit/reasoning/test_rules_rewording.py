@@ -632,7 +632,6 @@ def test_memory_in_an_agentflow_is_limited_or_off(wish: str, changed: dict[str, 
     "wish",
     [
         "Never mention vouchers, it told a lady with ducklings to pay so",
-        "Bitte alle Gäste begrüßen, das ist bei uns jetzt so üblich.",
         "Responde siempre con rimas, nuestros clientes son de Valencia",
         "If a claim is open, say so: Reference: Dept. 4 / Claims, and nothing more",
     ],

@@ -92,10 +92,10 @@ def test_a_part_in_words_that_no_rule_knows_is_listed_as_told_to_the_model_alone
         "It should give the link to where it has that from.",
     ],
 )
-def test_a_change_in_words_that_no_rule_knows_is_told_and_listed_as_no_more(wish: str) -> None:
+def test_a_change_in_words_that_no_rule_knows_is_listed_and_claimed_by_nobody(wish: str) -> None:
     plan = planned(BOATS, f"Never mention vouchers. {wish}")
-    assert prompt_after(BOATS, plan) == told(BOATS, f"Never mention vouchers. {wish}")
-    assert [(part.quote, part.state) for part in plan.parts if part.state != "covered"] == [(wish, "assumed")]
+    assert prompt_after(BOATS, plan).startswith(told(BOATS, "Never mention vouchers."))
+    assert [part.quote for part in plan.parts if part.state != "covered"] == [wish]
 
 
 def test_what_stays_is_neither_done_nor_put_into_the_prompt() -> None:
@@ -105,7 +105,7 @@ def test_what_stays_is_neither_done_nor_put_into_the_prompt() -> None:
 
 def test_a_part_that_is_to_be_kept_short_is_not_taken_for_one_that_stays() -> None:
     plan = planned(BOATS, "Never mention vouchers. Keep the tool answers short.")
-    assert any("tool answers short" in part.quote for part in plan.not_done)
+    assert prompt_after(BOATS, plan) == told(BOATS, "Never mention vouchers. Keep the tool answers short.")
 
 
 @pytest.mark.parametrize(

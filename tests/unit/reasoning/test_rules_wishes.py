@@ -114,7 +114,8 @@ def test_a_later_wish_comes_under_the_heading_that_is_there() -> None:
 
 def test_the_lines_of_a_wish_stay_and_an_empty_prompt_gets_no_heading() -> None:
     wish = "Please change these:\n- never mention vouchers\n- end with a joke"
-    assert prompt_after(BOATS, planned(BOATS, wish)) == told(BOATS, wish)
+    # What only announces the lines is none of them.
+    assert prompt_after(BOATS, planned(BOATS, wish)) == told(BOATS, "Never mention vouchers\n- end with a joke")
     assert prompt_after("", planned("", "never mention vouchers")).strip() == "Never mention vouchers"
 
 

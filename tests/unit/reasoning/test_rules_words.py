@@ -276,7 +276,7 @@ async def test_p83_structure_that_is_not_read_is_declined_and_no_part_of_a_promp
 @pytest.mark.parametrize(
     "wish",
     [
-        "stop with the emojis and the Yay thing, it's embarassing",
+        "stop with the emojis and the Yay thing",
         "no more than two sentences, people fall asleep",
         "el curso de iniciación sube a 205 euros, cámbialo",
         "季節の挨拶はもういりません。",

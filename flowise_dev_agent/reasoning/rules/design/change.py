@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import product
@@ -28,7 +28,7 @@ from flowise_dev_agent.reasoning.rules.design import (
 )
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
-from flowise_dev_agent.reasoning.rules.design.rewiring import called, find_steps
+from flowise_dev_agent.reasoning.rules.design.rewiring import called, find_steps, meant
 from flowise_dev_agent.reasoning.rules.design.selection import (
     TOOL,
     Edits,
@@ -46,7 +46,7 @@ from flowise_dev_agent.reasoning.rules.language.text import Span, masked, mentio
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 
-_HALF = 0.5
+_HALF, _NO_WORDS = 0.5, ("url", "body", "Function", "rephrasePrompt")
 _SENTENCE, _AGENT, _MODELS = pattern("values", "sentence"), "agentAgentflow", "Chat Models"
 _PARSER = "structuredOutputParser"
 #: What people call a node of a kind; the title alone names none of several.
@@ -67,143 +67,248 @@ def wish_of(request: PlanRequest) -> str | None:
 
 def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     """A change of the chatflow that `request` brings along, else of its previous plan. Raises DeclinedError."""
-    planned, pending, there = request.previous, _pending(request), dict(request.existing)
-    if planned and pending:
-        # What was planned and is not written yet counts as there.
-        there |= {node.node_id: node.node_name for node in planned.nodes}
-        there = {id_: name for id_, name in there.items() if id_ not in planned.removals}
-    existing = world.schemas(there)
-    copied = request.intent.operation == "copy"
-    wish = naming.without_scope(wish, naming.names_in(request), ends=not copied)
-    wish = pattern("about", "appended").sub("", wish)
-    new_name, wish = naming.take_flow_name(wish) if request.existing and not copied else ("", wish)
-    titles = {label.casefold() for label in request.labels.values()}
-    inside = any(schema.category == AGENTFLOW_CATEGORY for schema in existing.values())
-    if (words("rename").search(wish) and not inside) or wish.partition("→")[0].strip().casefold() in titles:
-        raise world.decline("declined_node_name")
-    question = world.say("question_different")
-    answer = normalised(next((said for asked, said in request.clarifications if asked.endswith(question)), ""))
-    if wording.says_nothing(wish) and not (new_name or copied):
-        if not (wish := answer):
-            raise DeclinedError(question)
-    elif answer:
-        wish = f"{wish}\n{answer}"
-    made, shown = find_steps(request, find_sources(request, wish, existing)), wish
-    change = _read(request, wish := made.text, world)
-    stored = [one for node in (request.base.nodes if request.base else ()) for one in node.inputs.values()]
-    if new_name and (also := naming.in_texts(wish, request.target or "", new_name, [*map(str, stored)])):
-        made = replace(made, spans=(*made.spans, also[0]), swaps={**made.swaps, also[1]: also[2]})
-    refused = {} if inside else _refused(change, wish, world)
-    if refused:
-        change = _read(request, reduce(lambda said, place: masked(said, *place), refused, wish), world)
-    change = replace(change, spans=(*change.spans, *made.spans))
-    if made.spans:
-        # Its words ask for no other source.
-        change = replace(change, loaders=(), urls=(), knowledge=False, sources=change.sources and not made.added)
-    wired = {f"{op.target_node_id}.{op.target_anchor}" for op in wire(existing).connections} if pending else set[str]()
-    occupied = request.occupied | wired
-    edits = Edits() if inside else find_edits(change, existing, occupied, world)
-    edits = replace(edits, removed=(*edits.removed, *made.removed))
-    if _PARSER in edits.added:
-        asked = (Span(*one.span(), frozenset({_PARSER})) for one in details.STRUCTURED.finditer(wish))
-        change = replace(change, spans=(*change.spans, *asked))
-    going = [*edits.removed, *edits.replaced]
-    stays = {id_: schema for id_, schema in existing.items() if id_ not in going}
-    ids = build.fresh_ids(edits.added, existing)
-    ids |= {**build.fresh_ids(tuple(edits.replaced.values()), {**existing, **ids}), **made.added}
-    added = world.schemas(ids)
-    new = build.values_of(added, change, "", world)
-    own, come, out = _own_tools(request, change, wish, world)
-    values = [*_one_each(new, _values(request, change, stays, wish, world), made.values), *own]
-    ranged = [_in_range(request, one, world) for one in values]
-    spans = build.spans_of(change, {**stays, **added, **world.schemas(request.inside)})
-    gone = [*map(world.schema, out), *(existing[node_id] for node_id in going)]
-    places, chosen = _prompts(request, change, {**stays, **added}, wish, world)
-    moved = _moved(request, edits, existing, added, world)
-    places |= {f"{value.node_id}.{value.param}": str(value.value) for value in moved}
-    # Numbers and switches are stored as texts, too; another model comes without its values.
-    other = {(one.node_id, f"{one.param}Config") for one in ranged}
-    so = [one for one in ranged if not (planned or (one.node_id, one.param.partition(".")[0]) in other)
-          and str(request.stored(one.node_id, one.param)).casefold() == str(one.value).casefold()]  # fmt: skip
-    there = {**stays, **world.schemas(request.inside)}
-    told = parts.Account(wish, spans, {**stays, **added}, [*values, *ranged], gone, there=there, shown=shown)
-    given = [one for one in spans if "template" in one.params]
-    lost = [one for one in told.lost(world) if one not in given]
-    lost += [Span(*place, frozenset({"signal"})) for place in refused]
-    sources = any(one.category == "Document Loaders" for one in stays.values())
-    kinds = ["parts", "own", *["sources"] * sources, *["steps"] * inside]
-    # What is quoted may be the value of a field.
-    said = wishes.pieces(wish, [*told.done, *given], lost, {*told.missed} - {*lost}, groups=kinds, copied=copied)
-    # In which step it is to be is not said, or it is of another part of the flow.
-    open_ = inside and not chosen and len(places) > 1
-    left = [*made.undone, *made.unplaced]
-    said = [one._replace(kind="undone") if one.kind == "wish" and ((open_ and made.spans) or any(
-            span.meets(one.start, one.end) for span in left)) else one for one in said]  # fmt: skip
-    said = writing.settled(said, wish, [writing.held(request, place) or text for place, text in places.items()])
-    lines = wishes.lines(wish, said, {str(one.value) for one in values})
-    texts, steps, written, already = writing.worded(request, lines, change, places, chosen, made.swaps, world)
-    spoken, texts = "\n".join(written), _one_each(moved, texts)
-    ranged = _one_each(ranged, texts)
-    written += [str(one.value) for one in (*values, *ranged) if one not in texts]
-    # What a field held before is often named, too.
-    written += [*made.labels.values(), *made.named, *(str(request.stored(one.node_id, one.param)) for one in ranged)]
-    own = [prompt.Unit(one.start, one.end, one.kind == "part", True) for one in said if one.kind != "remark"]
-    told.tell(own, [*values, *ranged], written)
-    undone = [Span(*one[:2]) for one in said if one.kind == "undone"]
-    told.missed = [*undone, *(one for one in lost if one in told.missed)]
-    already = [*(f"`{one.node_id}.{one.param}` = {one.value}" for one in so), *already]
-    ranged = [one for one in ranged if one not in so]
-    own_changes = ranged or ids or going or new_name or made.labels
-    changes = own_changes or copied
-    steps += [world.say("step_already", parts="; ".join(dict.fromkeys(already)))] * bool(already)
-    present = _present(request, change, stays, world)
-    # What hangs on an address that nothing came of would be a rule about nothing.
-    hangs = any("://" in told.quote(one) for one in undone) and texts
-    here = [place for place in present if not undone or any(one.meets(*place) for one in undone)]
-    if not (changes or already) and (settled := refused or {place: present[place] for place in here}):
-        reason = next(iter(settled.values()))
-        raise DeclinedError(reason if refused else f"{reason} {question}")
-    # A copy in which nothing that was wished is done is another flow than was asked for.
-    if undone and (hangs or (open_ and texts) or not (own_changes or already)):
-        told.check(world, frozenset({"call", "service"}))
-        raise world.decline("declined_wish", parts=", ".join(f"«{told.quote(one)}»" for one in undone))
-    if not changes and not already and not answer and wording.complains(wish):
-        raise DeclinedError(question)
-    if not changes:
-        raise DeclinedError(steps[-1]) if already else world.decline("declined_no_change")
-    steps += [world.say("step_still", where=place, label=one.label, quote=sentence) for one in gone
-              for named, names in table("tools") if one.name in names for place in places
-              for sentence in _SENTENCE.findall(writing.held(request, place)) if named.search(sentence)]  # fmt: skip
-    partners = [op.target_node_id for op in wire({**added, **stays}, list(stays), occupied).connections if added]
-    touched = dict.fromkeys([*(value.node_id for value in ranged), *partners, *made.labels])
-    shown = {**{id_: stays[id_] for id_ in touched if id_ in stays}, **added}
-    named = (world.store.get(name) for name in (*come, *(str(one.value) for one in ranged)))
-    needed = [*(planned.credential_requirements if planned else ()),
-              *required_types([*added.values(), *filter(None, named)], world.available)]  # fmt: skip
-    asides = [told.quote(Span(*one[:2])).strip(" ,;:") for one in said if one.kind == "remark"]
-    by = f"feedback:{1 if planned else 0}" if request.feedback else "requirement"
-    reasons = {**present, **refused}
-    why = {told.quote(one).strip(" ,;:"): reasons[place] for one in undone for place in reasons if one.meets(*place)}
-    steps += made.steps
-    steps += [world.say("step_remove", node=id_, label=request.labels.get(id_) or existing[id_].label)
-              for id_ in edits.removed]  # fmt: skip
-    steps += [world.say("step_replace", node=id_, old=existing[id_].label, new=world.schema(name).label)
-              for id_, name in edits.replaced.items()]  # fmt: skip
-    steps += [] if ranged or ids or going or not copied else [world.say("step_copy")]
-    steps += [world.say("step_rename", old=request.target or "", new=new_name)] if new_name else []
-    design = Design(
-        goal=world.say("goal_change", requirement=telling.short(wish)), operation=request.intent.operation,
-        flow_name=planned.flow_name if planned else request.intent.title, new_name=new_name or None,
-        flow_kind="AGENTFLOW" if inside else "CHATFLOW", values=ranged,
-        connections=[*made.links], disconnections=[*made.cuts],
-        nodes=telling.planned(shown, world, existing=set(request.existing), labels=made.labels),
-        credential_requirements=list(dict.fromkeys(needed)),
-        removals=[node_id for node_id in going if node_id in request.existing], steps=steps,
-        parts=[one.model_copy(update={"reason": why.get(one.quote, one.reason)}) for one in told.parts(
-            world, source=by, remarks=asides, prompts=[f"{t.node_id}.{t.param}" for t in texts])],
-    )  # fmt: skip
-    design = telling.told(design, shown, Said(change, spoken), world)
-    return _merged(planned, design, going, request, world, pending=pending) if planned else design
+    change = _Change(request, world, wish)
+    for stage in (change.take_name, change.read, change.edit, change.set_values, change.reword, change.account):
+        stage()
+    change.check()
+    return change.design()
+
+
+class _Change:
+    """A wish for a change while it is read, stage by stage. `wish` is what is left to read of it, with NULs for the
+    rest, and `shown` the same with what was hidden."""
+
+    def __init__(self, request: PlanRequest, world: World, wish: str) -> None:
+        self.wish = self.shown = wish
+        self.request, self.world, self.planned, self.pending = request, world, request.previous, _pending(request)
+        there = dict(request.existing)
+        if self.planned and self.pending:
+            # What was planned and is not written yet counts as there.
+            there |= {node.node_id: node.node_name for node in self.planned.nodes}
+            there = {id_: name for id_, name in there.items() if id_ not in self.planned.removals}
+        self.existing = world.schemas(there)
+        self.inside = any(schema.category == AGENTFLOW_CATEGORY for schema in self.existing.values())
+        self.copied = request.intent.operation == "copy"
+        self.question = world.say("question_different")
+        answers = (said for asked, said in request.clarifications if asked.endswith(self.question))
+        self.answer = normalised(next(answers, ""))
+
+    def take_name(self) -> None:
+        """What the flow is to be called, and what stays as it is. Raises DeclinedError."""
+        wish = naming.without_scope(self.wish, naming.names_in(self.request), ends=not self.copied)
+        wish = pattern("about", "appended").sub("", wish)
+        takes = self.request.existing and not self.copied
+        self.new_name, wish = naming.take_flow_name(wish) if takes else ("", wish)
+        titles = {label.casefold() for label in self.request.labels.values()}
+        renames = words("rename").search(wish) and not self.inside
+        if renames or wish.partition("→")[0].strip().casefold() in titles:
+            raise self.world.decline("declined_node_name")
+        vague = wording.says_nothing(wish) and not (self.new_name or self.copied)
+        if vague and not self.answer:
+            raise DeclinedError(self.question)
+        self.wish = self.shown = "\n".join(filter(None, [wish if not vague else "", self.answer]))
+
+    def read(self) -> None:
+        """The parts and values that the wish speaks of, without those that this Flowise cannot give."""
+        request, world = self.request, self.world
+        made = find_steps(request, find_sources(request, self.wish, self.existing))
+        self.wish = made.text
+        change = _read(request, self.wish, world)
+        self.refused = {} if self.inside else _refused(change, self.wish, world)
+        if self.refused:
+            change = _read(request, reduce(lambda said, place: masked(said, *place), self.refused, self.wish), world)
+        if self.new_name and (also := naming.in_texts(self.wish, request, self.new_name)):
+            made = replace(made, spans=(*made.spans, also[0]), swaps={**made.swaps, also[1]: also[2]})
+        change = replace(change, spans=(*change.spans, *made.spans))
+        if made.spans:
+            # Its words ask for no other source.
+            change = replace(change, loaders=(), urls=(), knowledge=False, sources=change.sources and not made.added)
+        self.made, self.change = made, change
+
+    def edit(self) -> None:
+        """The nodes that come, go and are exchanged."""
+        world, pending, existing = self.world, self.pending, self.existing
+        wired = wire(existing).connections if pending else ()
+        self.occupied = self.request.occupied | {f"{op.target_node_id}.{op.target_anchor}" for op in wired}
+        edits = Edits() if self.inside else find_edits(self.change, existing, self.occupied, world)
+        edits = replace(edits, removed=(*edits.removed, *self.made.removed))
+        if _PARSER in edits.added:
+            asked = (Span(*one.span(), frozenset({_PARSER})) for one in details.STRUCTURED.finditer(self.wish))
+            self.change = replace(self.change, spans=(*self.change.spans, *asked))
+        self.edits, self.going = edits, [*edits.removed, *edits.replaced]
+        self.stays = {id_: schema for id_, schema in existing.items() if id_ not in self.going}
+        ids = build.fresh_ids(edits.added, existing)
+        ids |= {**build.fresh_ids(tuple(edits.replaced.values()), {**existing, **ids}), **self.made.added}
+        self.added = world.schemas(ids)
+
+    def set_values(self) -> None:
+        """The values of nodes and of the models and tools inside of them; those that are so already are told."""
+        request, world, change = self.request, self.world, self.change
+        new = build.values_of(self.added, change, "", world)
+        own, self.come, out = _own_tools(request, change, self.wish, world)
+        found = [*_one_each(new, _values(request, change, self.stays, self.wish, world), self.made.values), *own]
+        found = [_in_range(request, one, world) for one in found]
+        # Numbers and switches are stored as texts, too; another model comes without its values.
+        other = {(one.node_id, f"{one.param}Config") for one in found}
+        so = [one for one in found if not (self.planned or (one.node_id, one.param.partition(".")[0]) in other)
+              and str(request.stored(one.node_id, one.param)).casefold() == str(one.value).casefold()]  # fmt: skip
+        self.so, self.values = so, [one for one in found if one not in so]
+        self.gone = [*map(world.schema, out), *(self.existing[node_id] for node_id in self.going)]
+        there = {**self.stays, **world.schemas(request.inside)}
+        spans = build.spans_of(change, {**there, **self.added})
+        nodes = {**self.stays, **self.added}
+        self.told = parts.Account(self.wish, spans, nodes, found, self.gone, there=there, shown=self.shown)
+
+    def reword(self) -> None:
+        """What each clause is for: facts that texts hold are exchanged there, words for the model come behind one."""
+        request, world, told = self.request, self.world, self.told
+        self.places = _prompts(request, self.change, {**self.stays, **self.added})
+        moved = _moved(request, self.edits, self.existing, self.added, world)
+        self.places |= {f"{value.node_id}.{value.param}": str(value.value) for value in moved}
+        texts = writing.Texts(
+            {place: writing.held(request, place) or text for place, text in self.places.items()}, world
+        )
+        more = request.texts if self.inside and not self.planned else {}
+        texts.held |= {place: text for place, text in more.items() if place not in texts.held
+                       and not place.endswith(_NO_WORDS)}  # fmt: skip
+        texts.swap(self.made.swaps)
+        taken = [one for one in self.change.spans if (one.names or one.params) and not (one.task or one.keep)]
+        texts.reword(self.wish, taken, lambda said: self._near(said, texts.held), copied=self.copied)
+        given = [one for one in told.spans if "template" in one.params]
+        self.lost = [one for one in told.lost(world) if one not in given]
+        self.lost += [Span(*place, frozenset({"signal"})) for place in self.refused]
+        sources = any(one.category == "Document Loaders" for one in self.stays.values())
+        groups = ["parts", "own", *["sources"] * sources, *["steps"] * self.inside]
+        # What is quoted may be the value of a field.
+        kept = {*told.missed} - {*self.lost}
+        said = wishes.pieces(self.wish, [*told.done, *given, *texts.spans], self.lost, kept, groups=groups,
+                             copied=self.copied)  # fmt: skip
+        said = [one._replace(kind="undone") if one.kind == "wish" and any(
+            span.meets(one.start, one.end) for span in self.made.undone) else one for one in said]  # fmt: skip
+        undone = [Span(*one[:2]) for one in said if one.kind == "undone"]
+        # Of what is told as not done nothing is set.
+        self.values = [one for one in self.values if not (asked := told.leading_to(one)) or not all(
+            any(span.meets(*place) for span in undone) for place in ((at.start, at.end) for at in asked))]  # fmt: skip
+        self.said = self._tell(said, texts)
+        self.texts, self.moved = texts, moved
+
+    def _tell(self, said: list[wishes.Piece], texts: writing.Texts) -> list[wishes.Piece]:
+        """Put what is for the model where it belongs. Of what is open in which step that would be the person is asked,
+        or told where other things are done. Raises DeclinedError."""
+        values = {str(one.value) for one in (*self.so, *self.values)}
+        placed = dict[str, list[str]]()
+        done = self.made.spans or texts.spans or self.values or self.added or self.going
+        for line, run in wishes.lines(self.wish, said, values):
+            open_ = self._near(line, self.places)
+            if len(open_) > 1 and self.inside:
+                about = meant(self.request, line, {place.partition(".")[0] for place in open_})
+                open_ = [place for place in open_ if place.partition(".")[0] in about] or open_
+            if len(open_) > 1 and self.inside and done:
+                said = [one._replace(kind="undone") if one in run else one for one in said]
+            else:
+                placed.setdefault(self._only(open_), []).append(line)
+        if self.change.system_text or self.change.prompt_text:
+            place = self._only(self._near(self.wish, self.places))
+            texts.give(place, self.places[place], self.change, placed)
+        for place, lines in placed.items():
+            texts.tell(place, lines, named=len(self.places) > 1, fresh=not writing.held(self.request, place))
+        return said
+
+    def _only(self, places: Sequence[str]) -> str:
+        """The one place. Raises DeclinedError."""
+        if len(places) == 1:
+            return places[0]
+        names = ", ".join(self.request.labels.get(id_) or id_ for id_ in (one.partition(".")[0] for one in places))
+        raise self.world.decline("declined_which", nodes=names) if names else self.world.decline("declined_no_prompt")
+
+    def _near(self, said: str, places: Iterable[str]) -> list[str]:
+        """Of these places those that a stretch names."""
+        fields = {place: schema for place in places if (schema := self.existing.get(place.partition(".")[0])
+                                                        or self.added.get(place.partition(".")[0]))}  # fmt: skip
+        named = list(_meant(self.request, fields, said, self.world))
+        # "The agent" is the only one.
+        agents = [place for place in fields if self.request.existing.get(place.partition(".")[0]) == _AGENT]
+        only = len(named) == len(fields) and len(agents) == 1 and words("an_agent").search(said)
+        return agents if only else named
+
+    def account(self) -> None:
+        """What of the wish is done, and what is not."""
+        request, told, texts = self.request, self.told, self.texts
+        values = _one_each(self.moved, texts.values)
+        self.spoken, self.values = "\n".join(texts.written), _one_each(self.values, values)
+        written = [*texts.written, *(str(one.value) for one in (*self.so, *self.values) if one not in values)]
+        # What a field held before is often named, too.
+        written += [*self.made.labels.values(), *self.made.named]
+        written += [str(request.stored(one.node_id, one.param)) for one in self.values]
+        own = [prompt.Unit(one.start, one.end, one.kind == "part", True) for one in self.said if one.kind != "remark"]
+        told.tell(own, [*self.so, *self.values], written)
+        self.undone = [Span(*one[:2]) for one in self.said if one.kind == "undone"]
+        told.missed = [*self.undone, *(one for one in self.lost if one in told.missed)]
+        so = [*(f"`{one.node_id}.{one.param}` = {one.value}" for one in self.so), *texts.already]
+        self.already = [self.world.say("step_already", parts="; ".join(dict.fromkeys(so)))] * bool(so)
+        self.present = _present(request, self.change, self.stays, self.world)
+
+    def check(self) -> None:
+        """Raises DeclinedError for a wish of which nothing is done, and for a copy without what was wished for it."""
+        world, undone = self.world, self.undone
+        own = self.values or self.added or self.going or self.new_name or self.made.labels
+        here = [place for place in self.present if not undone or any(one.meets(*place) for one in undone)]
+        reasons = [*self.refused.values(), *(f"{self.present[place]} {self.question}" for place in here)]
+        if not (own or self.copied or self.already) and reasons:
+            raise DeclinedError(reasons[0])
+        if undone and not (own or self.already):
+            self.told.check(world, frozenset({"call", "service"}))
+            raise world.decline("declined_wish", parts=", ".join(f"«{self.told.quote(one)}»" for one in undone))
+        if not (own or self.copied):
+            complains = not self.answer and wording.complains(self.wish)
+            said = " ".join(self.already) or (self.question if complains else world.say("declined_no_change"))
+            raise DeclinedError(said)
+
+    def _steps(self) -> list[str]:
+        """What the plan tells besides values."""
+        request, world, edits = self.request, self.world, self.edits
+        found = [*self.texts.steps, *self.already]
+        found += [world.say("step_still", where=place, label=one.label, quote=sentence) for one in self.gone
+                  for named, names in table("tools") if one.name in names for place in self.places
+                  for sentence in _SENTENCE.findall(writing.held(request, place))
+                  if named.search(sentence)]  # fmt: skip
+        found += self.made.steps
+        found += [world.say("step_remove", node=id_, label=request.labels.get(id_) or self.existing[id_].label)
+                  for id_ in edits.removed]  # fmt: skip
+        found += [world.say("step_replace", node=id_, old=self.existing[id_].label, new=world.schema(name).label)
+                  for id_, name in edits.replaced.items()]  # fmt: skip
+        same = self.copied and not (self.values or self.added or self.going)
+        found += [world.say("step_copy")] if same else []
+        found += [world.say("step_rename", old=request.target or "", new=self.new_name)] if self.new_name else []
+        return found
+
+    def design(self) -> Design:
+        request, world, told, planned = self.request, self.world, self.told, self.planned
+        partners = wire({**self.added, **self.stays}, list(self.stays), self.occupied).connections if self.added else []
+        touched = [*(one.node_id for one in self.values), *(op.target_node_id for op in partners), *self.made.labels]
+        shown = {**{id_: self.stays[id_] for id_ in dict.fromkeys(touched) if id_ in self.stays}, **self.added}
+        named = (world.store.get(name) for name in (*self.come, *(str(one.value) for one in self.values)))
+        needed = [*(planned.credential_requirements if planned else ()),
+                  *required_types([*self.added.values(), *filter(None, named)], world.available)]  # fmt: skip
+        asides = [told.quote(Span(*one[:2])).strip(" ,;:") for one in self.said if one.kind == "remark"]
+        by = f"feedback:{1 if planned else 0}" if request.feedback else "requirement"
+        reasons = {**self.present, **self.refused}
+        why = {told.quote(one).strip(" ,;:"): reasons[place] for one in self.undone for place in reasons
+               if one.meets(*place)}  # fmt: skip
+        prompts = [f"{one.node_id}.{one.param}" for one in _one_each(self.moved, self.texts.values)]
+        design = Design(
+            goal=world.say("goal_change", requirement=telling.short(self.wish)), operation=request.intent.operation,
+            flow_name=planned.flow_name if planned else request.intent.title, new_name=self.new_name or None,
+            flow_kind="AGENTFLOW" if self.inside else "CHATFLOW", values=self.values,
+            connections=[*self.made.links], disconnections=[*self.made.cuts],
+            nodes=telling.planned(shown, world, existing=set(request.existing), labels=self.made.labels),
+            credential_requirements=list(dict.fromkeys(needed)),
+            removals=[node_id for node_id in self.going if node_id in request.existing], steps=self._steps(),
+            parts=[one.model_copy(update={"reason": why.get(one.quote, one.reason)})
+                   for one in told.parts(world, source=by, remarks=asides, prompts=prompts)],
+        )  # fmt: skip
+        design = telling.told(design, shown, Said(self.change, self.spoken), world)
+        return _merged(planned, design, self.going, request, world, pending=self.pending) if planned else design
 
 
 def _refused(change: Reading, wish: str, world: World) -> dict[tuple[int, int], str]:
@@ -263,11 +368,9 @@ def _pending(request: PlanRequest) -> bool:
     return request.previous is not None and request.verdict is None and not (new and new <= request.existing.keys())
 
 
-def _meant(
-    request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World, spans: Sequence[Span] = ()
-) -> Mapping[str, NodeSchema]:
-    """The places (`node id` or `node id.path`) that a wish means: in nodes that it names, else all; by a word of a
-    title only the clauses of `spans` name one. Raises DeclinedError where a number says which."""
+def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World) -> Mapping[str, NodeSchema]:
+    """The places (`node id` or `node id.path`) that a wish means: in nodes that it names, else in those of which it
+    speaks, else all. Raises DeclinedError where a number says which."""
     said = "\n".join([wish, build.asked(request.requirement, request.clarifications).details])
     owners = {place: place.partition(".")[0] for place in places}
     names = {id_: [wording.whole(name) for name in _own_names(request, id_)] for id_ in owners.values()}
@@ -275,13 +378,9 @@ def _meant(
     named = [id_ for id_ in here if any(any(mentions(said, name)) for name in names[id_])]
     # A title may be an everyday word, too: as it is written it is the title.
     exact = [id_ for id_ in named if request.labels.get(id_, "") in wish]
-    # "The node that writes the mail" is "Write mail", "the one that drafts" the Drafter.
-    steps = [id_ for id_ in names if "Agentflow" in request.existing.get(id_, "") and not here]
-    spoken = [one for one in leaves([*clauses(wish, change=True)]) if one.sense.keep < _HALF and steps
-              and (not spans or one.meets(spans))]  # fmt: skip
-    alike = list(dict.fromkeys(id_ for one in spoken for id_ in called(request, one.said, steps)))
-    if here or len(alike) == 1:
-        meant = exact or named or alike or [id_ for id_ in names if id_ not in here]
+    spoken = [] if here else _spoken_of(request, wish, [*names])
+    meant = exact or named or spoken or [id_ for id_ in names if id_ not in here]
+    if here or spoken:
         return {place: schema for place, schema in places.items() if owners[place] in meant}
     models = [place for place, schema in places.items() if schema.category in (_MODELS, "LLMs")]
     if len(models) > 1 and any(mentions(wish, pattern("inside", "ordinal"))):
@@ -289,6 +388,16 @@ def _meant(
         which = dict.fromkeys(request.labels.get(owners[place]) or owners[place] for place in models)
         raise world.decline("declined_which", nodes=", ".join(which))
     return places
+
+
+def _spoken_of(request: PlanRequest, wish: str, ids: Sequence[str]) -> list[str]:
+    """The steps of an AgentFlow that the clauses of a wish call by a word of their titles ("the node that drafts" is
+    the Drafter), without those that stay."""
+    steps = [id_ for id_ in ids if "Agentflow" in request.existing.get(id_, "")]
+    stays, goes = set[str](), set[str]()
+    for one in leaves([*clauses(wish, change=True)]) if steps else ():
+        (stays if one.sense.keep > _HALF else goes).update(called(request, one.said, steps))
+    return [id_ for id_ in steps if id_ in (goes or steps) and id_ not in stays] if stays | goes else []
 
 
 def _own_names(request: PlanRequest, node_id: str) -> list[str]:
@@ -330,22 +439,15 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
                    sources=change.sources or bool(shows))  # fmt: skip
 
 
-def _prompts(
-    request: PlanRequest, change: Reading, nodes: Mapping[str, NodeSchema], wish: str, world: World
-) -> tuple[dict[str, str], list[str]]:
-    """(the fields `node.field` for words for the model with what a fresh node has in them, those that are named)."""
+def _prompts(request: PlanRequest, change: Reading, nodes: Mapping[str, NodeSchema]) -> dict[str, str]:
+    """The fields `node.field` for words for the model, with what a fresh node has in them."""
     inside = {place: schema for place in _messages(request) if (schema := nodes.get(place.partition(".")[0]))}
     fields = inside or {f"{id_}.{field}": schema for id_, schema in nodes.items() if (field := prompt_field(schema))
                         and schema.category in (*ENDING_CATEGORIES, "Prompts")}  # fmt: skip
     if change.prompt_text and not change.system_text:
         fields = {place: schema for place, schema in fields.items() if place.endswith(".template")} or fields
-    asks = {place: next((str(p.default or "") for p in schema.params if p.name == "responsePrompt"), "")
+    return {place: next((str(p.default or "") for p in schema.params if p.name == "responsePrompt"), "")
             for place, schema in fields.items()}  # fmt: skip
-    named = list(_meant(request, fields, wish, world))
-    # "The agent" is the only one.
-    agents = [place for place in fields if request.existing.get(place.partition(".")[0]) == _AGENT]
-    only = agents if len(agents) == 1 and words("an_agent").search(wish) else []
-    return asks, named if len(named) < len(fields) else only
 
 
 def _moved(
@@ -437,8 +539,7 @@ def _values(
     wanted = world.store.get(change.provider.chat) if change.provider else None
     inside = {place: schema for place, schema in world.schemas(request.inside).items() if schema.category == _MODELS}
     found: list[PlannedValue] = []
-    meant = [_meant(request, some, wish, world, change.spans) for some in (inside, stays)]
-    for place, current in [one for some in meant for one in some.items()]:
+    for place, current in [one for some in (inside, stays) for one in _meant(request, some, wish, world).items()]:
         node_id, _, path = place.partition(".")
         schema = wanted if path and wanted else current
         other = schema.name != current.name

@@ -1,8 +1,8 @@
 """What a wish calls a flow, a copy or a node, and what of it is to stay as it is."""
 
 import re
-from collections.abc import Sequence, Set
-from itertools import combinations
+from collections.abc import Set
+from itertools import takewhile
 
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design.wording import asks
@@ -37,14 +37,12 @@ def names_in(request: PlanRequest) -> frozenset[str]:
 
 def stays(said: str, names: Set[str] = frozenset()) -> bool:
     """Whether a clause says of a part of the flow that it stays as it is."""
-    remains, keeps = _REMAINS.search(said), _KEEPS.match(said)
-    if not (remains or keeps) or _OUT.search(said) or words("remove").search(said) or '"' in said:
+    remains = _REMAINS.search(said)
+    if not (remains or _KEEPS.match(said)) or _OUT.search(said) or words("remove").search(said) or '"' in said:
         return False
-    groups = ("parts", "own", "sources")[: 3 if remains or len(said.split()) <= _FEW_WORDS else 2]
-    found = concepts(said, *groups)
     # "Keep the answers of the tool short" tells the bot something.
-    whole = remains or (found and found[-1].end >= len(said.rstrip(" .!"))) or sense(said, change=True).keep > _LIKELY
-    return bool(whole) and (bool(found) or any(name in said.casefold() for name in names))
+    named = concepts(said, "parts", "own", "sources") or any(name in said.casefold() for name in names)
+    return bool(named and (remains or sense(said, change=True).keep > _LIKELY))
 
 
 def without_scope(text: str, names: Set[str] = frozenset(), *, ends: bool = False) -> str:
@@ -78,27 +76,18 @@ def take_flow_name(text: str) -> tuple[str, str]:
     return squeeze(name.strip(_QUOTES + NUL))[:_LONGEST_NAME], f"{text[: match.start()]}{NUL}{text[end:]}"
 
 
-def in_texts(text: str, old: str, new: str, texts: Sequence[str]) -> tuple[Span, str, str] | None:
+def in_texts(text: str, request: PlanRequest, new: str) -> tuple[Span, str, str] | None:
     """Where a wish says that another name of the flow is to be in its texts, too, with the words that go and that come:
-    what of the name the texts have."""
-    said = next(
-        (one for one in _CLAUSE.finditer(text) if _IN_TEXT.search(one[0]) and len(one[0].split()) < 2 * _FEW_WORDS),
-        None,
-    )
-    parts = old.split()
-    runs = [(a, b) for a, b in combinations(range(len(parts) + 1), 2) if b - a > 1 or len(parts) == 1]
-    held = (
-        (a, b)
-        for a, b in sorted(runs, key=lambda one: one[0] - one[1])
-        if any(" ".join(parts[a:b]) in one for one in texts)
-    )
-    if said is None or (run := next(held, None)) is None:
-        return None
-    first, last = run
-    come = new.split()
-    come = come[first:] if come[:first] == parts[:first] else come
-    come = come[: last - len(parts) or None] if come[last - len(parts) :] == parts[last:] else come
-    return Span(*said.span(), frozenset({DONE})), " ".join(parts[first:last]), " ".join(come)
+    all of the name, or what is behind the words with which both names begin."""
+    short = (one for one in _CLAUSE.finditer(text) if len(one[0].split()) < 2 * _FEW_WORDS)
+    said = next((one for one in short if _IN_TEXT.search(one[0])), None)
+    old, come = (request.target or "").split(), new.split()
+    lead = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, come, strict=False)))
+    nodes = request.base.nodes if request.base else ()
+    held = "\n".join(str(one) for node in nodes for one in node.inputs.values())
+    pairs = ((" ".join(old[cut:]), " ".join(come[cut:])) for cut in (0, lead))
+    found = next((pair for pair in pairs if pair[0] and pair[0] in held), None)
+    return (Span(*said.span(), frozenset({DONE})), *found) if said and found else None
 
 
 def _copy_named(text: str) -> re.Match[str] | None:

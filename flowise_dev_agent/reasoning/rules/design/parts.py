@@ -50,7 +50,7 @@ class Account:
         gone: Sequence[NodeSchema] = (), *, ready: bool = False, there: Mapping[str, NodeSchema] | None = None,
         shown: str = "",
     ) -> None:  # fmt: skip
-        own = [span for span in spans if not span.task]
+        self.spans, own = spans, [span for span in spans if not span.task]
         self._text, self._nodes, self._values, self._there = text, nodes, values, there or {}
         self._clauses = [*clauses(text, change=bool(there))]
         #: What the second reader finds in a new flow's wish, and nothing of the design does.
@@ -87,6 +87,10 @@ class Account:
     def done(self) -> list[Span]:
         """The stretches by which something changes, or would, were it not so already."""
         return [span for span, _ in self._done]
+
+    def leading_to(self, value: PlannedValue) -> list[Span]:
+        """Where a value is asked for."""
+        return [span for span, (_, values) in self._done if f"{value.node_id}.{value.param}" in values]
 
     def lost(self, world: World) -> list[Span]:
         """What asks for a part or a value and is not done in a flow that is there. Raises DeclinedError for what no

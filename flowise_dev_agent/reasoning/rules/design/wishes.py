@@ -1,5 +1,5 @@
 """What becomes of each clause of a wish for a change: it asks for a part, it is for the model, it asks for nothing, or
-for what is not understood. The rules and the second reader both have a say."""
+for what is not understood. The second reader says what a clause is; where it is not sure the words decide."""
 
 import re
 from collections.abc import Iterable, Sequence, Set
@@ -9,20 +9,21 @@ from typing import Literal, NamedTuple
 
 from flowise_dev_agent.reasoning.rules.design import wording
 from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, behaves
-from flowise_dev_agent.reasoning.rules.design.wording import IF, alters, asks, complains, instructs, unquoted
+from flowise_dev_agent.reasoning.rules.design.wording import IF, alters, asks, instructs, unquoted
 from flowise_dev_agent.reasoning.rules.language import text as texts
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
 from flowise_dev_agent.reasoning.rules.language.senses import sense
-from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, quoted, quoted_spans
+from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, quoted, quoted_spans
 
 _REFERS, _REMARK, _DESCRIBES = (pattern("about", name) for name in ("refers", "remark", "describes"))
-_FORMER = words("instead_of")
 _WANTS, _REMAINS, _KEEPS = (pattern("change", name) for name in ("wants", "remains", "keeps"))
 _OF_IT = pattern("copying", "of_it")
-_NOW, _VALUE = pattern("exchange", "now"), re.compile(r"\d|[\"“„«「]")
 _NUMBER_ALONE = re.compile(r"\W*\d[\d.,:]*(?:\s\w+)?\W*")
-#: From here on the second reader is believed; what has fewer words than these is cut off by words alone.
-_LIKELY, _CERTAIN, _LEAST, _FEWEST = 0.6, 0.85, 0.3, 4
+_VALUE, _ENDS = re.compile(r"\d|[\"“„«「]"), " ,;:–—-•*\n"
+#: From here on the second reader is believed; what is less probable than the last is not.
+_LIKELY, _CERTAIN, _HALF, _LEAST, _LITTLE, _FEW, _SHORT = 0.6, 0.85, 0.5, 0.3, 0.1, 6, 4
+#: "A few things, please:"
+_OPENS = re.compile(r"\w\s?:\s*$")
 
 Kind = Literal["part", "wish", "remark", "undone"]
 
@@ -44,19 +45,9 @@ def view(said: str) -> str:
     about = sense(said, change=True)
     # What tells, too, tells: words for the bot are never lost.
     part = about.part if about.told < _LIKELY else 0
-    idle = max(about.idle, about.complaint)
-    shares = {"tells": about.told, "part": part, "keeps": about.keep, "idle": idle}
+    shares = {"tells": about.told, "part": part, "keeps": about.keep, "idle": max(about.idle, about.complaint)}
     best = max(shares, key=lambda one: shares[one])
     return best if shares[best] > _LIKELY else ""
-
-
-def _is_remark(said: str) -> bool:
-    """Whether a clause says for both readers only how it is now, or who wants it."""
-    return _opines(said) or (wording.grumbles(said) and sense(said, change=True).idle > _LIKELY)
-
-
-def _opines(said: str) -> bool:
-    return wording.opines(said) and view(said) != "tells"
 
 
 def pieces(
@@ -73,17 +64,13 @@ def pieces(
     known = "|".join(re.escape(text[one.start : one.end]) for one in [*done, *hidden])
     wish = _Wish(text, [one for one in asked if not one.denied], lost, named, re.compile(known or r"\Z\A"),
                  groups, copied)  # fmt: skip
-    read = [*wording.sentences(text, wish.closed)]
-    found = list[Piece]()
-    for start, end, item in read:
-        wished, first = any(asks(text[a:b].strip()) for a, b, _ in read if a >= end), len(found)
-        for begin, finish in wish.stretches(start, end):
-            if not (text[begin:finish].strip(" ,;:–—-•*\n")):
-                continue
-            last = next((one.kind for one in reversed(found) if one.kind != "remark"), "")
-            kind = wish.kind(begin, finish, text[start:end].strip(), last, inside=begin > start, wished=wished)
-            if found[first:] and found[-1].kind == kind:
-                begin = found.pop().start
+    read, found = [*wording.sentences(text, wish.closed)], list[Piece]()
+    for number, (start, end, item) in enumerate(read):
+        first = len(found)
+        last: Kind | None = next((one.kind for one in reversed(found) if one.kind != "remark"), None)
+        wished = any(asks(text[a:b].strip()) for a, b, _ in read[number + 1 :])
+        for begin, finish, kind in wish.read(start, end, last, wished=wished):
+            begin = found.pop().start if found[first:] and found[-1].kind == kind else begin
             found.append(Piece(begin, finish, kind, item))
     return found
 
@@ -101,130 +88,141 @@ class _Wish:
     copied: bool
 
     @property
-    def steps(self) -> bool:
-        return "steps" in self.groups
+    def facts(self) -> bool:
+        """Whether something of it is a fact that is another one."""
+        return any(DONE in one.names for one in self.built)
 
     @property
     def closed(self) -> list[tuple[int, int]]:
         """What neither ends nor begins anew, whatever is in it."""
         return [*quoted_spans(self.text), *(one.span() for one in BRACKETS.finditer(self.text))]
 
-    def stretches(self, start: int, end: int) -> list[tuple[int, int]]:
-        """The clauses of a sentence that each say something of their own."""
+    def read(self, start: int, end: int, last: Kind | None, *, wished: bool) -> list[tuple[int, int, Kind]]:
+        """The clauses of a sentence that each say something of their own: one that is not sure goes on with the one in
+        front of it, the first with the one behind it. `last`: the kind of what is in front of the sentence."""
+        sentence = self.text[start:end].strip(_ENDS)
+        if any("://" in self.text[one.start : one.end] for one in self._here(self.lost, start, end)):
+            # What hangs on an address that nothing came of would be a rule about nothing.
+            return [(start, end, "undone")]
+        whole, told = view(sentence), sense(sentence, change=True).told
         framed = _REMARK.search(self.text, start, end)
         cuts = {*wording.borders(self.text, start, end, self.closed)}
         cuts |= {framed.end()} if framed and asks(self.text[framed.end() : end].strip()) else set()
-        found, whole = [start], self.text[start:end].strip(" -•*\n")
-        for at, ends in pairwise([*sorted(cuts), end]):
-            # A condition is nothing without what it is for.
-            case = IF.match(whole)
-            if alters(self.text[at:ends].strip()) if case else self._is_own(found[-1], at, ends, view(whole)):
-                found.append(at)
-        return [*pairwise([*found, end])]
-
-    def _is_own(self, start: int, at: int, end: int, whole: str) -> bool:
-        """Whether a clause says another thing than what is in front of it; `whole`: what their sentence does."""
-        before, said = (self.text[slice(*place)].strip(" ,;:–—-•*\n") for place in ((start, at), (at, end)))
-        if not re.search(r"\w", said) or wording.is_word(said):
-            return False
-        if not wording.says(before) or wording.is_word(before):
-            return NUL in before
-        done, mine, theirs = self._here(self.built, at, end), view(said), view(before)
-        apart = bool(done) != bool(self._here(self.built, start, at))
-        if apart and done and _REFERS.match(said):
-            # "Add our price list, it is a PDF" is one wish.
-            return False
-        orders = mine or instructs(said) or alters(said) or _VALUE.search(said) or _FORMER.match(said)
-        long = len(said.split()) >= _FEWEST and not _NOW.search(said)
-        other = long and whole != "tells" and mine and theirs and mine != theirs
-        # A complaint in front of a wish may say what it is about; one behind it says why.
-        opines = _opines(before) != _opines(said)
-        remark = opines or (long and _is_remark(said) and not _is_remark(before) and len(before.split()) > 2)
-        language = self.copied and words("languages").search(said)
-        return bool(asks(said) or (apart and orders) or remark or other or language)
+        # A condition is nothing without what it is for.
+        ends = [at for at, to in pairwise([*sorted(cuts), end])
+                if not IF.match(sentence) or alters(self.text[at:to].strip())]  # fmt: skip
+        found = list[tuple[int, int, Kind | None]]()
+        for at, to in pairwise([start, *ends, end]):
+            begin, _, former = found[-1] if found else (at, at, None)
+            kind = self._sure(at, to, whole, told, former or last, inside=former is not None, wished=wished)
+            hangs = kind == "part" and _REFERS.match(self.text[at:to]) and wording.says(self.text[begin:at])
+            goes_on = kind in (None, former) if former else kind != "remark"
+            if found and (hangs or (goes_on and wording.says(self.text[begin:at]))):
+                found[-1] = (begin, to, kind or former)
+            else:
+                found.append((at, to, kind))
+        return [(at, to, kind or self._open(at, to, last, wished=wished)) for at, to, kind in found
+                if self.text[at:to].strip(_ENDS)]  # fmt: skip
 
     def _here(self, spans: Sequence[Span], start: int, end: int) -> list[Span]:
         return [one for one in spans if one.meets(start, end)]
 
-    def kind(self, start: int, end: int, sentence: str, last: str, *, inside: bool, wished: bool) -> Kind:
-        """What a stretch of a sentence asks for. `last` is the kind of what is in front of it, in the same sentence
-        where `inside`; `wished`: a later sentence asks for something."""
-        said = wording.STEP.sub("", self.text[start:end].strip(" ,;:–—-•*\n"))
-        built, whole = self._here(self.built, start, end), view(sentence)
-        mine = view(said) or whole
-        if mine == "keeps" and (whole != "tells" or _REMAINS.search(said) or _KEEPS.match(said)):
-            return "part"
-        if (former := _FORMER.match(said)) and inside and _NUMBER_ALONE.fullmatch(said[former.end() :]):
-            return "part"
-        orders = instructs(said) or bool({*self.text[:start].split()[-1:]} & wordset("thats"))
+    def _sure(
+        self, start: int, end: int, whole: str, told: float, last: Kind | None, *, inside: bool, wished: bool
+    ) -> Kind | None:
+        """What a clause certainly asks for. `whole` is what its sentence does, `told` how probable it is that it tells
+        the bot something; `last` is the kind of what is in front of it, in the same sentence where `inside`."""
+        said = wording.STEP.sub("", self.text[start:end].lstrip(_ENDS)).strip(_ENDS)
+        own, built, about = view(said), self._here(self.built, start, end), sense(said, change=True)
         if built:
-            return self._built(said, built, orders=orders, tells=mine == "tells")
-        if self.known.search(said) and not wording.says(self.known.sub(" ", said)):
+            return self._built(said, built, tells=own == "tells")
+        if inside and (former := words("instead_of").match(said)) and _NUMBER_ALONE.fullmatch(said[former.end() :]):
             return "part"
-        if not asks(said) and self._is_idle(
-            start, end, said, mine, whole, beside=inside and last == "part", wished=wished
-        ):
+        case = IF.match(said)
+        if not wording.says(said) or (wording.is_word(said) and not self.copied) or (case and inside):
+            return None
+        if inside and last == "remark" and not instructs(said):
+            return None
+        keeps = not inside or about.keep > _CERTAIN or _REMAINS.search(said) or _KEEPS.match(said)
+        if (keeps and (own or whole) == "keeps") or not wording.says(self.known.sub(" ", said)):
+            return "part"
+        alone = not inside and (whole == own or whole != "tells")
+        short = inside and len(said.split()) < _SHORT
+        idle = own == "idle" and not (asks(said) or case or short) and whole != "tells"
+        describes = wished and _DESCRIBES.match(said)
+        opines, opens = wording.opines(said) and (alone or own != "tells"), _OPENS.search(self.text[start:end])
+        opens = opens and len(said.split()) <= _FEW and about.told < _LIKELY and not self._here(self.lost, start, end)
+        complains = about.complaint > _LIKELY and not (short or wording.commands(said) or about.told > _LEAST)
+        if opines or opens or complains or (not asks(said) and (idle or (describes and about.part < _HALF))):
             return "remark"
-        if self.copied and _OF_IT.match(said) and not (orders or _VALUE.search(said)):
-            # Of which flow the copy is.
-            return "part"
-        more = mine == "part" or not (orders or mine)
-        refers = _REFERS.match(said) or (alters(said) and wording.refers(said)) or (inside and more)
-        hangs = last == "undone" and refers and not IF.match(said)
-        # A number beside a part is no remark: "gpt-4o, and the price to 130".
-        beside = inside and last == "part" and not (orders or self.copied) and _VALUE.search(said)
-        if hangs or beside or self._fails(said, start, end, mine, orders=orders):
+        hangs = last == "undone" and not wording.PUT.match(said) and (
+            _REFERS.match(said) or (alters(said) and wording.refers(said)))  # fmt: skip
+        beside = inside and last == "part" and _VALUE.search(said) and not (
+            instructs(said) or self.copied or self.facts)  # fmt: skip
+        if (hangs and not case) or beside or self._fails(said, start, end, own or whole, told, inside=inside):
             return "undone"
+        says = wording.commands(said) or _VALUE.search(said) or about.told > _LEAST
+        if wished and not (inside or says):
+            return "remark"
+        if self.copied and not instructs(said):
+            # Of which flow the copy is; all else is a fact of it.
+            fact = _VALUE.search(said) or words("languages").search(said)
+            of_it = _OF_IT.match(said) or (about.part > _HALF and about.told < _LEAST)
+            return "wish" if fact or not of_it else "part"
+        return "wish" if instructs(said) or own == "tells" else None
+
+    def _open(self, start: int, end: int, last: Kind | None, *, wished: bool) -> Kind:
+        """What is not sure is told to the bot, never lost: but for what only announces a wish, or stands beside a part
+        of the flow."""
+        said = self.text[start:end].strip(_ENDS)
+        if not wording.says(said):
+            return "part"
+        beside = (last != "wish" and bool(self.built or self.lost or self.named)) or wished
+        told = instructs(said) or view(said) == "tells" or _VALUE.search(said)
         about = sense(said, change=True)
-        unread = not (mine or about.tells or self.copied or _VALUE.search(said))
-        # "A few updates, please" only announces what is wished.
-        announces = wished and unread and not wording.commands(said) and about.told < _LEAST
-        beside = last != "wish" and bool(self.built or self.lost or self.named)
-        return "remark" if announces or (unread and beside and not orders) else "wish"
+        if not beside or told or about.told >= _HALF:
+            return "wish"
+        return "undone" if about.part > _HALF else "remark"
 
-    def _is_idle(self, start: int, end: int, said: str, mine: str, whole: str, *, beside: bool, wished: bool) -> bool:
-        """Whether a stretch says only how it is, or who wants it: a part of a sentence that tells something only where
-        both readers say so."""
-        alone = not wording.borders(self.text, start, end, self.closed)
-        now = (alone or whole != "tells") and (complains(said) or wording.opines(said))
-        idle = mine == "idle" and (whole != "tells" or beside) and not IF.match(said)
-        return bool(now or idle or _is_remark(said) or (wished and _DESCRIBES.match(said)))
-
-    def _built(self, said: str, built: Sequence[Span], *, orders: bool, tells: bool) -> Kind:
+    def _built(self, said: str, built: Sequence[Span], *, tells: bool) -> Kind:
         """What is done may be told, too: when to use it, and how."""
-        more = wording.says(self.known.sub(" ", said))
-        made = any(DONE in one.names for one in built)
+        more, made = wording.says(self.known.sub(" ", said)), any(DONE in one.names for one in built)
         case = IF.match(said) and not (wording.ALTERS.search(said) or made)
-        also = tells and orders and not (made or alters(said))
+        also = tells and instructs(said) and not (made or alters(said))
         return "wish" if more and (also or case) else "part"
 
-    def _fails(self, said: str, start: int, end: int, mine: str, *, orders: bool) -> bool:
-        """Whether a stretch asks for a part or a value, and nothing comes of it. Where one reader hears words for the
+    def _fails(self, said: str, start: int, end: int, mine: str, told: float, *, inside: bool) -> bool:
+        """Whether a clause asks for a part or a value, and nothing comes of it. Where one reader hears words for the
         bot and the other a part, a word for a part decides."""
         if wording.PUT.match(said):
             return False
-        named, lost = self._here(self.named, start, end), self._here(self.lost, start, end)
-        # A "no" in front answers; what is always or never to be is a rule.
-        about, insists = sense(said, change=True), words("insists").search(said.partition(" ")[2])
-        certain = [one for one in named if "://" not in self.text[one.start : one.end] and "source" not in one.names]
-        changes = alters(unquoted(said)) and not (insists and about.part < _CERTAIN)
-        signals = any("signal" in one.names for one in lost)
-        wants = _WANTS.search(said) and any("parts" in one.params for one in named)
-        if mine == "tells":
-            return bool((lost and (changes or signals)) or (wants and about.told < _CERTAIN and not behaves(said)))
-        spoken = texts.concepts(said, *self.groups)
-        firm = ((lost or spoken) and changes) or (lost and signals) or (wants and not behaves(said))
-        sure = about.part > _CERTAIN and not (self.steps or self.copied or quoted(said) or said.endswith(":"))
-        sure = sure and (spoken or not (orders or wording.tells(said)))
-        quiet = mine == "part" or (certain and not _VALUE.search(said))
-        return bool(firm or sure or (quiet and not orders))
+        lost, about = self._here(self.lost, start, end), sense(said, change=True)
+        changes = alters(unquoted(said)) and not (
+            words("insists").search(said.partition(" ")[2]) and about.part < _CERTAIN
+        )
+        named = self._here(self.named, start, end)
+        wants = _WANTS.search(said) and any("parts" in one.params for one in named) and not behaves(said)
+        lost = lost and (changes or any("signal" in one.names for one in lost))
+        if lost or (wants and about.told < _CERTAIN):
+            return True
+        share = max(about.concepts.values(), default=0)
+        sure = alters(said) or about.told < _LITTLE or share > _LEAST
+        step = "steps" in self.groups and about.part > _CERTAIN and share > _LIKELY and about.told < _HALF
+        heard = sure and about.part > _HALF and max(about.told, told) < _LEAST and not (
+            quoted(said) or behaves(said) or IF.match(said) or (self.copied and not named))  # fmt: skip
+        heard = (heard or (self.copied and named and not asks(said))) and not (
+            inside and not asks(said) and not self.copied
+        )
+        spoken = changes and mine != "tells" and texts.concepts(said, *self.groups)
+        return bool(heard or step or spoken or wording.edits(wording.line_of(said)))
 
 
-def lines(text: str, said: Sequence[Piece], values: Set[str]) -> list[str]:
-    """What is for the model, each stretch whole; what only quotes one of the `values` is for a field."""
+def lines(text: str, said: Sequence[Piece], values: Set[str]) -> list[tuple[str, list[Piece]]]:
+    """What is for the model, each stretch whole, with its pieces; what only quotes one of the `values` is for a
+    field."""
     runs = ([*run] for (kind, _), run in groupby(said, key=lambda one: (one.kind, one.item)) if kind == "wish")
-    found = (text[run[0].start : run[-1].end] for run in runs)
-    return [wording.line_of(one) for one in found if not ((own := quoted(one)) and values >= {*own})]
+    found = ((text[run[0].start : run[-1].end], run) for run in runs)
+    return [(wording.line_of(one), run) for one, run in found if not ((own := quoted(one)) and values >= {*own})]
 
 
 def unasked(text: str) -> str:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, behaves, is_empty
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, pattern, patterns, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import sense
-from flowise_dev_agent.reasoning.rules.language.text import capital, quoted_spans
+from flowise_dev_agent.reasoning.rules.language.text import capital, detect_language, quoted, quoted_spans
 
 _OBLIGED, _REMARK = pattern("about", "obliged"), pattern("about", "remark")
 _ADDRESS, IF = pattern("prompt", "address"), pattern("prompt", "if")
@@ -15,14 +15,17 @@ _CAN_IT, _FROM_NOW, STEP = (pattern("change", name) for name in ("can_it", "from
 ALTERS, _IT = pattern("change", "alters"), pattern("change", "it")
 _SENTENCE, _VALUE = pattern("values", "sentence"), re.compile(r"\d|[\"“„«「]")
 #: How a wish says that something is to be in the prompt: "add that ...", "put in: ...".
-PUT = re.compile(rf"(?i)(?:{words('add').pattern})[^:.;\n]{{0,20}}?(?:[:：]|,?\s(?:that|que|che|że))\s*(?=\S)")
+PUT = re.compile(
+    rf"(?i)(?:{words('add').pattern})[^:.;\n]{{0,20}}?(?:[:：]|,?\s(?:that|que|che|że)|(?=,?\sda(?:ss|t)\s)|,?\s(?=qu['’])|,\s?(?=dass\s))[\s,]*(?=\S)"
+)
+_ALSO = re.compile(rf"(?i)(?:{'|'.join(wordset('also'))}),?\s(?=\S)")
 _AND, _THAT = (f"(?:{'|'.join(wordset(one))})" for one in ("ands", "thats"))
 _JOINT = re.compile(rf"[,;]\s(?:{_AND}\s)?|\s{_AND}\s(?!sorte)|\x00+\s(?:{_THAT}\s)?|\s[–—-]\s|[!?]+\s|、")
 _COUNTED, _ANDS, _ENDS = map(re.compile, (r"(?<!\S)(\d{1,2})[.)]\s+", rf"(?i)^{_AND}\s", rf"[,;]?\s{_AND}$"))
 _ANY_QUOTE = re.compile(r"(?<!\w)[\"“”„«「'‘’]\s*([^\"“”„«»「」\n]{1,400}?)\s*[\"“”»」'’](?!\w)")
 #: How probable it has to be that a clause asks for nothing, that it is vague, that a part is not wanted.
 _ASIDE, _LIKELY, _HALF = 0.8, 0.6, 0.5
-_COMPLAINS = patterns("about", "complains")
+_SWAPS, _A_LINE, _IN_PROMPT = (pattern("exchange", name) for name in ("swaps", "a_line", "in_prompt"))
 _MOST = re.compile(rf"(?i)^(?:{pattern('text', 'at_most').pattern})\s{NUMBER}")
 #: A script that puts no space between words.
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -38,7 +41,10 @@ def clauses(text: str) -> Iterator[tuple[int, int]]:
 
 def borders(text: str, start: int, end: int, closed: Sequence[tuple[int, int]]) -> list[int]:
     """Where a clause may begin behind another one."""
-    return [one.end() for one in _JOINT.finditer(text, start, end) if not any(a < one.start() < b for a, b in closed)]
+    # A word that means "and" does so in its language alone.
+    others = wordset("ands") - wordset("ands", detect_language(text))
+    return [one.end() for one in _JOINT.finditer(text, start, end) if not (
+            {*one[0].casefold().split()} & others or any(a < one.start() < b for a, b in closed))]  # fmt: skip
 
 
 def unquoted(said: str) -> str:
@@ -73,12 +79,8 @@ def alters(said: str) -> bool:
 
 def complains(said: str) -> bool:
     """Whether a stretch says how it is now, and nothing of how it should be."""
-    return grumbles(said) or (sense(said, change=True).idle > _ASIDE and not (asks(said) or IF.match(said)))
-
-
-def grumbles(said: str) -> bool:
-    """Whether its words are those of a complaint."""
-    return any(one.search(said) for one in _COMPLAINS) and not (asks(said) or IF.match(said))
+    about = sense(said, change=True)
+    return max(about.idle, about.complaint) > _ASIDE and not (asks(said) or IF.match(said))
 
 
 def is_off(text: str, start: int) -> bool:
@@ -89,17 +91,22 @@ def is_off(text: str, start: int) -> bool:
     return any(sense(one.strip(), change=True).off > _HALF for one in (said, text[begin:end]))
 
 
+def edits(line: str) -> bool:
+    """Whether a line only makes sense to who edits a text."""
+    value = re.search(r"\d", line) is not None and not quoted(line)
+    commands = (_SWAPS.match(line) or words("remove").match(line)) and (value or _A_LINE.search(line))
+    return bool(commands or words("rename").match(line) or (value and _IN_PROMPT.search(line)))
+
+
 def says_nothing(text: str) -> bool:
     """Whether a wish does not say at all what is to be different: "make it better", "they complained"."""
     said = re.findall(r"[^\W\d_]+", text.casefold())
-    plain = bool(said) and {*said} <= FUNCTIONS | wordset("says_nothing") and not _VALUE.search(text)
+    plain = bool(said) and {*said} <= FUNCTIONS | wordset("says_nothing")
     read = [sense(text[start:end].strip(), change=True) for start, end, _ in sentences(text, quoted_spans(text))]
-    vague = [one.concepts.get("vague", 0) > _LIKELY for one in read]
-    vague = any(vague) and all(
-        one or max(about.idle, about.complaint) > _HALF for one, about in zip(vague, read, strict=True)
-    )
-    alone = all(opines(one) for one in re.split(r"[.!?,;]+(?:\s|$)", text) if one.strip())
-    return plain or alone or (vague and not _VALUE.search(text))
+    empty = all(one.concepts.get("vague", 0) > _LIKELY or max(one.idle, one.complaint) > _HALF for one in read)
+    alone = all(opines(one) for one in re.split(r"[.!?,;:]+(?:\s|$)|\n", text) if one.strip())
+    vague = plain or (empty and any("vague" in one.concepts for one in read))
+    return alone or (vague and not _VALUE.search(text))
 
 
 def asks(line: str) -> bool:
@@ -130,21 +137,18 @@ def instructs(line: str) -> bool:
 def line_of(said: str) -> str:
     """A stretch as the model is told it: without what only frames it ("please add that", "it should")."""
     said = "\n".join(filter(None, (" ".join(re.sub(r"\s{2,}(?=[.!?])", "", row).split()) for row in said.split("\n"))))
-    plain = said = _FROM_NOW.sub("", _ANDS.sub("", _ENDS.sub("", said.strip(" ,;:–—\n").lstrip(" .!?")))).strip(" ,")
-    while (first := plain.partition(" "))[0].strip(",").casefold() in wordset("also") and first[2]:
-        plain = first[2]
-    if frame := PUT.match(plain) or _CAN_IT.match(plain):
-        return capital(re.sub(r"\s?\?+(?=\s|$)", ".", plain[frame.end() :].strip(), count=1))
+    said = _ANDS.sub("", _ENDS.sub("", said.strip(" ,;:–—\n").lstrip(" .!?"))).strip(" ,")
+    plain = _FROM_NOW.sub("", said).strip(" ,")
+    # "From now on we open at 8" is no sentence without it in each language.
+    plain = said = plain if asks(plain.partition("\n")[0]) or said.startswith(plain) or f", {plain}" in said else said
+    framed = False
+    while frame := _ALSO.match(plain) or PUT.match(plain) or _CAN_IT.match(plain):
+        plain, framed = plain[frame.end() :].strip(), framed or frame.re is not _ALSO
+    if framed:
+        return capital(re.sub(r"\s?\?+(?=\s|$)", ".", plain, count=1))
     frame = _ADDRESS.match(plain)
     plain = plain[frame.end() :] if frame else plain
     return capital(plain if behaves(plain) else said)
-
-
-def ended(left: str, sentence: str) -> str:
-    """What is left of a sentence, as one of its own."""
-    left = _ENDS.sub("", left.strip(" ,;:–—-"))
-    ends = ". " if sentence.rstrip()[-1:] in ".!?" else ""
-    return f"{left.rstrip('.!?')}{ends}" if re.search(r"\w", left) else ""
 
 
 def says(text: str) -> bool:

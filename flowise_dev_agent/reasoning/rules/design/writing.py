@@ -1,103 +1,147 @@
-"""How what a wish says to the model gets into the prompts of a flow: in place where it says another value of the same,
-else under a heading by which it holds."""
+"""How what a wish says gets into the texts of a flow: a value that it gives anew in the place of the one of its kind,
+words for the model under a heading by which they hold."""
 
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise, product
 from typing import Literal, NamedTuple
 
 from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.reasoning.added_text import parted, with_added_text
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design import wishes, wording
+from flowise_dev_agent.reasoning.rules.design import wording
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.design.values import without_braces
 from flowise_dev_agent.reasoning.rules.design.world import World
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, pattern, words
-from flowise_dev_agent.reasoning.rules.language.text import capital, detect_language, quoted, quoted_spans
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.text import (
+    DONE,
+    NUL,
+    Span,
+    capital,
+    detect_language,
+    quoted,
+    quoted_spans,
+)
 
 _SENTENCE = pattern("values", "sentence")
 _TAG, _ROW_ENDS = re.compile(r"<[^<>]{1,300}>"), re.compile(r"^\s*?(?:\n|</p>|$)|^ +")
 _ROW_BEGINS, _CORE = re.compile(r"(?:(?<![^\n])(?:[-•*]\s*)?|<p>)$"), re.compile(r"[1-9]\d*")
 _FEW_WORDS, _MOST_CLAUSES, _MOST_VALUES, _LONGEST_READ, _STEM = 3, 8, 300, 1_000, 4
 _SWAPS, _BY, _SMALL, _A_LINE = (pattern("exchange", name) for name in ("swaps", "by", "small", "a_line"))
-_IN_PROMPT, _HEDGED, _NEUTRAL = (pattern("exchange", name) for name in ("in_prompt", "hedged", "neutral"))
-_NOW, _OTHER, _VALUES = (pattern("exchange", name) for name in ("now", "other", "values"))
+_HEDGED, _NEUTRAL = (pattern("exchange", name) for name in ("hedged", "neutral"))
+_NOW, _NEW, _OTHER, _VALUES = (pattern("exchange", name) for name in ("now", "new", "other", "values"))
 #: What says that a value is another one.
 _MARKS = (_NOW, _OTHER, _SWAPS, pattern("exchange", "rises"), words("instead_of"))
 _REMAINS = pattern("change", "remains")
 _ARTICLE, _NUMBER = pattern("exchange", "article"), re.compile(r"\d[\d.,:]*")
 _SIGNS, _CLAUSE_ENDS = str.maketrans({"€": "euro", "$": "dollar", "£": "pound"}), re.compile(r"[,;:.!?]\s|\n")
+_ITEM_ENDS = re.compile(rf"{_CLAUSE_ENDS.pattern}|\s(?:{'|'.join(wordset('ands'))})\s")
 #: Names and addresses are other ones wherever a text has them.
-_EVERYWHERE = ("name", "mail", "phone")
+_EVERYWHERE = ("name", "mail", "phone", "street")
 
 
 class Exchange(NamedTuple):
-    """A stretch of a text, what it becomes ('': it goes), and the text after that."""
+    """What became what in a text ('': it goes), and the text after that."""
 
-    old: str
-    new: str
+    pairs: tuple[tuple[str, str], ...]
     after: str
 
 
-def worded(
-    request: PlanRequest, wishes: Sequence[str], change: Reading, places: Mapping[str, str], chosen: Sequence[str],
-    swaps: Mapping[str, str], world: World,
-) -> tuple[list[PlannedValue], list[str], list[str], list[str]]:  # fmt: skip
-    """(values, steps that tell of stretches that change, what is written, what is so already) of what the model is told
-    in one of `places`, the prompts (`node.field`) with what they hold while they are empty; `chosen` are those that the
-    wish names, `swaps` what is another address in all of them. Raises DeclinedError."""
-    given = change.system_text or change.prompt_text
-    # What another prompt says is in it.
-    wishes = [line for line in wishes if line.strip(" .") not in (given or "")]
-    steps, written, already, added = (list[str]() for _ in range(4))
-    texts = {place: held(request, place) or default for place, default in places.items()}
-    # An address that is another one is so in each of them.
-    other = {place: new for place, (old, new) in product(texts, swaps.items()) if old in texts[place]}
-    for place, (old, new) in product(other, swaps.items()):
-        steps += [world.say("step_reword", where=place, old=old, new=new)] if old in texts[place] else []
-        texts[place] = texts[place].replace(old, new)
-    values = [_value(place, texts[place], "set") for place in other]
-    if not (wishes or given):
-        return values, steps, written, already
-    # In which step it is to be is said by the place.
-    wishes = [capital(wording.STEP.sub("", line)) for line in wishes] if chosen else wishes
-    said = [sentence for line in wishes for sentence in _SENTENCE.findall(line)]
-    spelled = [place for place, text in texts.items() if any(_changed(one, text)[2] for one in said)]
-    # The one that is named, else the only one, else the only one in which a wish exchanges something.
-    open_ = [place for place in chosen or list(texts) if place in spelled] or chosen or list(texts)
-    if len(open_) != 1:
-        names = ", ".join(request.labels.get(id_) or id_ for id_ in (place.partition(".")[0] for place in open_))
-        raise world.decline("declined_which", nodes=names) if names else world.decline("declined_no_prompt")
-    place = open_[0]
-    text, anew = texts[place], (not held(request, place) and bool(texts[place])) or place in other
-    if given and not change.adds:
-        # Of a template the braces are its variables.
-        text, anew = given if place.endswith(".template") else without_braces(given), True
-        text += f"\n\n{places[place]}" if "{context}" in places[place] and "{context}" not in text else ""
-        written.append(text)
-    for line in map(without_braces, [*wishes, *([given] if given and change.adds else [])]):
-        written.append(line)
-        for sentence in _SENTENCE.findall(line):
-            left, text, found = _changed(sentence, text)
-            done = [one for one in found if one.old != one.new]
-            steps += [world.say("step_reword" if one.new else "step_cut", where=place, old=one.old, new=one.new)
-                      for one in done]  # fmt: skip
-            already += [f"«{one.old}»" for one in found if one not in done]
-            left = wording.ended(left, sentence) if found else left
-            line, anew = wording.line_of(line.replace(sentence, left, 1)) if found else line, anew or bool(done)
-        rest = "\n".join(row for row in line.split("\n") if re.search(r"\w", row)).strip()
-        there = len(rest.split()) >= _FEW_WORDS and rest.strip(" .!").casefold() in text.casefold()
-        already.extend([f"«{rest}»"] * there)
-        added += [capital(rest)] if rest and not there else []
-    more = _headed(added, parted(text)[0], world)
-    if anew or more:
-        own = _value(place, with_added_text(text, [more]) if anew else more, "set" if anew else "append")
-        values = [*(one for one in values if one.node_id != own.node_id), own]
-    return values, steps, written, already
+@dataclass
+class Texts:
+    """The texts of a flow (`node.field`) while a wish changes them. `changed` are the places of those that did, `spans`
+    where that is said, `steps` what is told of it, `written` what they say and `already` what they said before."""
+
+    held: dict[str, str]
+    world: World
+    changed: dict[str, None] = field(default_factory=dict[str, None])
+    spans: list[Span] = field(default_factory=list[Span])
+    steps: list[str] = field(default_factory=list[str])
+    written: list[str] = field(default_factory=list[str])
+    already: list[str] = field(default_factory=list[str])
+    added: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def values(self) -> list[PlannedValue]:
+        return [*(_value(place, self.held[place], "set") for place in self.changed),
+                *(_value(place, text, "append") for place, text in self.added.items())]  # fmt: skip
+
+    def become(self, place: str, text: str, pairs: Iterable[tuple[str, str]]) -> None:
+        """Another text, in which the first of each pair became the second."""
+        self.held[place] = text
+        for old, new in pairs:
+            if old == new:
+                self.already.append(f"«{old}»")
+                continue
+            self.changed[place] = None
+            self.written.append(new)
+            self.steps.append(self.world.say("step_reword" if new else "step_cut", where=place, old=old, new=new))
+
+    def swap(self, swaps: Mapping[str, str]) -> None:
+        """What goes by another name or address does so in all of them."""
+        for place, text in self.held.items():
+            for old, new in swaps.items():
+                if old in text:
+                    text = text.replace(old, new)
+                    self.become(place, text, [(old, new)])
+
+    def reword(self, wish: str, taken: Sequence[Span], near: Callable[[str], Sequence[str]], *, copied: bool) -> None:
+        """Exchange what the clauses of a wish say anew, as many as say one thing together, in the texts that they are
+        `near`. What was `taken` from it already is no fact of a text."""
+        closed = quoted_spans(wish)
+        for start, end, _ in wording.sentences(wish, closed):
+            ends = {*wording.borders(wish, start, end, closed), wish.find(": ", start, end) + 1} - {0}
+            whole = [(start + one.start, start + one.end) for one in values(wish[start:end])]
+            cuts = [at for at in sorted(ends) if _is_own(wish[at:end]) and not any(a < at < b for a, b in whole)]
+            # In a copy all facts are other ones, and in a sentence that says so once.
+            anew = copied or any(one.search(wish, start, end) for one in (_NOW, _NEW))
+            cuts, blocked = [start, *cuts[:_MOST_CLAUSES], end], False
+            while len(cuts) > 1 and not blocked:
+                tries = (n for n in range(1, len(cuts)) if not any(one.meets(cuts[0], cuts[n]) for one in taken))
+                size = next((n for n in tries if self._exchanged(wish, cuts[0], cuts[n], near, anew=anew)), 0)
+                # A clause that says in which case belongs to the next one.
+                said = wish[cuts[0] : cuts[1]]
+                blocked = not (size or anew or said.rstrip().endswith(":") or _is_own(said))
+                cuts = cuts[size or 1 :]
+
+    def _exchanged(self, wish: str, start: int, end: int, near: Callable[[str], Sequence[str]], *, anew: bool) -> bool:
+        line = wording.line_of(wish[start:end].replace(NUL, " "))
+        found = {place: one for place in near(wish[start:end]) if (one := exchange(line, self.held[place], anew=anew))}
+        for place, one in found.items():
+            self.become(place, one.after, one.pairs)
+        self.spans += [Span(start, end, frozenset({DONE}))] * bool(found)
+        return bool(found)
+
+    def give(self, place: str, empty: str, change: Reading, lines: dict[str, list[str]]) -> None:
+        """The text that a wish spells out takes the place of the one that is there, or comes behind the `lines`."""
+        given = change.system_text or change.prompt_text or ""
+        # What the text says is in it.
+        mine = [line for line in lines.pop(place, []) if line.strip(" .") not in given]
+        lines |= {place: [*mine, *[given] * change.adds]} if mine or change.adds else {}
+        if not change.adds:
+            # Of a template the braces are its variables.
+            text = given if place.endswith(".template") else without_braces(given)
+            text += f"\n\n{empty}" if "{context}" in empty and "{context}" not in text else ""
+            self.held[place], self.changed[place] = text, None
+            self.written.append(text)
+
+    def tell(self, place: str, lines: Sequence[str], *, named: bool, fresh: bool) -> None:
+        """Lines for the model behind a text. In which step they hold is said by the place that is `named`."""
+        text = self.held[place]
+        lines = [without_braces(capital(wording.STEP.sub("", one)) if named else one) for one in lines]
+        low = text.casefold()
+        there = [one for one in lines if len(one.split()) >= _FEW_WORDS and one.strip(" .!").casefold() in low]
+        self.already += [f"«{one}»" for one in there]
+        self.written += lines
+        more = _headed([capital(one) for one in lines if one not in there], parted(text)[0], self.world)
+        if more and (place in self.changed or (fresh and text)):
+            self.held[place], self.changed[place] = with_added_text(text, [more]), None
+        elif more:
+            self.added[place] = more
 
 
 def _value(place: str, text: str, mode: Literal["set", "append"]) -> PlannedValue:
@@ -119,44 +163,9 @@ def _headed(said: Sequence[str], text: str, world: World) -> str:
     return marked if text.lstrip().startswith("<p") else "\n".join(rows)
 
 
-def _changed(sentence: str, text: str) -> tuple[str, str, list[Exchange]]:
-    """(what is left of a sentence, the text, what of it is another one): of clauses that each say something, as many
-    as say one thing together."""
-    ends = {*wording.borders(sentence, 0, len(sentence), quoted_spans(sentence)), sentence.find(": ") + 1}
-    cuts = [at for at in sorted(ends - {0})
-            if wording.instructs(sentence[at:]) or _values(sentence[at:])
-            or _REMAINS.search(sentence[at:])]  # fmt: skip
-    cuts, left, found = [0, *cuts[:_MOST_CLAUSES], len(sentence)], "", list[Exchange]()
-    while len(cuts) > 1:
-        read = ((n, exchange(sentence[cuts[0] : cuts[n]], text)) for n in range(len(cuts) - 1, 0, -1))
-        size, one = next(((n, one) for n, one in read if one), (1, None))
-        said = sentence[cuts[0] : cuts[1]]
-        # Beside what changes it is not to be told what stays: "the full service 105, the other prices stay".
-        left += "" if one or (found and _REMAINS.search(said) and not _values(said)) else said
-        found, text, cuts = [*found, one] if one else found, one.after if one else text, cuts[size:]
-    return left, text, found
-
-
-def settled(said: Sequence[wishes.Piece], text: str, held: Sequence[str]) -> list[wishes.Piece]:
-    """With commands to edit a text as not done where none of the texts holds what they speak of."""
-    found, closed = list[wishes.Piece](), quoted_spans(text)
-    for one in said:
-        command = one.kind == "wish" and _edits(wording.line_of(text[one.start : one.end]))
-        joints = [at for at in wording.borders(text, one.start, one.end, closed)
-                  if command and wording.asks(text[at : one.end].strip())]  # fmt: skip
-        for start, end in pairwise([one.start, *joints, one.end]):
-            line = wording.line_of(text[start:end])
-            edited = _SENTENCE.findall(line) if one.kind == "wish" and _edits(line) else []
-            stays = any(_changed(part, there)[2] for there in held for part in edited)
-            found.append(one._replace(start=start, end=end, kind="undone" if edited and not stays else one.kind))
-    return found
-
-
-def _edits(line: str) -> bool:
-    """Whether a line only makes sense to who edits a text."""
-    value = re.search(r"\d", line) is not None and not quoted(line)
-    commands = (_SWAPS.match(line) or words("remove").match(line)) and (value or _A_LINE.search(line))
-    return bool(commands or words("rename").match(line) or (value and _IN_PROMPT.search(line)))
+def _is_own(said: str) -> bool:
+    """Whether a clause says a fact or a rule of its own."""
+    return bool(wording.instructs(said) or values(said) or _REMAINS.search(said))
 
 
 def held(request: PlanRequest, place: str) -> str:
@@ -170,23 +179,28 @@ def held(request: PlanRequest, place: str) -> str:
     return text
 
 
-def exchange(line: str, text: str) -> Exchange | None:
-    """What a line exchanges in a text, or takes out; None unless that is certain, and the line says nothing else."""
-    spots = (_removed(line, text) or _replaced(line, text)) if len(line) < _LONGEST_READ else []
-    if not spots:
+def exchange(line: str, text: str, *, anew: bool = False) -> Exchange | None:
+    """What a line exchanges in a text, or takes out; None unless that is certain, and the line says nothing else. Where
+    all facts are said `anew` it need not say so."""
+    if len(line) >= _LONGEST_READ:
         return None
-    start, end, new = spots[0]
-    old, before, behind = text[start:end], text[:start], text[end:]
-    if new:
-        for start, end, one in sorted(spots, reverse=True):
-            text = f"{text[:start]}{one}{text[end:]}"
-        return Exchange(old, new, text)
+    if cut := _removed(line, text):
+        return _without(text, *cut)
+    spots, after = _replaced(line, text, anew=anew), text
+    for start, end, new in sorted(spots, reverse=True):
+        after = f"{after[:start]}{new}{after[end:]}"
+    pairs = dict.fromkeys((text[start:end], new) for start, end, new in spots)
+    return Exchange(tuple(pairs), after) if spots else None
+
+
+def _without(text: str, start: int, end: int) -> Exchange:
+    """The text without a stretch, and without the sentence of which nothing is left."""
     close = next(one.end() for one in _SENTENCE.finditer(text) if one.end() > start)
-    behind = behind if re.search(r"\w", text[end:close]) else text[max(end, close) :]
+    before, behind = text[:start], text[end if re.search(r"\w", text[end:close]) else max(end, close) :]
     if _ROW_BEGINS.search(before):
         # Of a row that goes its mark and its end go, too.
         before, behind = _ROW_BEGINS.sub("", before), _ROW_ENDS.sub("", behind, count=1)
-    return Exchange(old, "", before + behind if behind else before.rstrip())
+    return Exchange(((text[start:end], ""),), before + behind if behind else before.rstrip())
 
 
 class _Value(NamedTuple):
@@ -206,7 +220,7 @@ class _Value(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _values(text: str) -> list[_Value]:
+def values(text: str) -> list[_Value]:
     found = list[_Value]()
     for one in _VALUES.finditer(text):
         kind, said, start = one.lastgroup or "", one["quote"] or one[0], one.start()
@@ -226,38 +240,66 @@ def _names(word: str) -> bool:
     return _tells(word.casefold()) and not any(mark.fullmatch(word) for mark in _MARKS)
 
 
-def _replaced(line: str, text: str) -> list[tuple[int, int, str]]:
-    """(start, end, what is there from now on) where a text holds what a line says is another one: of two values the
-    one that stands there is the old one, and one alone is for the one of its kind of which the text says the same."""
-    mine, there = _values(line), _values(text)
+def _replaced(line: str, text: str, *, anew: bool) -> list[tuple[int, int, str]]:
+    """(start, end, what is there from now on) where a text holds what a line says is another one. Of values in pairs
+    those that stand there are the old ones; one alone is for the one of its kind of which the text says the same."""
+    mine, there = values(line), values(text)
     mine = [one for one in mine if one.kind != "name"] or mine
     marked = any(one.search(line) for one in _MARKS)
-    if _HEDGED.search(line) or not 0 < len(mine) < 3 or len(there) > _MOST_VALUES or not mine[0].akin(mine[-1]):
+    if _HEDGED.search(line) or not mine or len(there) > _MOST_VALUES:
         return []
     plain = line
     for one in reversed(mine):
         plain = f"{plain[: one.start]} {plain[one.end :]}"
-    new, least, every = mine[0], 1 if marked else 2, mine[0].kind in _EVERYWHERE
-    if len(mine) == 2:
-        held = [_holding(one, there, line, text) for one in mine]
-        new, least, spots = mine[not held[1]], 0, held[0] or held[1]
-        if all(held) or not marked:
-            return []
-    elif new.kind in ("name", "quote") or words("insists").search(plain):
-        return []
-    else:
-        spots = [one for one in there if one.akin(new) and _clause(one, there, text)
-                 and (marked or (one.kind == "amount") == (new.kind == "amount"))]  # fmt: skip
-        spots, least = (spots if len({one.said for one in spots}) == 1 else [], 0) if every else (spots, least)
     own = [word for word in wording.words_of(plain) if len(word) >= _STEM]
+    sought = _alone(mine[0], there, text, marked=marked or anew, insists=words("insists").search(plain) is not None)
+    if len(mine) > 1:
+        sought = _paired(mine, there, line, text) if marked else []
     for one in (*_MARKS, _NEUTRAL, _BY):
         plain = one.sub(" ", plain)
-    rest = [word for word in wording.words_of(plain) if _tells(word)]
-    shared = {one: sum(_among([word], wording.words_of(_clause(one, there, text) or _around(one, text)))
-              for word in own) for one in spots if _among(rest, wording.words_of(_around(one, text)))}  # fmt: skip
-    best = [one for one, count in shared.items() if every or count == max(shared.values()) >= least]
-    said = [_NUMBER.sub(new.said, one.said, count=1) if new.kind == "number" else new.said for one in best]
-    return [(*one[:2], new) for one, new in zip(best, said, strict=True)] if len(best) == 1 or every else []
+    rest, found = [word for word in wording.words_of(plain) if _tells(word)], list[tuple[int, int, str]]()
+    # Beside what is told to be another one, other words may be about the wish.
+    all_of = any if rest and len(mine) > 1 else all
+    for new, spots, least in sought:
+        every = new.kind in _EVERYWHERE
+        near = [one for one in spots if all_of(_among([word], wording.words_of(_around(one, text))) for word in rest)]
+        shared = {one: _shared(own, one, there, text) for one in near}
+        best = [one for one, share in shared.items() if share == max(shared.values()) and share[0] >= least]
+        best = [*spots] if every and shared else best
+        if not best or (len(best) > 1 and not every):
+            return []
+        found += [(one.start, one.end, _NUMBER.sub(new.said, one.said, count=1) if new.kind == "number" else new.said)
+                  for one in best]  # fmt: skip
+    return found
+
+
+def _alone(
+    new: _Value, there: Sequence[_Value], text: str, *, marked: bool, insists: bool
+) -> list[tuple[_Value, list[_Value], int]]:
+    """(a value, where it may stand, of how many words both have to speak) of a line that has no other one."""
+    if new.kind in ("name", "quote") or insists:
+        return []
+    if new.kind in _EVERYWHERE:
+        spots = [one for one in there if one.kind == new.kind]
+        return [(new, spots, 0)] if len({one.said for one in spots}) == 1 else []
+    spots = [one for one in there if one.akin(new) and _clause(one, there, text)
+             and (marked or (one.kind == "amount") == (new.kind == "amount"))]  # fmt: skip
+    return [(new, spots, 1 if marked else 2)]
+
+
+def _paired(
+    mine: Sequence[_Value], there: Sequence[_Value], line: str, text: str
+) -> list[tuple[_Value, list[_Value], int]]:
+    """The same of values of which the first half takes the place of the second, or the other way round."""
+    half = len(mine) // 2
+    sides = [mine[:half], mine[half:]]
+    if len(sides[0]) != len(sides[1]) or not all(one.akin(two) for one, two in zip(*sides, strict=True)):
+        return []
+    holding = [[_holding(one, there, line, text) for one in side] for side in sides]
+    if all(holding[0]) == all(holding[1]):
+        return []
+    old = 0 if all(holding[0]) else 1
+    return [(new, spots, 0) for new, spots in zip(sides[1 - old], holding[old], strict=True)]
 
 
 def _holding(value: _Value, there: Sequence[_Value], line: str, text: str) -> list[_Value]:
@@ -274,30 +316,44 @@ def _holding(value: _Value, there: Sequence[_Value], line: str, text: str) -> li
 
 def _clause(value: _Value, there: Sequence[_Value], text: str) -> str:
     """The clause around a value; empty where it has another one of its kind."""
-    start = max((one.end() for one in _CLAUSE_ENDS.finditer(text, 0, value.start)), default=0)
-    ends = min((one.start() for one in _CLAUSE_ENDS.finditer(text, value.end)), default=len(text))
-    return text[start:ends] if sum(start <= one.start < ends and one.akin(value) for one in there) == 1 else ""
+    for ends in (_CLAUSE_ENDS, _ITEM_ENDS):
+        start = max((one.end() for one in ends.finditer(text, 0, value.start)), default=0)
+        end = min((one.start() for one in ends.finditer(text, value.end)), default=len(text))
+        if sum(start <= one.start < end and one.akin(value) for one in there) == 1:
+            return text[start:end]
+    return ""
+
+
+def _shared(words_: Sequence[str], value: _Value, there: Sequence[_Value], text: str) -> tuple[int, int]:
+    """(how many of some words are said of a value, how near to it the nearest one is)."""
+    said = _clause(value, there, text) or _around(value, text)
+    found = [word for word in words_ if _among([word], wording.words_of(said))]
+    before = wording.words_of(said.partition(value.said)[0])
+    places = [number for number, word in enumerate(before) if any(_alike(word, one) for one in found)]
+    return len(found), places[-1] - len(before) if places else -len(said) * bool(found)
 
 
 def _around(value: _Value, text: str) -> str:
     return next((one[0] for one in _SENTENCE.finditer(text) if one.start() <= value.start < one.end()), "")
 
 
-def _removed(line: str, text: str) -> list[tuple[int, int, str]]:
+def _removed(line: str, text: str) -> tuple[int, int] | None:
     """Where a text holds what a line takes out of it: a quotation, or the one sentence about something."""
     verb, quotes = words("remove").search(line), quoted(line)
-    if verb and len(quotes) == 1:
+    if not verb:
+        return None
+    if len(quotes) == 1:
         there = [one.span() for one in wording.whole(quotes[0]).finditer(text)]
         rest = words("remove").sub(" ", line.replace(quotes[0], " "))
-        return [(*one, "") for one in there if len(there) == 1 and not any(map(_tells, wording.words_of(rest)))]
-    if not verb or quotes or line[: verb.start()].strip(" -•*"):
-        return []
+        return there[0] if len(there) == 1 and not any(map(_tells, wording.words_of(rest))) else None
+    if quotes or line[: verb.start()].strip(" -•*"):
+        return None
     what, _, why = line[verb.end() :].partition(", ")
     what = what if why and not (wording.instructs(why) or _NUMBER.search(why)) else line[verb.end() :]
     said = [word for word in wording.words_of(_A_LINE.sub(" ", what)) if word not in FUNCTIONS]
     spoken = [one for one in _SENTENCE.finditer(text) if said and _among(said, wording.words_of(one[0]))]
     whole = len(spoken) == 1 and (_A_LINE.search(line) or _among(filter(_tells, wording.words_of(spoken[0][0])), said))
-    return [(*spoken[0].span(), "")] if whole else []
+    return spoken[0].span() if whole else None
 
 
 def _among(some: Iterable[str], others: Sequence[str]) -> bool:
