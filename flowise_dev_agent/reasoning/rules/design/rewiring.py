@@ -108,32 +108,21 @@ class _Reader:
         )  # fmt: skip
 
     def read(self, made: Made) -> Made:
-        done, undone, unplaced, opening = [*made.spans], list[Span](), list[Span](), list[Span]()
+        done, undone, opening = [*made.spans], list[Span](), list[Span]()
         names = [*(row.get("scenario", "") for row in self._rows), *self._request.labels.values(), self._request.target]
-        known, models = {name.casefold() for name in names if name}, self._flow.of(*graph.MODELS)
-        clauses = _clauses(made.text)
-        # What comes before a step is named is for another one, or for all of them; so is what follows on the structure.
-        spoken = {id_ for a, b in clauses for id_ in titled(self._request, made.text[a:b], models)}
-        apart = len(models) > 1 and bool(spoken)
-        for start, end in clauses:
+        known = {name.casefold() for name in names if name}
+        for start, end in _clauses(made.text):
             one, grown = self._clause(made.text[start:end], known), len(self._rows)
             here = Span(start, end, frozenset({DONE}))
             if any(operation(one) for operation in self._operations):
                 # A branch that is called in one clause is done where another one says what it does.
                 done += [here, *(opening if len(self._rows) > grown else [])]
-                apart = len(models) > 1
             elif self._is_structure(one):
                 undone.append(here)
-                apart = len(models) > 1
-            else:
-                place = {*meant(self._request, one.plain, models)}
-                apart = apart and not place
-                unplaced += [here] if apart or (spoken and place - spoken) else []
             opening = opening or [here] * bool(self._way)
             self._former = one.named or self._former
-        undone, unplaced = ([one for one in some if one not in done] for some in (undone, unplaced))
-        made = replace(made, undone=tuple(undone), unplaced=tuple(unplaced))
-        return self._flow.made(replace(made, spans=tuple(done), named=tuple(names)))
+        undone = [one for one in undone if one not in done]
+        return self._flow.made(replace(made, spans=tuple(done), undone=tuple(undone), named=tuple(names)))
 
     def _clause(self, said: str, known: Set[str]) -> _Clause:
         quotes, plain = [one for one in quoted(said) if one.casefold() not in known], said

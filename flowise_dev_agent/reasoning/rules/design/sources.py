@@ -29,8 +29,7 @@ _SERVERS = frozenset({"basepath", "basePath", "baseUrl"})
 
 @dataclass(frozen=True)
 class Made:
-    """`text` is the wish with NULs for addresses; `spans` are where what is done here is said, `undone` what is not,
-    `unplaced` what may be for another step than the one that is named elsewhere.
+    """`text` is the wish with NULs for addresses; `spans` are where what is done here is said, `undone` what is not.
     `swaps` is old -> new, wherever the flow names it; `added` is id -> type, `links` and `cuts` connections that come
     and go, `labels` titles, `steps` tell of what values do not show, and `named` is what
     is called by its name."""
@@ -44,7 +43,6 @@ class Made:
     links: tuple[DesignConnection, ...] = ()
     cuts: tuple[DesignConnection, ...] = ()
     undone: tuple[Span, ...] = ()
-    unplaced: tuple[Span, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     steps: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
