@@ -102,9 +102,6 @@ NOT_DONE = {
         "If there is no order",
     "Agentflow: write a reply, then I approve it. If legal says no, reply 'No.'":
         "If legal says no",
-    "Agentflow: sort mails into billing and other. Billing: ask for the number. Other: greet them. Billing "
-    "questions take two days.":
-        "Billing questions take two days",
 }  # fmt: skip
 
 

@@ -196,14 +196,19 @@ class _Change:
         """Put what is for the model where it belongs. Of what is open in which step that would be the person is asked,
         or told where other things are done. Raises DeclinedError."""
         values = {str(one.value) for one in (*self.so, *self.values)}
-        placed = dict[str, list[str]]()
+        placed, read, former = (
+            dict[str, list[str]](),
+            wishes.lines(self.wish, said, values, apart=self.inside),
+            list[str](),
+        )
+        lines = [(line, run, former := self._step_of(line, former)) for line, run in read]
         done = self.made.spans or texts.spans or self.values or self.added or self.going
-        for line, run in wishes.lines(self.wish, said, values):
-            open_ = self._near(line, self.places)
-            if len(open_) > 1 and self.inside:
-                about = meant(self.request, line, {place.partition(".")[0] for place in open_})
-                open_ = [place for place in open_ if place.partition(".")[0] in about] or open_
-            if len(open_) > 1 and self.inside and done:
+        done = done or any(len(open_) == 1 for _, _, open_ in lines)
+        for line, run, open_ in lines:
+            if len(open_) > 1 and words("all_of_them").search(line):
+                for place in open_:
+                    placed.setdefault(place, []).append(line)
+            elif len(open_) > 1 and self.inside and done:
                 said = [one._replace(kind="undone") if one in run else one for one in said]
             else:
                 placed.setdefault(self._only(open_), []).append(line)
@@ -213,6 +218,15 @@ class _Change:
         for place, lines in placed.items():
             texts.tell(place, lines, named=len(self.places) > 1, fresh=not writing.held(self.request, place))
         return said
+
+    def _step_of(self, line: str, former: list[str]) -> list[str]:
+        """The places that a line may be for: what follows on words for a step is for that one, too."""
+        open_ = self._near(line, self.places)
+        if len(open_) < 2 or not self.inside:
+            return open_
+        about = meant(self.request, line, {place.partition(".")[0] for place in open_})
+        own = [place for place in open_ if place.partition(".")[0] in about]
+        return own or (former if len(former) == 1 else open_)
 
     def _only(self, places: Sequence[str]) -> str:
         """The one place. Raises DeclinedError."""
@@ -368,9 +382,11 @@ def _pending(request: PlanRequest) -> bool:
     return request.previous is not None and request.verdict is None and not (new and new <= request.existing.keys())
 
 
-def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World) -> Mapping[str, NodeSchema]:
+def _meant(
+    request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World, spans: Sequence[Span] = ()
+) -> Mapping[str, NodeSchema]:
     """The places (`node id` or `node id.path`) that a wish means: in nodes that it names, else in those of which it
-    speaks, else all. Raises DeclinedError where a number says which."""
+    speaks (where `spans` are, if there are any), else all. Raises DeclinedError where a number says which."""
     said = "\n".join([wish, build.asked(request.requirement, request.clarifications).details])
     owners = {place: place.partition(".")[0] for place in places}
     names = {id_: [wording.whole(name) for name in _own_names(request, id_)] for id_ in owners.values()}
@@ -378,7 +394,7 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
     named = [id_ for id_ in here if any(any(mentions(said, name)) for name in names[id_])]
     # A title may be an everyday word, too: as it is written it is the title.
     exact = [id_ for id_ in named if request.labels.get(id_, "") in wish]
-    spoken = [] if here else _spoken_of(request, wish, [*names])
+    spoken = [] if here else _spoken_of(request, wish, [*names], spans)
     meant = exact or named or spoken or [id_ for id_ in names if id_ not in here]
     if here or spoken:
         return {place: schema for place, schema in places.items() if owners[place] in meant}
@@ -390,13 +406,14 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
     return places
 
 
-def _spoken_of(request: PlanRequest, wish: str, ids: Sequence[str]) -> list[str]:
+def _spoken_of(request: PlanRequest, wish: str, ids: Sequence[str], spans: Sequence[Span]) -> list[str]:
     """The steps of an AgentFlow that the clauses of a wish call by a word of their titles ("the node that drafts" is
     the Drafter), without those that stay."""
     steps = [id_ for id_ in ids if "Agentflow" in request.existing.get(id_, "")]
     stays, goes = set[str](), set[str]()
     for one in leaves([*clauses(wish, change=True)]) if steps else ():
-        (stays if one.sense.keep > _HALF else goes).update(called(request, one.said, steps))
+        found = called(request, one.said, steps) if not spans or one.meets(spans) or one.sense.keep > _HALF else []
+        (stays if one.sense.keep > _HALF else goes).update(found)
     return [id_ for id_ in steps if id_ in (goes or steps) and id_ not in stays] if stays | goes else []
 
 
@@ -539,7 +556,8 @@ def _values(
     wanted = world.store.get(change.provider.chat) if change.provider else None
     inside = {place: schema for place, schema in world.schemas(request.inside).items() if schema.category == _MODELS}
     found: list[PlannedValue] = []
-    for place, current in [one for some in (inside, stays) for one in _meant(request, some, wish, world).items()]:
+    meant = [_meant(request, some, wish, world, change.spans) for some in (inside, stays)]
+    for place, current in [one for some in meant for one in some.items()]:
         node_id, _, path = place.partition(".")
         schema = wanted if path and wanted else current
         other = schema.name != current.name

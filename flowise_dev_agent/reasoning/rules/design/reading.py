@@ -216,7 +216,7 @@ def _remarks(scan: Scan) -> list[Span]:
         told = any(said.match(one.said) for said in (_WHO, _BEHAVES)) or _FACT.search(one.said) or _BOT.search(one.said)
         # A question is one to whoever builds.
         asks = scan.text[: one.end].rstrip().endswith("?") and one.sense.told < 1 - _IDLE
-        if one.sense.idle > (_HALF if asks else _IDLE) and not (read or told):
+        if one.sense.idle > (_HALF if asks else _IDLE) and not (read or told or one.sense.told > _HALF):
             found.append(Span(*one.words, keep=True, aside=True))
     return found
 

@@ -141,8 +141,9 @@ class _Wish:
         case = IF.match(said)
         if not wording.says(said) or (wording.is_word(said) and not self.copied) or (case and inside):
             return None
-        if inside and last == "remark" and not instructs(said):
-            return None
+        reason = last == "part" and words("because").match(said)
+        if inside and (last == "remark" or reason) and not instructs(said):
+            return "remark" if reason else None
         keeps = not inside or about.keep > _CERTAIN or _REMAINS.search(said) or _KEEPS.match(said)
         if (keeps and (own or whole) == "keeps") or not wording.says(self.known.sub(" ", said)):
             return "part"
@@ -166,7 +167,7 @@ class _Wish:
             return "remark"
         if self.copied and not instructs(said):
             # Of which flow the copy is; all else is a fact of it.
-            fact = _VALUE.search(said) or words("languages").search(said)
+            fact = _VALUE.search(said) or words("languages").search(said) or about.concepts.get("rename", 0) > _LIKELY
             of_it = _OF_IT.match(said) or (about.part > _HALF and about.told < _LEAST)
             return "wish" if fact or not of_it else "part"
         return "wish" if instructs(said) or own == "tells" else None
@@ -217,10 +218,13 @@ class _Wish:
         return bool(heard or step or spoken or wording.edits(wording.line_of(said)))
 
 
-def lines(text: str, said: Sequence[Piece], values: Set[str]) -> list[tuple[str, list[Piece]]]:
-    """What is for the model, each stretch whole, with its pieces; what only quotes one of the `values` is for a
-    field."""
-    runs = ([*run] for (kind, _), run in groupby(said, key=lambda one: (one.kind, one.item)) if kind == "wish")
+def lines(
+    text: str, said: Sequence[Piece], values: Set[str], *, apart: bool = False
+) -> list[tuple[str, list[Piece]]]:  # fmt: skip
+    """What is for the model, each stretch whole or each piece `apart`, with its pieces; what only quotes one of the
+    `values` is for a field."""
+    keyed = ((one, (one.kind, one.start if apart else one.item)) for one in said)
+    runs = ([one for one, _ in run] for (kind, _), run in groupby(keyed, key=lambda pair: pair[1]) if kind == "wish")
     found = ((text[run[0].start : run[-1].end], run) for run in runs)
     return [(wording.line_of(one), run) for one, run in found if not ((own := quoted(one)) and values >= {*own})]
 
