@@ -49,7 +49,10 @@ from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 _HALF, _NO_WORDS = 0.5, ("url", "body", "Function", "rephrasePrompt")
 _SENTENCE, _AGENT, _MODELS = pattern("values", "sentence"), "agentAgentflow", "Chat Models"
 _PARSER = "structuredOutputParser"
-_HIDES, _FORGETS = re.compile(f"{pattern('text', 'no').pattern}|{words('remove').pattern}"), pattern("change", "forgets")
+_HIDES = re.compile(
+    "|".join([pattern("text", "no").pattern, words("remove").pattern, pattern("titles", "off").pattern])
+)
+_FORGETS = pattern("change", "forgets")
 #: What people call a node of a kind; the title alone names none of several.
 _ANY = frozenset({"", "agent", "llm", "model", "start"})
 
@@ -449,6 +452,10 @@ def _prompts(request: PlanRequest, change: Reading, nodes: Mapping[str, NodeSche
                         and schema.category in (*ENDING_CATEGORIES, "Prompts")}  # fmt: skip
     if change.prompt_text and not change.system_text:
         fields = {place: schema for place, schema in fields.items() if place.endswith(".template")} or fields
+    # What a chain itself holds is not read beside a prompt that is connected to it.
+    edges = request.base.edges if request.base else ()
+    fed = {one.target for one in edges if one.source in nodes and nodes[one.source].category == "Prompts"}
+    fields = {place: schema for place, schema in fields.items() if place.partition(".")[0] not in fed}
     return {place: next((str(p.default or "") for p in schema.params if p.name == "responsePrompt"), "")
             for place, schema in fields.items()}  # fmt: skip
 

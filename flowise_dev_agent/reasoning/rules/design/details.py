@@ -104,6 +104,7 @@ def _identifier(said: str) -> str:
 # --- Requests to addresses: tools of an agent ----------------------------------------------------------------------
 
 _REQUEST, _GAP = pattern("reading", "request"), re.compile(r"[{<](\w+)[}>]")
+_FEW = 8
 _SENTENCE_END, _VARIES = re.compile(r"[.!?]\s|\n"), re.compile(r"=(?:[{<]|[A-Z_-]+(?=&|$)|(?=&|$))")
 
 
@@ -138,8 +139,9 @@ def requests_of(scan: Scan) -> tuple[Request, ...]:
     for match in _REQUEST.finditer(scan.text):
         url, method = match["url"].rstrip(".,;"), match["method"] or match["behind"] or "GET"
         *former, begins = [0, 0, *(one.end() for one in _SENTENCE_END.finditer(scan.text, 0, match.start()))]
-        # What it is for is said in front of it.
-        begins = begins if re.search(r"://|[\n:]$", scan.text[former[-1] : begins]) else former[-1]
+        # Beside few words of its own what it is for is said in front of it.
+        few = len(scan.text[begins : match.end()].split()) < _FEW
+        begins = former[-1] if few and not re.search(r"://|[\n:]$", scan.text[former[-1] : begins]) else begins
         ends = _SENTENCE_END.search(scan.text, match.end("url"))
         about = scan.text[begins : ends.start() if ends else None].replace(match["url"], " ").replace("\x00", " ")
         about = " ".join(re.sub(rf"^\W*{method}\b|\b{method}\W*$", " ", about).split())
