@@ -103,6 +103,14 @@ def test_items_of_a_list_are_told_whole_and_nothing_of_them_is_a_remark() -> Non
     assert "feedback" not in after
 
 
+def test_a_value_behind_a_complaint_is_told() -> None:
+    wish = "Unsere Texte sind zu lang, 50 bis 70 Wörter reichen. Schreib nie billig."
+    prompt = "Du schreibst Texte von 80 bis 120 Wörtern auf Deutsch."
+    after = prompt_after(prompt, planned(prompt, wish))
+    assert "50 bis 70 Wörter reichen" in after
+    assert "zu lang" not in after
+
+
 HOURS = (
     "Du bist am Empfang der Praxis Reiher, Seeweg 4. Offen ist Montag und Dienstag 8 bis 12 Uhr, Mittwoch und Freitag "
     "8 bis 13 Uhr. Telefon 0561 998 4410, im Notfall 01805 607011."

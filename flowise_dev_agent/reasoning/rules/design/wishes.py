@@ -173,7 +173,7 @@ class _Wish:
             # Of which flow the copy is; all else is a fact of it.
             of_it = _OF_IT.match(said) or (about.part > _HALF and about.told < _LEAST)
             return "wish" if fact or not of_it else "part"
-        return "wish" if instructs(said) or own == "tells" else None
+        return "wish" if instructs(said) or own == "tells" or (inside and last == "remark" and fact) else None
 
     def _open(self, start: int, end: int, last: Kind | None, *, wished: bool) -> Kind:
         """What is not sure is told to the bot, never lost: but for what only announces a wish, or stands beside a part
