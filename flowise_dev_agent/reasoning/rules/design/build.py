@@ -165,7 +165,7 @@ def _with_asked(reading: Reading, found: Sequence[Clause], *, forgets: bool) -> 
     return replace(
         reading, tools=(*reading.tools, *new), no_memory=no_memory, memory=None if no_memory else reading.memory,
         spans=spans,
-        sources=reading.sources or ("show_sources" in asked and reading.knowledge),
+        sources=reading.sources or ("show_sources" in asked and reading.knowledge) or None,
     )  # fmt: skip
 
 

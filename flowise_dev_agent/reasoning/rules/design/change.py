@@ -49,6 +49,10 @@ from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 _HALF, _NO_WORDS = 0.5, ("url", "body", "Function", "rephrasePrompt")
 _SENTENCE, _AGENT, _MODELS = pattern("values", "sentence"), "agentAgentflow", "Chat Models"
 _PARSER = "structuredOutputParser"
+_HIDES = re.compile(
+    "|".join([pattern("text", "no").pattern, words("remove").pattern, pattern("titles", "off").pattern])
+)
+_FORGETS = pattern("change", "forgets")
 #: What people call a node of a kind; the title alone names none of several.
 _ANY = frozenset({"", "agent", "llm", "model", "start"})
 
@@ -122,7 +126,8 @@ class _Change:
         change = replace(change, spans=(*change.spans, *made.spans))
         if made.spans:
             # Its words ask for no other source.
-            change = replace(change, loaders=(), urls=(), knowledge=False, sources=change.sources and not made.added)
+            sources = None if made.added else change.sources
+            change = replace(change, loaders=(), urls=(), knowledge=False, sources=sources)
         self.made, self.change = made, change
 
     def edit(self) -> None:
@@ -449,11 +454,12 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
     # Of a chain that can return its sources a wish that speaks of them asks for that.
     shown = any(param.name == "returnSourceDocuments" for schema in nodes for param in schema.params)
     asked = {"returnSourceDocuments"} if shown else set[str]()
-    heard = [one for one in leaves([*clauses(text, change=True)]) if "show_sources" in one.asks()[:1] and not one.off]
+    heard = [one for one in leaves([*clauses(text, change=True)]) if "show_sources" in one.asks()[:1]]
+    hides = any((one.off or _HIDES.search(one.said)) and not _FORGETS.search(one.said) for one in heard)
     shows = [Span(*one.words, params=frozenset(asked)) for one in heard if asked and one.sense.told < _HALF]
     spans = (replace(one, task=one.task and not one.params & asked) for one in change.spans)
     return replace(change, spans=(*spans, *kept, *shows), no_memory=change.no_memory or no_memory,
-                   sources=change.sources or bool(shows))  # fmt: skip
+                   sources=not hides if change.sources or shows else None)  # fmt: skip
 
 
 def _prompts(request: PlanRequest, change: Reading, nodes: Mapping[str, NodeSchema]) -> dict[str, str]:
@@ -463,6 +469,10 @@ def _prompts(request: PlanRequest, change: Reading, nodes: Mapping[str, NodeSche
                         and schema.category in (*ENDING_CATEGORIES, "Prompts")}  # fmt: skip
     if change.prompt_text and not change.system_text:
         fields = {place: schema for place, schema in fields.items() if place.endswith(".template")} or fields
+    # What a chain itself holds is not read beside a prompt that is connected to it.
+    edges = request.base.edges if request.base else ()
+    fed = {one.target for one in edges if one.source in nodes and nodes[one.source].category == "Prompts"}
+    fields = {place: schema for place, schema in fields.items() if place.partition(".")[0] not in fed}
     return {place: next((str(p.default or "") for p in schema.params if p.name == "responsePrompt"), "")
             for place, schema in fields.items()}  # fmt: skip
 

@@ -104,7 +104,8 @@ def _identifier(said: str) -> str:
 # --- Requests to addresses: tools of an agent ----------------------------------------------------------------------
 
 _REQUEST, _GAP = pattern("reading", "request"), re.compile(r"[{<](\w+)[}>]")
-_SENTENCE_END = re.compile(r"[.!?]\s|\n")
+_FEW = 8
+_SENTENCE_END, _VARIES = re.compile(r"[.!?]\s|\n"), re.compile(r"=(?:[{<]|[A-Z_-]+(?=&|$)|(?=&|$))")
 
 
 @dataclass(frozen=True)
@@ -121,10 +122,11 @@ class Request:
 
     def values(self, number: int) -> dict[str, str]:
         """The fields of its node, the `number`th of its type; what varies in the address is filled in by the model."""
-        address, _, query = self.url.partition("?")
+        # What is written as it is asked stays; a name in capitals or braces varies.
+        address, _, query = self.url.partition("?") if _VARIES.search(self.url) else (self.url, "", "")
         inputs = {name: {"type": "string", "in": "path", "required": True} for name in _GAP.findall(address)}
         inputs |= {name: {"type": "string", "in": "query", "description": value} for name, value in parse_qsl(query)}
-        last = _identifier(unquote(_GAP.sub("", address)).rstrip("/").rpartition("/")[2]) or "address"
+        last = _identifier(unquote(_GAP.sub("", address.partition("?")[0])).rstrip("/").rpartition("/")[2]) or "address"
         found = {"Url": _GAP.sub(r":\1", address), "Name": f"{self.method}_{last}_{number}".lower()[:60]}
         found |= {"Description": self.about} if self.about else {}
         found |= {"QueryParamsSchema": json.dumps(inputs)} if inputs and self.method == "GET" else {}
@@ -136,7 +138,10 @@ def requests_of(scan: Scan) -> tuple[Request, ...]:
     found = dict[str, Request]()
     for match in _REQUEST.finditer(scan.text):
         url, method = match["url"].rstrip(".,;"), match["method"] or match["behind"] or "GET"
-        begins = max((one.end() for one in _SENTENCE_END.finditer(scan.text, 0, match.start())), default=0)
+        *former, begins = [0, 0, *(one.end() for one in _SENTENCE_END.finditer(scan.text, 0, match.start()))]
+        # Beside few words of its own what it is for is said in front of it.
+        few = len(scan.text[begins : match.end()].split()) < _FEW
+        begins = former[-1] if few and not re.search(r"://|[\n:]$", scan.text[former[-1] : begins]) else begins
         ends = _SENTENCE_END.search(scan.text, match.end("url"))
         about = scan.text[begins : ends.start() if ends else None].replace(match["url"], " ").replace("\x00", " ")
         about = " ".join(re.sub(rf"^\W*{method}\b|\b{method}\W*$", " ", about).split())

@@ -159,7 +159,7 @@ class Account:
             said = said.replace(self.quote(span), " ") if span.meets(unit.start, unit.end) else said
         named = [*(one for one in quoted(said) if one.strip("\x00 ")), *words("languages").findall(said)]
         # A place in an address ("{name}") is written in another way.
-        named += [one.partition("{")[0] for one in URL.findall(said)] if self._there else []
+        named += [re.split(r"[{?]", one)[0] for one in URL.findall(said)] if self._there else []
         lost = any(not _numbers(one) & self._numbers for one in _NUMBERS.findall(said))
         return lost or any(one.casefold() not in self._written for one in named)
 

@@ -91,7 +91,7 @@ class Reading:
     vector_store: str | None = None
     #: (what it is, its name) of an index, a collection, a namespace or a table at an outside service.
     places: tuple[tuple[str, str], ...] = ()
-    sources: bool = False
+    sources: bool | None = None
     transform: bool = False
     structured: bool = False
     fields: tuple[details.Field, ...] = ()
@@ -201,7 +201,7 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
         vector_store=store_named,
         places=tuple((one["kind"].casefold(), first_group(one, 1)) for one in index),
         # Without documents a source is something to be said.
-        sources=bool(scan.find(words("sources"), params="returnSourceDocuments", task=not (knowledge or loaders))),
+        sources=_has(scan, "sources", task=not (knowledge or loaders), params="returnSourceDocuments") or None,
         fields=details.find_fields(plain) if structured else (), unknown=unknown, spans=tuple(scan.spans),
         requested=requested,
     )  # fmt: skip
@@ -228,8 +228,8 @@ def _is_model(before: str, url: str) -> bool:
     return named or providers.MODEL_SERVER.match(url) is not None
 
 
-def _has(scan: Scan, name: str, names: Sequence[str] = (), *, task: bool = False) -> bool:
-    return bool(scan.find(words(name), tuple(names), task=task))
+def _has(scan: Scan, name: str, names: Sequence[str] = (), *, params: str = "", task: bool = False) -> bool:
+    return bool(scan.find(words(name), tuple(names), params, task=task))
 
 
 def _first_of(scan: Scan, rows: NodeTable) -> str | None:

@@ -97,7 +97,7 @@ def _asked(schema: NodeSchema, said: Said) -> dict[str, Any]:
         "denied": "\n".join(reading.denied_words), "rows": rows, "text": reading.inline_text,
         "refusal": next((quote for quote in quoted(reading.text) if quote not in reading.denied_words
                          and _TOLD_BEFORE.search(reading.text[: reading.text.index(quote) - 1])), None),
-        "page": said.url or next(iter(reading.urls), None), "sources": reading.sources or None,
+        "page": said.url or next(iter(reading.urls), None), "sources": reading.sources,
         "window_type": "windowSize" if "memory_window" in reading.numbers else None,
         "remembers": False if reading.no_memory else None,
     }  # fmt: skip

@@ -17,7 +17,7 @@ from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, quoted, 
 
 _REFERS, _REMARK, _DESCRIBES = (pattern("about", name) for name in ("refers", "remark", "describes"))
 _WANTS, _REMAINS, _KEEPS = (pattern("change", name) for name in ("wants", "remains", "keeps"))
-_OF_IT = pattern("copying", "of_it")
+_OF_IT, _FORMER = pattern("copying", "of_it"), pattern("exchange", "former")
 _NUMBER_ALONE = re.compile(r"\W*\d[\d.,:]*(?:\s\w+)?\W*")
 _VALUE, _ENDS = re.compile(r"\d|[\"“„«「]"), " ,;:–—-•*\n"
 #: From here on the second reader is believed; what is less probable than the last is not.
@@ -68,7 +68,7 @@ def pieces(
     for number, (start, end, item) in enumerate(read):
         first = len(found)
         last: Kind | None = next((one.kind for one in reversed(found) if one.kind != "remark"), None)
-        wished = any(asks(text[a:b].strip()) for a, b, _ in read[number + 1 :])
+        wished = any(asks(text[a:b].strip()) or (other and not item) for a, b, other in read[number + 1 :])
         for begin, finish, kind in wish.read(start, end, last, wished=wished):
             begin = found.pop().start if found[first:] and found[-1].kind == kind else begin
             found.append(Piece(begin, finish, kind, item))
@@ -105,6 +105,9 @@ class _Wish:
             # What hangs on an address that nothing came of would be a rule about nothing.
             return [(start, end, "undone")]
         whole, told = view(sentence), sense(sentence, change=True).told
+        if wished and told < _LEAST and _OPENS.search(self.text[start:end]) and not (
+                self._here([*self.built, *self.lost], start, end) or _VALUE.search(sentence)):  # fmt: skip
+            return [(start, end, "remark")]
         framed = _REMARK.search(self.text, start, end)
         cuts = {*wording.borders(self.text, start, end, self.closed)}
         cuts |= {framed.end()} if framed and asks(self.text[framed.end() : end].strip()) else set()
@@ -136,13 +139,14 @@ class _Wish:
         own, built, about = view(said), self._here(self.built, start, end), sense(said, change=True)
         if built:
             return self._built(said, built, tells=own == "tells")
-        if inside and (former := words("instead_of").match(said)) and _NUMBER_ALONE.fullmatch(said[former.end() :]):
+        if inside and (former := _FORMER.match(said)) and _NUMBER_ALONE.fullmatch(said[former.end() :]):
             return "part"
         case = IF.match(said)
         if not wording.says(said) or (wording.is_word(said) and not self.copied) or (case and inside):
             return None
+        fact = _VALUE.search(said) or (self.copied and words("languages").search(said))
         reason = last == "part" and words("because").match(said)
-        if inside and (last == "remark" or reason) and not instructs(said):
+        if inside and (reason or (last == "remark" and not fact)) and not instructs(said):
             return "remark" if reason else None
         keeps = not inside or about.keep > _CERTAIN or _REMAINS.search(said) or _KEEPS.match(said)
         if (keeps and (own or whole) == "keeps") or not wording.says(self.known.sub(" ", said)):
@@ -154,7 +158,8 @@ class _Wish:
         opines, opens = wording.opines(said) and (alone or own != "tells"), _OPENS.search(self.text[start:end])
         opens = opens and len(said.split()) <= _FEW and about.told < _LIKELY and not self._here(self.lost, start, end)
         complains = about.complaint > _LIKELY and not (short or wording.commands(said) or about.told > _LEAST)
-        if opines or opens or complains or (not asks(said) and (idle or (describes and about.part < _HALF))):
+        idle = not asks(said) and (idle or (describes and about.part < _HALF))
+        if not (self.copied and fact) and (opines or opens or complains or idle):
             return "remark"
         hangs = last == "undone" and not wording.PUT.match(said) and (
             _REFERS.match(said) or (alters(said) and wording.refers(said)))  # fmt: skip
@@ -163,14 +168,14 @@ class _Wish:
         if (hangs and not case) or beside or self._fails(said, start, end, own or whole, told, inside=inside):
             return "undone"
         says = wording.commands(said) or _VALUE.search(said) or about.told > _LEAST
-        if wished and not (inside or says):
+        if wished and not (inside or says) and max(about.idle, about.complaint, about.aside) > _LITTLE:
             return "remark"
         if self.copied and not instructs(said):
             # Of which flow the copy is; all else is a fact of it.
-            fact = _VALUE.search(said) or words("languages").search(said) or about.concepts.get("rename", 0) > _LIKELY
+            fact = fact or about.concepts.get("rename", 0) > _LIKELY
             of_it = _OF_IT.match(said) or (about.part > _HALF and about.told < _LEAST)
             return "wish" if fact or not of_it else "part"
-        return "wish" if instructs(said) or own == "tells" else None
+        return "wish" if instructs(said) or own == "tells" or (inside and last == "remark" and fact) else None
 
     def _open(self, start: int, end: int, last: Kind | None, *, wished: bool) -> Kind:
         """What is not sure is told to the bot, never lost: but for what only announces a wish, or stands beside a part
@@ -183,7 +188,11 @@ class _Wish:
         about = sense(said, change=True)
         if not beside or told or about.told >= _HALF:
             return "wish"
-        return "undone" if about.part > _HALF else "remark"
+        if about.part < _HALF:
+            return "remark"
+        # Of what no part is known it is words for the bot.
+        known = max(about.concepts.values(), default=0) > _LEAST or self._here([*self.lost, *self.named], start, end)
+        return "undone" if known else "wish"
 
     def _built(self, said: str, built: Sequence[Span], *, tells: bool) -> Kind:
         """What is done may be told, too: when to use it, and how."""

@@ -22,6 +22,8 @@ _ALSO = re.compile(rf"(?i)(?:{'|'.join(wordset('also'))}),?\s(?=\S)")
 _AND, _THAT = (f"(?:{'|'.join(wordset(one))})" for one in ("ands", "thats"))
 _JOINT = re.compile(rf"[,;]\s(?:{_AND}\s)?|\s{_AND}\s(?!sorte)|\x00+\s(?:{_THAT}\s)?|\s[–—-]\s|[!?]+\s|、")
 _COUNTED, _ANDS, _ENDS = map(re.compile, (r"(?<!\S)(\d{1,2})[.)]\s+", rf"(?i)^{_AND}\s", rf"[,;]?\s{_AND}$"))
+#: "A" and "B" are said together.
+_LISTED = re.compile(rf"[\"”“»'’](?:,\s|\s){_AND}\s[\"“„«‘']")
 _ANY_QUOTE = re.compile(r"(?<!\w)[\"“”„«「'‘’]\s*([^\"“”„«»「」\n]{1,400}?)\s*[\"“”»」'’](?!\w)")
 #: How probable it has to be that a clause asks for nothing, that it is vague, that a part is not wanted.
 _ASIDE, _LIKELY, _HALF = 0.8, 0.6, 0.5
@@ -44,7 +46,8 @@ def borders(text: str, start: int, end: int, closed: Sequence[tuple[int, int]]) 
     # A word that means "and" does so in its language alone.
     others = wordset("ands") - wordset("ands", detect_language(text))
     return [one.end() for one in _JOINT.finditer(text, start, end) if not (
-            {*one[0].casefold().split()} & others or any(a < one.start() < b for a, b in closed))]  # fmt: skip
+            {*one[0].casefold().split()} & others or any(a < one.start() < b for a, b in closed)
+            or _LISTED.match(text, one.start() - 1))]  # fmt: skip
 
 
 def unquoted(said: str) -> str:
@@ -137,7 +140,10 @@ def instructs(line: str) -> bool:
 def line_of(said: str) -> str:
     """A stretch as the model is told it: without what only frames it ("please add that", "it should")."""
     said = "\n".join(filter(None, (" ".join(re.sub(r"\s{2,}(?=[.!?])", "", row).split()) for row in said.split("\n"))))
-    said = _ANDS.sub("", _ENDS.sub("", said.strip(" ,;:–—\n").lstrip(" .!?"))).strip(" ,")
+    said = _ENDS.sub("", said.strip(" ,;:–—\n").lstrip(" .!?"))
+    # "En" is no "and" in each language.
+    joint = _ANDS.match(said) and said.partition(" ")[0].casefold() in wordset("ands", detect_language(said))
+    said = (_ANDS.sub("", said) if joint else said).strip(" ,")
     plain = _FROM_NOW.sub("", said).strip(" ,")
     # "From now on we open at 8" is no sentence without it in each language.
     plain = said = plain if asks(plain.partition("\n")[0]) or said.startswith(plain) or f", {plain}" in said else said

@@ -16,7 +16,14 @@ from flowise_dev_agent.reasoning.rules.design import wording
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.design.values import without_braces
 from flowise_dev_agent.reasoning.rules.design.world import World
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import (
+    FUNCTION_WORDS,
+    FUNCTIONS,
+    pattern,
+    patterns,
+    words,
+    wordset,
+)
 from flowise_dev_agent.reasoning.rules.language.text import (
     DONE,
     NUL,
@@ -101,7 +108,11 @@ class Texts:
             anew = copied or any(one.search(wish, start, end) for one in (_NOW, _NEW))
             cuts, blocked = [start, *cuts[:_MOST_CLAUSES], end], False
             while len(cuts) > 1 and not blocked:
-                tries = (n for n in range(1, len(cuts)) if not any(one.meets(cuts[0], cuts[n]) for one in taken))
+                # In a copy each fact is said for itself, and beside it what else is to be different.
+                last = next(
+                    (n for n in range(2, len(cuts)) if copied and values(wish[cuts[n - 1] : cuts[n]])), len(cuts)
+                )
+                tries = (n for n in range(1, last) if not any(one.meets(cuts[0], cuts[n]) for one in taken))
                 size = next((n for n in tries if self._exchanged(wish, cuts[0], cuts[n], near, anew=anew)), 0)
                 # A clause that says in which case belongs to the next one.
                 said = wish[cuts[0] : cuts[1]]
@@ -257,6 +268,7 @@ def _replaced(line: str, text: str, *, anew: bool) -> list[tuple[int, int, str]]
         sought = _paired(mine, there, line, text) if marked else []
     for one in (*_MARKS, _NEUTRAL, _BY):
         plain = one.sub(" ", plain)
+    own_days = _days(line)
     rest, found = [word for word in wording.words_of(plain) if _tells(word)], list[tuple[int, int, str]]()
     # Beside what is told to be another one, other words may be about the wish.
     all_of = any if rest and len(mine) > 1 else all
@@ -266,7 +278,11 @@ def _replaced(line: str, text: str, *, anew: bool) -> list[tuple[int, int, str]]
         shared = {one: _shared(own, one, there, text) for one in near}
         best = [one for one, share in shared.items() if share == max(shared.values()) and share[0] >= least]
         best = [*spots] if every and shared else best
-        if not best or (len(best) > 1 and not every):
+        # What holds on other days, too, is not exchanged for these.
+        other = (
+            own_days and any(_days(_near_by(one, text)) - own_days for one in best) and new.kind in ("hours", "time")
+        )
+        if not best or (len(best) > 1 and not every) or other:
             return []
         found += [(one.start, one.end, _NUMBER.sub(new.said, one.said, count=1) if new.kind == "number" else new.said)
                   for one in best]  # fmt: skip
@@ -281,6 +297,9 @@ def _alone(
         return []
     if new.kind in _EVERYWHERE:
         spots = [one for one in there if one.kind == new.kind]
+        # Of several numbers to call the one of the same place.
+        near = [one for one in spots if re.findall(r"\d+", one.said)[:1] == re.findall(r"\d+", new.said)[:1]]
+        spots = near if new.kind == "phone" and near else spots
         return [(new, spots, 0)] if len({one.said for one in spots}) == 1 else []
     spots = [one for one in there if one.akin(new) and _clause(one, there, text)
              and (marked or (one.kind == "amount") == (new.kind == "amount"))]  # fmt: skip
@@ -331,6 +350,16 @@ def _shared(words_: Sequence[str], value: _Value, there: Sequence[_Value], text:
     before = wording.words_of(said.partition(value.said)[0])
     places = [number for number, word in enumerate(before) if any(_alike(word, one) for one in found)]
     return len(found), places[-1] - len(before) if places else -len(said) * bool(found)
+
+
+def _days(said: str) -> set[int]:
+    return {number for number, day in enumerate(patterns("days", "names")) if day.search(said)}
+
+
+def _near_by(value: _Value, text: str) -> str:
+    """What is said since the value before it."""
+    former = (one.end for one in values(text) if one.end <= value.start and one.kind != "name")
+    return text[max(former, default=0) : value.start]
 
 
 def _around(value: _Value, text: str) -> str:
