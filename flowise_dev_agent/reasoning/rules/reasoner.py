@@ -140,7 +140,8 @@ def _operation(text: str, target: str | None) -> contracts.Operation:
     new = re.match(r"\s*(?:please\s+)?(?:" + words("create").pattern + ")", text, re.IGNORECASE)
     # A requirement for a new flow may well speak of replacing; one that begins with it means an existing one.
     adds = texts.mentioned(text, words("add_to"))
-    changes = adds or (texts.mentioned(text, words("change")) and words("change").search(" ".join(text.split()[:4])))
+    begins = " ".join(word for word in text.split()[:4] if "-" not in word)
+    changes = adds or (texts.mentioned(text, words("change")) and words("change").search(begins))
     return "update" if target or (not new and (this or (changes and not wanted))) else "create"
 
 

@@ -1,5 +1,6 @@
 """Wishes for new chatflows as people type them: what is structure is a value or a node, or is told as not done."""
 
+import re
 from typing import Any
 
 import pytest
@@ -408,3 +409,145 @@ async def test_a_service_where_people_are_sent_is_a_word_of_the_answer(catalogue
 async def test_a_calendar_comes_with_the_date_of_today(catalogue: NodeStore) -> None:
     plan = await planned("Un bot qui note les rendez-vous dans mon agenda Google. Coupe 32 €.", catalogue)
     assert {"googleCalendarTool", "currentDateTime"} <= {node.node_name for node in plan.nodes}
+
+
+#: Wish -> the model of the flow, its fields and what the prompt says.
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "Bot for a plumber in Leeds, chatOllama with qwen2.5:7b at http://192.168.1.20:11434": (
+        "chatOllama", {"modelName": "qwen2.5:7b", "baseUrl": "http://192.168.1.20:11434"}),
+    "Ein Chatbot für unsere Bäckerei, Modell mistral:7b": ("chatOllama", {"modelName": "mistral:7b"}),
+    "Un chatbot pour notre club, ChatMistralAI": ("chatMistralAI", {}),
+    "Um chat para a loja, chatAnthropic, temperatura 0,2": ("chatAnthropic", {"temperature": 0.2}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", MODELS)
+async def test_a_model_is_known_by_its_type_its_tag_and_its_port(wish: str, catalogue: NodeStore) -> None:
+    plan, (model, values) = await planned(wish, catalogue), MODELS[wish]
+    assert plan.declined is None
+    assert model in {node.node_name for node in plan.nodes}
+    assert {one.param: one.value for one in plan.values}.items() >= values.items()
+
+
+@pytest.mark.parametrize("wish", [
+    "Agent with Google Calendar that says which slots are free, but it must never create or change anything there",
+    "Der Agent soll Termine aus Google Calendar nennen, darf aber nichts anlegen oder ändern.",
+    "Un agent avec Google Agenda qui dit quels créneaux sont libres mais ne doit jamais créer de rendez-vous.",
+    "Un agente con Google Calendar que diga los huecos libres, pero nunca debe crear ni cambiar citas.",
+    "Un agente con Google Calendar, solo lettura, che dica gli orari liberi.",
+    "Um agente com Google Calendar que diga os horários livres, mas nunca deve criar nada.",
+])  # fmt: skip
+async def test_a_tool_is_not_given_what_it_is_said_never_to_do(wish: str, catalogue: NodeStore) -> None:
+    plan = await planned(wish, catalogue)
+    (actions,) = [str(one.value) for one in plan.values if one.param == "eventActions"]
+    assert "listEvents" in actions
+    assert not any(name in actions for name in ("create", "update", "delete", "quickAdd"))
+
+
+async def test_a_tool_that_drafts_sends_nothing_where_that_is_said(catalogue: NodeStore) -> None:
+    plan = await planned("An assistant with Gmail that drafts replies but never sends any email itself", catalogue)
+    (actions,) = [str(one.value) for one in plan.values if one.param == "draftActions"]
+    assert "createDraft" in actions
+    assert "sendDraft" not in actions
+
+
+@pytest.mark.parametrize("wish", [
+    "A chatbot for our gym. To cancel, members have to send an email to stop@gym.example with their number.",
+    "Un chatbot pour notre club. Pour annuler, il faut envoyer un mail à non@club.example avec le nom et la date.",
+    "Ci serve un bot per la palestra. Per disdire bisogna mandare una mail a disdette@palestra.example.",
+    "Potrzebujemy czatu dla hotelu. Aby odwołać pobyt, trzeba wysłać maila na rez@hotel.example.",
+    "Um chat para a padaria. Para encomendar é preciso enviar um email para pao@braga.example com dois dias.",
+])  # fmt: skip
+async def test_what_people_have_to_send_is_told_to_the_bot(wish: str, catalogue: NodeStore) -> None:
+    plan = await planned(wish, catalogue)
+    assert plan.declined is None
+    assert wish.partition(". ")[2] in prompt_of(plan)
+    assert {part.state for part in plan.parts} == {"covered"}
+
+
+#: Wish -> the fields of its answer.
+LISTED = {
+    "Preciso tirar dos emails: nome, prato e se é para levar, tudo em JSON": ["nome", "prato", "se_e_para_levar"],
+    "Necesito sacar de los correos: empresa, número de factura y fecha, todo en JSON": [
+        "empresa", "numero_de_factura", "fecha"],
+    "Aus den Mails brauche ich: Kunde, Menge und Liefertermin, alles als JSON": ["kunde", "menge", "liefertermin"],
+    "Haal uit de mails: naam, maat en kleur, alles in JSON": ["naam", "maat", "kleur"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", LISTED)
+async def test_all_that_is_listed_in_front_of_json_is_a_field(wish: str, catalogue: NodeStore) -> None:
+    plan = await planned(wish, catalogue)
+    (rows,) = [str(one.value) for one in plan.values if one.param == "jsonStructure"]
+    assert re.findall(r"'property': '(\w+)'", rows) == LISTED[wish]
+    assert "'numero_de_factura', 'type': 'number'" not in rows
+
+
+@pytest.mark.parametrize("wish", [
+    "Helper for our drop-in that turns letters I paste into plain English, nothing remembered between people please",
+    "Nous tenons un camping à Royan. Il nous faudrait un assistant qui n'enregistre rien. Ouvert d'avril à octobre.",
+    "Wij hebben een bakkerij in Gent en willen een chatbot. Open di-za 7-18 u. Niets onthouden tussen gesprekken.",
+    "Un chat para la tienda de Ana en León. No guarda nada. Abrimos de 9 a 14.",
+])  # fmt: skip
+async def test_a_flow_of_which_nothing_is_to_be_kept_has_no_memory(wish: str, catalogue: NodeStore) -> None:
+    intent = (await DeterministicReasoner().classify(ClassifyRequest(requirement=wish))).value
+    plan = await planned(wish, catalogue)
+    assert intent.operation == "create"
+    assert plan.declined is None
+    assert not any("Memory" in node.node_name for node in plan.nodes)
+
+
+@pytest.mark.parametrize("wish", [
+    "Chat for our shop that must not remember anything. It should greet returning customers and know their last order.",
+    "Ein Chat ohne Gedächtnis für unser Café. Er soll Stammgäste erkennen und wissen, was sie letztes Mal hatten.",
+    "Chcemy czat kwiaciarni. Nie może niczego zapamiętywać. Ma witać stałych klientów i wiedzieć, co zamówili.",
+])  # fmt: skip
+async def test_no_memory_and_a_greeting_for_who_comes_back_is_asked_about(wish: str, catalogue: NodeStore) -> None:
+    plan = await planned(wish, catalogue)
+    assert plan.asks
+    assert plan.declined is not None
+    assert plan.declined.count("«") == 2
+
+
+@pytest.mark.parametrize("wish", [
+    'Chat for our office. If someone writes words like "cash job" or "no bill", the chat stops.',
+    'Chat für unser Büro. Wenn jemand Wörter wie "cash job" oder "no bill" schreibt, soll er abbrechen.',
+    "Un chat pour le bureau. Si on écrit des mots comme « cash job » ou « no bill », il s'arrête.",
+    'Un chat para la oficina. Si alguien usa palabras como "cash job" o "no bill", que no responda.',
+    'Una chat per l\'ufficio. Se uno scrive parole come "cash job" o "no bill", la chat si ferma.',
+    'Um chat para o escritório. Se alguém escrever palavras como "cash job" ou "no bill", deve parar.',
+    'Een chat voor kantoor. Als iemand woorden als "cash job" of "no bill" schrijft, stopt de chat.',
+    'Czat dla biura. Gdy ktoś napisze słowa takie jak "cash job" lub "no bill", czat ma się zatrzymać.',
+])  # fmt: skip
+async def test_words_at_which_a_chat_stops_are_a_deny_list(wish: str, catalogue: NodeStore) -> None:
+    plan = await planned(wish, catalogue)
+    assert [one.value for one in plan.values if one.param == "denyList"] == ["cash job\nno bill"]
+
+
+#: Wish -> what its prompt is, or begins with.
+BEGINS = {
+    "Abbiamo una palestra a Bari. Ci serve un bot per il sito: lun-ven 7-22.": "Abbiamo una palestra a Bari. Un bot",
+    "Morning! I'd like our volunteers to be able to ask what goes in which bin. Glass green.":
+        "I'd like our volunteers to be able to ask what goes in which bin. Glass green.",
+    "Nachschlagewerk für Azubis: Probezeit 4 Monate; Urlaub 28 Tage.":
+        "Nachschlagewerk für Azubis: Probezeit 4 Monate; Urlaub 28 Tage",
+    "Hi there, tiny dog salon in Bath, two of us. We need a chatbot that quotes 30 pounds a wash.":
+        "Tiny dog salon in Bath, two of us.",
+    "Chatbot für die Mieter: Restmüll montags, Papier jeden 2. Do. Kein Gedächtnis.":
+        "Chatbot für die Mieter: Restmüll montags, Papier jeden 2. Do.",
+    "A chatbot for our garage in Hull. Use Claude if that's possible, my brother swears by it. We open at 8.":
+        "A chatbot for our garage in Hull. We open at 8.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", BEGINS)
+async def test_a_prompt_says_whose_bot_it_is_and_not_how_it_is_built(wish: str, catalogue: NodeStore) -> None:
+    assert prompt_of(await planned(wish, catalogue)).startswith(BEGINS[wish])
+
+
+async def test_a_formula_is_no_form(catalogue: NodeStore) -> None:
+    wish = "Something for the lads that works out volt drops with a calculator. It should show the formula."
+    plan = await planned(wish, catalogue)
+    assert "toolAgent" in {node.node_name for node in plan.nodes}
+    # What the first sentence is about is no mere part.
+    assert prompt_of(plan) == "Something for the lads that works out volt drops. It should show the formula."

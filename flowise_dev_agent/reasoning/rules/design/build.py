@@ -24,7 +24,7 @@ from flowise_dev_agent.reasoning.rules.design.selection import select, usable
 from flowise_dev_agent.reasoning.rules.design.steps import design_steps, is_stepwise, speaks_of_steps
 from flowise_dev_agent.reasoning.rules.design.values import Said, named_fields, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, means, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, means, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, capital, mentioned, normalised
 from flowise_dev_agent.reasoning.rules.render import telling
 
@@ -142,9 +142,10 @@ def _forgets(found: Sequence[Clause], request: PlanRequest, world: World) -> boo
     """Whether a wish says that nothing of a conversation is kept. Raises DeclinedError, a question, where it says the
     opposite, too; an answer settles it."""
     named = [one for one in found if _REMEMBERED & {*one.asks()}]
-    off = [one for one in named if one.off]
-    on = [one for one in named if one not in off and not any(other.start < one.end and one.start < other.end
-                                                             for other in off)]  # fmt: skip
+    forgets, recalls = (pattern("reading", name).search for name in ("forgets", "recalls"))
+    off = [one for one in found if (one.off and one in named) or forgets(one.said)]
+    on = [one for one in found if (one in named or (recalls(one.said) and not one.off)) and one not in off and not any(
+        other.start < one.end and one.start < other.end for other in off)]  # fmt: skip
     if not (on and off):
         return bool(off)
     question = world.say("question_both", one=on[0].said, two=off[-1].said)

@@ -16,6 +16,10 @@ from flowise_dev_agent.reasoning.rules.language.text import Span, detect_languag
 #: From here on it is believed what a clause asks for, or that it asks for no part.
 _LITTLE, _PERHAPS, _LIKELY, _CLEAR, _HALF, _SURE, _ONLY = 0.1, 0.2, 0.3, 0.4, 0.5, 0.8, 0.9
 _FEWEST, _FEW = 2, 3
+#: That nothing of a conversation is kept.
+_FORGETS, _FOR_THAT = pattern("reading", "forgets"), pattern("facts", "for_that")
+#: What is no form, much as it looks like one.
+_FORMULA = re.compile(r"(?i)\b(?:f[oó]rmulas?|formeln?|formules?|formuł\w*)\b")
 _WORD, _NOT = re.compile(r"\w+"), pattern("text", "no")
 #: The parts that the design of a flow does, by the types and fields that do them.
 _BOT = re.compile("|".join(words(name).pattern for name in ("any_bot", "chat", "agent")), re.IGNORECASE)
@@ -101,7 +105,8 @@ def _joins(before: str, ands: Set[str]) -> bool:
 def clause_of(text: str, start: int, end: int, *, change: bool, whole: bool = False) -> Clause:
     said = without(squeeze(text[start:end].replace("\x00", " ")).strip(" ,;:–—-•*"), wordset("ands"), front=False)
     spoken = [one.span() for one in _WORD.finditer(text, start, end)] or [(start, end)]
-    return Clause(start, end, said, sense(said, change=change), (spoken[0][0], spoken[-1][1]), whole)
+    heard = sense(_FORMULA.sub("sum", said), change=change)
+    return Clause(start, end, said, heard, (spoken[0][0], spoken[-1][1]), whole)
 
 
 def stepwise(found: Sequence[Clause], read: Sequence[Span]) -> list[Clause]:
@@ -119,12 +124,19 @@ def technical(found: Sequence[Clause], read: Sequence[Span], nodes: Mapping[str,
     kept = list[Clause]()
     for whole, inner in _sentences(found):
         names, about = whole.asks(), whole.sense
+        # What a wish begins with says what the flow is for, beside a part of it.
+        if whole is found[0] and {*names} & _BUILT - _TECHNICAL - {"memory"}:
+            continue
         least = 1 - _ONLY if inner or not names else about.part / 2
         asks = names or (whole.meets(read) and about.part > _HALF)
         if asks and about.told < least and all(one.builds(nodes, read=one.meets(read)) for one in (whole, *inner)):
             kept.append(whole)
-        kept += [one for one in inner if one.sense.part > _ONLY and one.sense.told < 1 - _ONLY
-                 and {*one.asks()} & _TECHNICAL and one.meets(read)]  # fmt: skip
+        made = [one for one in inner if one.sense.part >= _HALF and one.sense.told < 1 - _ONLY and (
+                ({*one.asks()} & _TECHNICAL and one.meets(read)) or (one.off and one.asks() == ["memory"]
+                                                                  and not doers("memory", nodes, ())))]  # fmt: skip
+        # Nothing is left of a sentence of which the rest tells nothing: "use Claude if you can, my brother likes it".
+        rest = [one for one in inner if one not in made and (one.sense.told >= _HALF or re.search(r"\d", one.said))]
+        kept += [whole] if made and made[0] is inner[0] and not rest and about.told < _HALF else made
     return [Span(*one.words, keep=True) for one in kept if not _PURPOSE.search(one.said)]
 
 
@@ -165,9 +177,13 @@ def unmet(
     lacks = list[tuple[Clause, str]]()
     for whole, inner in _sentences(found):
         said = {name for other in inner for name in other.sense.concepts}
-        asked = [(one, name) for one in (whole, *inner) if one.sense.told < _SURE for name in one.asks()]
-        lacks += [(one, name) for one, name in asked if not (one.whole and name in said)
-                  and (doers(name, nodes, values) is None) is not one.off]  # fmt: skip
+        # What a sentence as a whole tells the bot is not asked for by a clause of it: "to join, write to ...".
+        mine = inner if whole.sense.told <= _HALF else [one for one in inner if {*one.asks()} & {*whole.asks()}]
+        asked = [(one, name) for one in (whole, *mine) if one.sense.told < _SURE for name in one.asks()]
+        for one, name in (item for item in asked if item[1] != "send_out" or not _FOR_THAT.match(whole.said)):
+            does, off = doers(name, nodes, values), one.off or (name == "memory" and _FORGETS.search(one.said))
+            if not (one.whole and name in said) and (does if off else does is None):
+                lacks.append((one, name))
     return lacks
 
 

@@ -88,7 +88,8 @@ def listed(listing: str) -> tuple[Field, ...]:
             found.setdefault(name, Field(name, "boolean" if boolean else "number" if number else "string", said))
     # "As JSON data" lists nothing; among others "data" is a date.
     named = len({*found} - wordset("no_fields")) > 1
-    return tuple(one for name, one in found.items() if named or name not in wordset("no_fields"))[:_MAX_FIELDS]
+    unnamed = wordset("all_things") if named else wordset("no_fields")
+    return tuple(one for name, one in found.items() if name not in unnamed)[:_MAX_FIELDS]
 
 
 def in_ascii(said: str) -> str:

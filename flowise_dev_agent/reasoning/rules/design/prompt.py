@@ -19,6 +19,7 @@ _BEHAVES = pattern("prompt", "behaves")
 #: What asks for a bot: "and would like", "build me". How what follows is called where nobody asks for it.
 _FRAME, _WISH, _COURTESY = pattern("prompt", "frame"), pattern("prompt", "wish"), pattern("change", "courtesy")
 _ASKED, _CASES = pattern("prompt", "asked"), [(re.compile(row["said"]), row["becomes"]) for row in constants("cases")]
+_OTHERS = pattern("prompt", "others")
 #: A wish without a word for a bot is one where it asks for a part at least as probably as this.
 _PART = 0.4
 #: A stretch between commas that is no clause of its own ("which can calculate").
@@ -88,8 +89,9 @@ def prompt_of(text: str, spans: Sequence[Span], *, lead: bool = True) -> str:
     for sentence in sentences:
         line = _sentence(text, sentence)
         if lead and line:
-            role = as_role(line)
+            role, end = as_role(line), line[-1] if line[-1] in ";:" else ""
             line, lead = role or (_ASKED.sub("", line) if lines else without_opening(line)), not role
+            line += end if line and line[-1] != end else ""
         if line:
             end = "\n" if text[sentence[-1].start : sentence[-1].end].endswith("\n") else " "
             # Only what begins anew is written large: a name in a list stays as it is.
@@ -157,7 +159,8 @@ def as_role(line: str) -> str:
 
 def without_opening(text: str) -> str:
     """A sentence without a greeting and without what asks for a flow; empty for a mere greeting."""
-    return without(without(_ASKED.sub("", text), wordset("greetings")), wordset("leads"))
+    said = without(_ASKED.sub("", text), wordset("greetings"))
+    return said if _OTHERS.match(said) else without(said, wordset("leads"))
 
 
 def without(text: str, loose: frozenset[str], *, front: bool = True) -> str:

@@ -25,7 +25,7 @@ _PROVIDERS = [Provider(**row) for row in constants("providers")]
 #: Chat model node -> its provider.
 BY_CHAT = {provider.chat: provider for provider in reversed(_PROVIDERS)}
 CHATS = frozenset(BY_CHAT)
-_WORDS = [(re.compile(rf"(?<!/){BEGINS}(?:{p.words}){ENDS}", re.IGNORECASE), p) for p in _PROVIDERS]
+_WORDS = [(re.compile(rf"(?<!/){BEGINS}(?:{p.words}|{p.chat}){ENDS}", re.IGNORECASE), p) for p in _PROVIDERS]
 #: Fields that hold the id of a model.
 MODEL_PARAMS = frozenset({"modelName", "model"})
 _EMBEDDING_MODEL = r"(?i)\b(text-embedding-[\w-]+|nomic-embed-text|mxbai-embed-large|voyage-[\w-]+)"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.rules.design import details, providers
-from flowise_dev_agent.reasoning.rules.design.clauses import clauses
+from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.language import lexicon
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import NodeTable, constants, pattern, patterns, table, words
@@ -31,7 +31,7 @@ _KEPT = frozenset(name for _, names in table("named_memory") for name in names)
 _WRAPPERS = frozenset({"retrieverTool", "chainTool"})
 #: Quotations that follow one another as a list.
 _QUOTE = r"(?:[\"“„«]|(?<!\w)')[^\"“”„«»'\n]{1,60}(?:[\"”“»]|'(?!\w))"
-_LISTED = re.compile(rf"{_QUOTE}(?:(?:\s?,|\s(?:or|and|oder|und|o|y|ou|et|e)\b)+\s?{_QUOTE})*", re.IGNORECASE)
+_LISTED = re.compile(rf"(?i){_QUOTE}(?:(?:\s?,|\s(?:or|and|oder|und|o|y|ou|et|e|of|en|lub|albo|i)\b)+\s?{_QUOTE})*")
 _SENTENCES = re.compile(r"(?:[^.;!?\n]|[.;!?](?!\s|$))+")
 #: What a remark must not hold: a number, a quotation, an address.
 _FACT = re.compile(r"[\d\"“”„«»@:\x00]|\w[./]\w")
@@ -210,10 +210,13 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
 def _remarks(scan: Scan) -> list[Span]:
     """The clauses from which nothing was read, that ask for nothing and tell the bot nothing."""
     found = list[Span]()
-    for one in clauses(scan.text, change=False):
+    said = [*clauses(scan.text, change=False)]
+    # A sentence goes where each clause of it may.
+    facts = [one for one in leaves(said) if one.sense.idle <= _HALF]
+    for one in (one for one in said if not any(one.start <= fact.start < one.end for fact in facts)):
         read = any(span.meets(one.start, one.end) and not span.task for span in scan.spans)
         # Who asks, and that a bot is wanted, says what it is for.
-        told = any(said.match(one.said) for said in (_WHO, _BEHAVES)) or _FACT.search(one.said) or _BOT.search(one.said)
+        told = any(form.match(one.said) for form in (_WHO, _BEHAVES)) or _FACT.search(one.said) or _BOT.search(one.said)
         # A question is one to whoever builds.
         asks = scan.text[: one.end].rstrip().endswith("?") and one.sense.told < 1 - _IDLE
         if one.sense.idle > (_HALF if asks else _IDLE) and not (read or told or one.sense.told > _HALF):

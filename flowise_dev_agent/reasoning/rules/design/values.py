@@ -33,6 +33,8 @@ _SKIPPED = frozenset({"modelName", "model", "systemMessagePrompt", "systemMessag
 _ELSEWHERE = pattern("by_place", "elsewhere")
 _BY_PLACE = {name: patterns("by_place", name) for name in constants("kinds")["by_place"]}
 _SECRET, _DEFAULT_OVERLAP = ("key", "token", "secret", "password"), 200
+_BANS = [(patterns("values", "no_writing"), re.compile(r"(?!list|get|read|search|query|batchGet|download)")),
+         (patterns("values", "no_sending"), re.compile(r"send|reply|forward"))]  # fmt: skip
 _TAKES_AWAY, _PATH = (re.compile(one, re.I) for one in (r"delete|clear|remove|trash", r"path|folder|directory"))
 
 
@@ -177,8 +179,9 @@ def _fill(schema: NodeSchema, param: InputParam, reading: Reading, found: Mappin
         # The first is what the editor offers first.
         return param.options[0] if param.options else None
     if param.type == "multiOptions":
-        # What a tool may do, except what takes something away.
-        return [option for option in param.options if not _TAKES_AWAY.match(option)] or None
+        # What a tool may do, except what takes something away, and what it is said never to do.
+        banned = [_TAKES_AWAY, *(does for said, does in _BANS if any(one.search(reading.text) for one in said))]
+        return [option for option in param.options if not any(does.match(option) for does in banned)] or None
     if (param.type not in ("string", "folder") and param.name != "selectedStore") or schema.category == "Prompts":
         return None
     name = next((name for _, name in reading.places[:1] if name not in found.values()), None)

@@ -13,7 +13,7 @@ from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, M
 _NOT_BEFORE, _NOT_BEHIND, _CLAUSE = (pattern("text", name) for name in ("not_before", "not_behind", "clause"))
 #: What makes a clause a fact about people, a thing to say, or forbidden; hours, and what a flow does at a time.
 _OURS, _TELLS, _NEVER = (pattern("facts", name) for name in ("ours", "tells", "never"))
-_OPENED, _ACTS, _THEIRS = (pattern("facts", name) for name in ("opened", "acts", "theirs"))
+_OPENED, _ACTS, _THEIRS, _FOR = (pattern("facts", name) for name in ("opened", "acts", "theirs", "for_that"))
 NUL = "\x00"
 #: An address of the web; one with a path is a page, and no server.
 URL, PAGE_URL = re.compile(r"https?://[^\s\"'<>)\]]+(?<![.,;])"), re.compile(r"https?://[^/\s:]+/\w")
@@ -116,7 +116,7 @@ def _is_fact(sentence: str, before: str, kind: str) -> bool:
     if kind in ("send", "call") and _REQUEST.search(sentence):
         # What is done behind the request is another thing.
         return kind == "send" and not re.search(r"://\S+\s.*\S", before)
-    theirs = kind == "send" and _THEIRS.search(before) is not None
+    theirs = kind == "send" and any(one.search(before) for one in (_THEIRS, _FOR))
     return theirs or any(one.search(before[-_LOOK_BACK:]) for one in (_OURS, _TELLS, _NEVER))
 
 
