@@ -184,3 +184,50 @@ def test_a_search_that_the_second_reader_alone_finds_is_not_left_to_a_model_with
     ]
     tools = [value for value in plan.values if value.param == "agentTools"]
     assert plan.declined or tools
+
+
+#: Where a person agrees on one branch alone, in front of the answer that goes out -> the words of that branch.
+ON_ONE_BRANCH = {
+    "An agent flow for the letters we get.\n"
+    "Step 1: read the letter and decide whether it is \"leaks\", \"keys\" or \"noise\".\n"
+    "Step 2: for leaking pipes, write down which flat it is and draft a note to the plumber.\n"
+    "For keys it drafts an answer that new ones cost 30 euros.\nFor noise a kind reply is enough.\n"
+    "Before the note for leaks goes out, one of us has to approve it; if we reject it, it should be rewritten with "
+    "our comment.\nEverything signed \"Elm House\".": "note to the plumber",
+    "Je veux un flux d'agents pour les lettres que je colle. Si c'est une réclamation, il rédige des excuses en deux "
+    "phrases et je dois valider avant que ça parte ; si c'est un remerciement, il répond en une phrase.":
+        "excuses en deux phrases",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", ON_ONE_BRANCH, ids=range(len(ON_ONE_BRANCH)))
+def test_a_person_agrees_on_the_branch_that_is_named_and_a_refusal_goes_back_there(wish: str) -> None:
+    plan, values = built(wish)
+    (before,) = [one.source for one in plan.connections if one.target == "humanInputAgentflow_0"]
+    told = {one.partition(".")[0]: str(rows) for one, rows in values.items() if one.endswith("Messages")}
+    assert ON_ONE_BRANCH[wish] in told[before]
+    assert values["loopAgentflow_0.loopBackToNode"].partition("-")[0] == before
+    assert values["directReplyAgentflow_0.directReplyMessage"] == f"{{{{ {before} }}}}"
+    if "signed" in wish:
+        assert all("Elm House" in one for one in told.values())
+
+
+def test_a_rule_for_all_rounds_is_told_to_each_step_and_the_score_is_shown_where_it_is_asked_for() -> None:
+    wish = (
+        "Agentflow for our appeals (a small zoo, 3 people).\nStart is a form: animal, word limit.\n"
+        'Step 1: gpt-4o writes the "why it matters" part of the appeal from the form, temp 0.6.\n'
+        "Step 2: Claude Sonnet reads it like a strict donor and gives a score 1-10 plus what to fix, temp 0, "
+        "structured output.\nIf the score is under 7 it goes back to step 1 with the fixes, max 3 rounds.\n"
+        "Otherwise show the text plus the final score. "
+        "The word limit has to be respected in every round and it must not make up numbers."
+    )
+    plan, values = built(wish)
+    told = {one.partition(".")[0]: rows[0]["content"] for one, rows in values.items() if one.endswith("Messages")}
+    assert len(told) == 2
+    assert all("respected in every round" in one and "(a small zoo, 3 people)" in one for one in told.values())
+    assert not any(word in one for one in told.values() for word in ("pt-4o", "Sonnet", "temp 0", "structured output"))
+    reply = values["directReplyAgentflow_0.directReplyMessage"]
+    assert "{{ llmAgentflow_0 }}" in reply
+    assert "{{ llmAgentflow_1.output.score }}" in reply
+    names = [one.label or "" for one in plan.nodes if one.node_id.startswith("llm")]
+    assert not any(word in name for name in names for word in ('"', "pt-4o", "Claude"))

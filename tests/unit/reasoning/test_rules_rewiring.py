@@ -358,6 +358,28 @@ def test_a_step_a_comparison_and_a_repetition_to_come_are_neither_built_nor_told
 @pytest.mark.parametrize(
     "wish",
     [
+        "I would like one more step: after the boss and after the letter, Mrs Doyle must look through the letter too. "
+        "If she does not agree, only the letter is written again, at most three times.",
+        "Ich hätte gern einen weiteren Schritt: nach der Chefin und nach dem Brief muss auch Frau Doyle den Brief "
+        "durchlesen. Wenn sie ablehnt, wird nur der Brief neu geschrieben, höchstens dreimal.",
+        "Quisiera un paso más: después de la jefa y de la carta, también la señora Doyle debe mirar la carta. Si no "
+        "está de acuerdo, se rehace solo la carta, como mucho tres veces.",
+    ],
+)
+def test_of_a_step_that_is_not_done_no_model_is_told_and_no_loop_gets_its_limit(wish: str) -> None:
+    back = AddNode(node_name="loopAgentflow", node_id="loopAgentflow_0", label="Back",
+                   params={"loopBackToNode": "llmAgentflow_0-Letter"})  # fmt: skip
+    joint = Connect(source_node_id="humanInputAgentflow_0", source_anchor="reject", target_node_id="loopAgentflow_0",
+                    target_anchor="loopAgentflow_0")  # fmt: skip
+    graph = compile_ops(APPROVED, [back, joint], STORE.schemas).graph
+    plan = planned(graph, wish)
+    assert not [value for value in plan.values if value.node_id in ("llmAgentflow_0", "loopAgentflow_0")]
+    assert plan.declined or plan.not_done
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
         "Zmień nazwę kroku „Letter” na „List”.",
         'Rename the step "Letter" to "List".',
         'Letter soll "List" heißen.',

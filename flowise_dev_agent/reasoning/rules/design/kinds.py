@@ -117,8 +117,8 @@ def clauses(text: str, names: Sequence[str] = ()) -> list[tuple[str, str]]:
 
 def _bare(clause: str) -> str:
     """A clause without its marks and the words that only put it in order."""
-    for name in ("as_flow", "opening", "then"):
-        clause = pattern("steps", name).sub("", clause.strip(" ,.;:!\x00"))
+    for name in ("as_flow", "opening", "then", "depending"):
+        clause = pattern("steps", name).sub("", clause.strip(" ,.;:!•*-\x00"))
     return clause
 
 
@@ -129,7 +129,7 @@ def straight(clause: str) -> str:
 
 def _goes_on(piece: str, before: str, border: str, names: Sequence[str]) -> bool:
     """Whether a stretch belongs to the clause in front of it."""
-    if border != "sentence" and (_unfinished(before) or found("before_first", before)):
+    if border != "sentence" and (_unfinished(before, names) or found("before_first", before)):
         return not found("otherwise", piece)
     # "Vraag dan de maat": what is done has begun before "then".
     if border == "then" and (case := parted(before)) and " " not in case[1]:
@@ -148,8 +148,11 @@ def _goes_on(piece: str, before: str, border: str, names: Sequence[str]) -> bool
     return kind not in _BEGINS and not (called and found("does", piece))
 
 
-def _unfinished(clause: str) -> bool:
-    """Whether what is done is still to come: "if it is late", "if not"."""
+def _unfinished(clause: str, names: Sequence[str]) -> bool:
+    """Whether what is done is still to come: "if it is late", "if not", "for late parcels"."""
+    few = found("heads", clause) and len(clause.split()) <= _LONGEST_NAME
+    if few and mention(clause, names) and not (found("does", clause) or quoted(clause)):
+        return True
     if agreed := outcome(clause):
         return not agreed[1]
     bare = re.fullmatch(r"\W*", pattern("steps", "otherwise").sub("", clause, count=1))
@@ -179,7 +182,7 @@ def _verbs(name: str, text: str) -> Iterator[re.Match[str]]:
 
 def mention(text: str, names: Sequence[str]) -> tuple[str, str] | None:
     """(the branch that a clause begins with, what it says of it)."""
-    for token in [*_WORD.finditer(text)][:_HEAD] if names else ():
+    for token in [*_WORD.finditer(text)][:_HEAD] if names and not found("before_first", text) else ():
         word, behind = token.group(), text[token.start() :]
         exact = [name for name in names if re.match(rf"(?i){re.escape(short(name))}(?!\w)", behind)]
         fitting = exact or [name for name in names if alike(word, name)]
@@ -193,7 +196,9 @@ def mention(text: str, names: Sequence[str]) -> tuple[str, str] | None:
                 return fitting[0], behind[cut.end() :]
             if word == fitting[0] and (states := found("states", behind.strip())):
                 return word, f"{word}: {behind.strip()[states.end() :]}"
-            return (fitting[0], behind.strip()) if behind.strip() else None
+            # "For late parcels it says sorry": what is done there begins with no noun.
+            whole = found("heads", text) and not (found("case", text) or found("task", behind.strip()))
+            return (fitting[0], text if whole else behind.strip()) if behind.strip() else None
         if content_words([word]) and not found("heads", behind):
             return None
     return None

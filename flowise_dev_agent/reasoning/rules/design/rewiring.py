@@ -11,6 +11,7 @@ from typing import Any
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design import graph, wording
+from flowise_dev_agent.reasoning.rules.design.clauses import clauses
 from flowise_dev_agent.reasoning.rules.design.details import in_ascii, listed
 from flowise_dev_agent.reasoning.rules.design.graph import Edge, Graph
 from flowise_dev_agent.reasoning.rules.design.kinds import found
@@ -25,7 +26,8 @@ from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, capital,
 _DIGITS, _WORD = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\w)"), re.compile(r"[^\W\d_]{3,}")
 _OR = re.compile(r"(?i)\s*[,/;]\s*|\s(?:and|or|und|oder|et|ou|y|o|e|of|en|i|lub|oraz)(?:\s|$)")
 _METHOD = re.compile(r"(?<!\w)(?:GET|POST|PUT|PATCH|DELETE)(?!\w)")
-_CONTACT, _IF, _FEW, _FEWEST, _CLEAR = pattern("exchange", "contact"), pattern("prompt", "if"), 5, 3, 0.6
+_CONTACT, _IF, _FEW, _FEWEST = pattern("exchange", "contact"), pattern("prompt", "if"), 5, 3
+_HALF, _CLEAR = 0.5, 0.6
 #: What everybody calls such a step names none of several.
 _PLAIN = frozenset({"Start", "Agent", "LLM", "Reply", "Direct Reply", "Human Input", "HTTP request", "HTTP", "Model"})
 _STRUCTURE = {"approval", "branch", "loop", "schedule", "form", "call"}
@@ -101,6 +103,8 @@ class _Reader:
         #: The approval that came, what a branch to come is called, whether the clause before took something out,
         #: whether some need no approval any more, and the steps that a clause before named.
         self._human, self._way, self._gone, self._spared, self._former = "", "", False, False, list[str]()
+        #: Whether the clause before is not done.
+        self._failed = False
         self._operations: Sequence[Callable[[_Clause], bool]] = (
             self._goes_straight, self._goes, self._stays, self._retitled, self._opens, self._agrees_if, self._agrees,
             self._refused, self._limits, self._asked, self._says, self._sends, self._sent_along,
@@ -111,14 +115,18 @@ class _Reader:
         done, undone, opening = [*made.spans], list[Span](), list[Span]()
         names = [*(row.get("scenario", "") for row in self._rows), *self._request.labels.values(), self._request.target]
         known = {name.casefold() for name in names if name}
+        # What a sentence goes on with that asks for a part which is not done is said of that part.
+        said = clauses(made.text, change=True)
+        asking = [one for one in said if one.whole and one.sense.part > _HALF > one.sense.told]
         for start, end in _clauses(made.text):
             one, grown = self._clause(made.text[start:end], known), len(self._rows)
             here = Span(start, end, frozenset({DONE}))
             if any(operation(one) for operation in self._operations):
                 # A branch that is called in one clause is done where another one says what it does.
                 done += [here, *(opening if len(self._rows) > grown else [])]
-            elif self._is_structure(one):
+            elif self._is_structure(one) or (self._failed and any(whole.start < start < whole.end for whole in asking)):
                 undone.append(here)
+            self._failed = here in undone
             opening = opening or [here] * bool(self._way)
             self._former = one.named or self._former
         undone = [one for one in undone if one not in done]
@@ -138,6 +146,8 @@ class _Reader:
         kinds = {kind for _, kind in texts.signals(one.plain)} & _STRUCTURE or one.has("step") or one.has("agrees")
         kinds = kinds or self._named(one, graph.HUMAN, graph.REPLY) or (one.repeats and not one.sense.tells)
         kinds = kinds or (one.has("straight") and self._flow.of(graph.HUMAN))
+        again = _IF.match(one.plain.strip()) and (one.repeats or found("anew", one.plain))
+        kinds = kinds or (self._failed and (again or (one.has("is_called") and not one.named)))
         goes = one.out and one.sense.part > _CLEAR > one.sense.told and "prompt_delete" not in one.sense.concepts
         return bool(kinds or goes) or bool(part) + bool(alters) + bool(text) > 1
 
@@ -292,7 +302,9 @@ class _Reader:
 
     def _limits(self, one: _Clause) -> bool:
         """How often at most something is done again."""
-        again = one.sense.told < _CLEAR and (one.repeats or found("anew", one.plain))
+        # What is done again if something is so that is not done, is none of the loops that are there.
+        hangs = self._failed and _IF.match(one.plain.strip())
+        again = one.sense.told < _CLEAR and (one.repeats or found("anew", one.plain)) and not hangs
         loops = self._only(one, graph.LOOP) if again else []
         was = self._flow.held(loops[0], "maxLoopCount") if loops else None
         numbers = [number for one in one.numbers if (number := round(to_number(one))) != was]

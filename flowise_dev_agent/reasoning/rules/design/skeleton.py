@@ -28,6 +28,7 @@ from flowise_dev_agent.reasoning.rules.design.kinds import (
     parted,
     repeated,
     repeats,
+    short,
     step_named,
     times,
 )
@@ -96,7 +97,10 @@ class Skeleton:
             self.sent.append(led[0])
         ways = [*WAY.finditer(text)]
         lines = text.strip().split("\n") if self.listed or len(ways) > 1 else [text]
-        self.clauses = [one for line in lines for one in clauses(line, self._choice)]
+        self.clauses, names = list[tuple[str, str]](), self._choice
+        for line in lines:
+            self.clauses += clauses(line, names)
+            names = names or branch_names(line.strip(" .!;"))
         if len(ways) > 1:
             self._branch(lines, {one[0].strip("\n"): one for one in ways})
         else:
@@ -170,6 +174,9 @@ class Skeleton:
         again = kind == "approve" and not border and self._approval and self._scope[-1:] == [self._approval]
         if kind == "off" or says_nothing or again:
             return self._sent(clause)
+        shows = found("task", pattern("steps", "polite").sub("", clause)) or found("shows", clause)
+        if border == "sentence" and self.steps and not (kind or named or shows) and found("for_all", clause):
+            return self._tell(clause)
         lists = self._choice and (all(one in clause for one in self._choice) or found("which_one", clause))
         if lists and not self.steps:
             self._fork = Step("sort", clause, dict[str, list[Step]]((name, []) for name in self._choice))
@@ -196,11 +203,14 @@ class Skeleton:
             # What is said behind a request to an address is the answer there.
             open_ways[0].append(Step("", clause))
             return True
-        made = [way for way in fork.ways.values() if way and way[-1].kind in ("", "who")] if fork else []
+        made = {name: way for name, way in fork.ways.items() if way and way[-1].kind in ("", "who")} if fork else {}
         if kind == "approve" and made and self._opened != 1 and not self._approval:
-            # "I approve each answer": on whatever way it was made.
-            fits = self._fits(step := Step(kind, clause), made[0], border)
-            for way in made if fits else ():
+            # "I approve each answer": on whatever way it was made, or on the one that is named.
+            named = [way for name, way in made.items() if alike(" ".join(content_words(short(name).split())), clause)]
+            ways = named or [*made.values()]
+            fits = self._fits(step := Step(kind, clause), ways[0], border)
+            self._approved = ways[0] if len(ways) == 1 else self._approved
+            for way in ways if fits else ():
                 way.append(step)
             return fits
         # What else follows branches is for one of them or for all.
@@ -330,14 +340,19 @@ class Skeleton:
         if kind == "approve":
             said = pattern("steps", "step_number").sub(" ", words("answer_out").sub(" ", clause))
             drafts = self._fork is not None and self._fork.kind == "sort" and scope is not self.steps
-            several = any(to_number(one) > 1 for one in re.findall(NUMBER, said, re.IGNORECASE))
+            # "Je dois" is no "dois".
+            counted = re.findall(NUMBER, re.sub(r"(?i)(?<!\w)(?:je|tu)\s\w+", " ", said), re.IGNORECASE)
+            several = any(to_number(one) > 1 for one in counted)
             # "Marta reads it and approves": what is in front of it is no task of a model.
             agrees = None if border else found("approve", clause)
             whose = agrees and agrees[0].split()[0].casefold() in FUNCTIONS | wordset("speakers")
             joint = agrees and not whose and agrees.start() < _LONGEST_NAME
             # On a way behind a fork it is about what was made in front of it.
             made = scope or (self.steps[:-1] if self._fork else [])
-            if several or joint or found("before", said) or not (drafts or (made and made[-1].kind in ("", "who"))):
+            # "Before it goes out" is no place of its own, but where an approval is.
+            out = pattern("rewiring", "goes_out").search(said)
+            placed = found("before", said) and not out
+            if several or joint or placed or not (drafts or (made and made[-1].kind in ("", "who"))):
                 return False
             step.of, self._approval, self._approved = " ".join(own_words(clause, "approving")), step, self._scope
             return True

@@ -13,7 +13,7 @@ from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import nested_types
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves, stepwise, unmet
 from flowise_dev_agent.reasoning.rules.design.comparing import SCORE, Comparison
-from flowise_dev_agent.reasoning.rules.design.details import Field, find_fields
+from flowise_dev_agent.reasoning.rules.design.details import STRUCTURED, Field, find_fields
 from flowise_dev_agent.reasoning.rules.design.kinds import alike, found, kind_of, short, step_named, straight, unwanted
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of, without
@@ -35,6 +35,7 @@ _LLM, _AGENT, _SORTER, _HTTP = "llmAgentflow", "agentAgentflow", "conditionAgent
 _HUMAN, _REPLY = "humanInputAgentflow", "directReplyAgentflow"
 _MODELS, _PREFIXES = (_LLM, _AGENT), {_LLM: "llm", _AGENT: "agent", _SORTER: "conditionAgent"}
 _REQUEST = re.compile(r"\b(?:GET|POST|PUT|PATCH|DELETE)\b|\S+://")
+_STRUCTURED = re.compile(rf"[,;]?\s(?=(?:ge|e)?stru)(?:{STRUCTURED.pattern[4:]})(?=\W*$|[,;])", re.IGNORECASE)
 _QUOTED = re.compile(r"[\"“„«'](?P<said>.+)[\"”“»']\W*$")
 _ANY_MODEL = re.compile(r"(?:\w{1,9}\s)?(?:llm|mod[eè]l\w*|ai|ki|ia)s?|(?:\w{1,4}\s)?agente?n?s?", re.IGNORECASE)
 #: Kinds of signals that make a flow one of steps, and what the steps themselves are read for.
@@ -263,7 +264,12 @@ class _Builder:
         value = self._named(step.text, end)
         if not value:
             raise self._declined(step.text)
-        return replace(end, value=value)
+        more = [one for one in end.fields if end.reader != value and alike(one.replace("_", " "), step.text)]
+        if not more:
+            return replace(end, value=value)
+        # "The text plus the score": what a step read beside it is shown, too.
+        shown = "\n".join(f"{capital(one)}: {{{{ {end.reader}.output.{one} }}}}" for one in more)
+        return self._node(_REPLY, {"directReplyMessage": f"{{{{ {value} }}}}\n\n{shown}"}, end)
 
     def _back(self, step: Step, end: _End) -> None:
         """A draft is made again, with what a critic said of it."""
@@ -302,7 +308,7 @@ class _Builder:
 
     def _says(self, step: Step, end: _End) -> None:
         said = _QUOTED.search(step.text)
-        self._node(_REPLY, {"directReplyMessage": without_braces(said["said"] if said else step.text)}, end)
+        self._node(_REPLY, {"directReplyMessage": without_braces((said["said"] if said else step.text).strip())}, end)
 
     def _call(self, step: Step, end: _End) -> _End:
         """A request to an address, with what is said of its headers and its body."""
@@ -451,13 +457,17 @@ class _Builder:
         meant = [self._small(one) for one, steps in self._settings if said in steps]
         model = own if own.provider or own.model or own.numbers else None
         model = _merged([self._shared, *([model] if model else []), *meant]) if meant else model
-        return self._model_node(title or role or task, prompt, own.tools, model, agent=agent, user=user, given=given,
+        return self._model_node(title or role or prompt, prompt, own.tools, model, agent=agent, user=user, given=given,
                                 fields=fields)  # fmt: skip
 
     def _own_words(self, text: str) -> str:
         """A text without a model, a tool and a value, which are beside the words of a step."""
         own = read(text, self._world.store)
         mine = CHATS.union(*own.tools, *self._reading.tools)
+        # "Gpt-4o writes": who does it is the model.
+        does = max((span.end for span in own.spans if not text[: span.start].strip()
+                    and (span.names & CHATS or span.params & _SETTINGS)), default=0)  # fmt: skip
+        text = _STRUCTURED.sub("", " " * does + text[does:])
         spans = [span for span in own.spans if not span.task and (span.names & mine or span.params & _SETTINGS)]
         return prompt_of(text, spans, lead=False)
 
@@ -536,7 +546,7 @@ def as_json_by_code(sent: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _label(text: str) -> str:
-    said = text.split()[:5]
+    said = re.sub(r"[\"“”„«»]", "", text).split()[:5]
     while len(" ".join(said)) > _LONGEST_LABEL and len(said) > 1:
         said.pop()
     chosen = without(" ".join(said), wordset("loose_ends"), front=False)
