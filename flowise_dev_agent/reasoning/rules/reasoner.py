@@ -11,6 +11,7 @@ from flowise_dev_agent.reasoning import contracts
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.reasoning.rules.design import build, change, naming
+from flowise_dev_agent.reasoning.rules.design.clauses import clauses
 from flowise_dev_agent.reasoning.rules.design.parts import for_request
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, role_of, without, without_opening
 from flowise_dev_agent.reasoning.rules.design.reading import read
@@ -27,6 +28,8 @@ _ERROR_ANSWER = re.compile(
     r"internal server error|not found\s*$)",
     re.IGNORECASE,
 )
+#: How probable it has to be that a clause asks for a copy.
+_HEARD = 0.45
 _TITLE_WORDS, _TITLE_CHARS, _TITLE_READ = 8, 60, 400
 _TITLE_END = re.compile(r"[.!?](?:\s|$)|[;:()（）。！？\n]|\s-\s")
 
@@ -132,7 +135,9 @@ def _operation(text: str, target: str | None) -> contracts.Operation:
     wanted, existing = pattern("prompt", "new").search(text), next(texts.mentions(text, words("this_flow")), None)
     # "I want a bot that ...": what is called "this bot" afterwards is the new one.
     this = existing and not (wanted and wanted.start() < existing.start())
-    if texts.mentioned(text, words("copy")) or pattern("copying", "of_original").match(text):
+    asked = (one for one in clauses(text, change=True) if target and not one.off)
+    heard = any(one.sense.concepts.get("copy", 0) > _HEARD for one in asked)
+    if heard or texts.mentioned(text, words("copy")) or pattern("copying", "of_original").match(text):
         return "copy"
     asks = pattern("words", "question").match(text) and text.rstrip().endswith("?")
     if asks and (target or this or texts.mentioned(text, words("flow"))):

@@ -1,5 +1,7 @@
 """Copies by rules: as they are, under a name, or with a change; what is not understood is never copied silently."""
 
+import asyncio
+
 import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -107,3 +109,17 @@ async def test_the_same_bot_with_a_difference_is_a_copy_of_it(wish: str) -> None
 async def test_the_same_bot_that_is_to_do_more_is_no_copy() -> None:
     request = ClassifyRequest(requirement="Let the same bot answer for our Leeds shop, too.", target="Sales bot")
     assert (await DeterministicReasoner().classify(request)).value.operation == "update"
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "We bought a bakery in Leeds and want the same order bot for them, as a second flow.",
+        "Wir brauchen noch einmal denselben Bot für die Filiale in Kassel, als zweiten Flow.",
+        "Il nous faut le même assistant une deuxième fois, pour la boutique de Lyon.",
+        "Necesitamos otro igual para la tienda de Murcia, el de Valencia no se toca.",
+    ],
+)
+def test_a_second_flow_like_this_one_is_a_copy(wish: str) -> None:
+    request = ClassifyRequest(requirement=wish, target="Order bot")
+    assert asyncio.run(DeterministicReasoner().classify(request)).value.operation == "copy"
