@@ -13,6 +13,7 @@ from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.reasoning.rules.design import build, change, naming
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses
 from flowise_dev_agent.reasoning.rules.design.parts import for_request
+from flowise_dev_agent.reasoning.rules.design.pending import unheard
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, role_of, without, without_opening
 from flowise_dev_agent.reasoning.rules.design.reading import read
 from flowise_dev_agent.reasoning.rules.design.selection import select
@@ -179,7 +180,7 @@ def _plan(request: contracts.PlanRequest) -> contracts.PlanContract:
     try:
         made = _design(request, World(request.nodes, request.credential_types, language, request.ready_nodes))
     except DeclinedError as reason:
-        if (kept := change.unheard(request, reason)) is not None:
+        if (kept := unheard(request, reason)) is not None:
             return kept
         made = build.declined(request, str(reason))
     # What was hidden from reading is no value.

@@ -8,7 +8,7 @@ from functools import reduce
 from itertools import product
 from typing import Any
 
-from flowise_dev_agent.contracts.plan import Design, Part, PlanContract, PlannedValue
+from flowise_dev_agent.contracts.plan import Design, PlannedValue
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
 from flowise_dev_agent.patch.validate.limits import BOUNDS
@@ -27,6 +27,7 @@ from flowise_dev_agent.reasoning.rules.design import (
     writing,
 )
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
+from flowise_dev_agent.reasoning.rules.design.pending import is_pending, merged
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.rewiring import called, find_steps, meant
 from flowise_dev_agent.reasoning.rules.design.selection import (
@@ -42,7 +43,7 @@ from flowise_dev_agent.reasoning.rules.design.sources import find_sources
 from flowise_dev_agent.reasoning.rules.design.values import Said, exchanged, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, table, words
-from flowise_dev_agent.reasoning.rules.language.text import Span, masked, mentions, normalised, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.language.text import Span, masked, mentions, normalised, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 
@@ -84,7 +85,7 @@ class _Change:
 
     def __init__(self, request: PlanRequest, world: World, wish: str) -> None:
         self.wish = self.shown = wish
-        self.request, self.world, self.planned, self.pending = request, world, request.previous, _pending(request)
+        self.request, self.world, self.planned, self.pending = request, world, request.previous, is_pending(request)
         there = dict(request.existing)
         if self.planned and self.pending:
             # What was planned and is not written yet counts as there.
@@ -327,7 +328,7 @@ class _Change:
                    for one in told.parts(world, source=by, remarks=asides, prompts=prompts)],
         )  # fmt: skip
         design = telling.told(design, shown, Said(self.change, self.spoken), world)
-        return _merged(planned, design, self.going, request, world, pending=self.pending) if planned else design
+        return merged(planned, design, self.going, request, world, pending=self.pending) if planned else design
 
 
 def _refused(change: Reading, wish: str, world: World) -> dict[tuple[int, int], str]:
@@ -369,22 +370,6 @@ def _in_range(request: PlanRequest, value: PlannedValue, world: World) -> Planne
 def _one_each(*some: Sequence[PlannedValue]) -> list[PlannedValue]:
     """One value for each field, the last."""
     return list({(one.node_id, one.param): one for values in some for one in values}.values())
-
-
-def unheard(request: PlanRequest, reason: DeclinedError) -> PlanContract | None:
-    """The plan before, when what the person says to it is not understood: that is told as not done, and nothing is
-    lost. None where there is no such plan, or one answer settles it."""
-    previous, said = request.previous, request.feedback
-    if not previous or previous.declined or not (said and _pending(request)) or str(reason).endswith("?"):
-        return None
-    part = Part(id="p1", quote=squeeze(said), source="feedback:1", reason=str(reason))
-    return previous.model_copy(update={"parts": _numbered("p", [*previous.parts, part][-40:])})
-
-
-def _pending(request: PlanRequest) -> bool:
-    """Whether there is a plan that is not written yet."""
-    new = request.previous.new_nodes if request.previous else set[str]()
-    return request.previous is not None and request.verdict is None and not (new and new <= request.existing.keys())
 
 
 def _meant(
@@ -493,37 +478,6 @@ def _moved(
             text += f"\n\n{ends[target]}" if target in ends and ends[target][-9:] not in text else ""
             found.append(PlannedValue(node_id=new, param=target, value=text))
     return found
-
-
-def _merged(
-    planned: PlanContract, change: Design, going: Sequence[str], request: PlanRequest, world: World, *, pending: bool
-) -> Design:
-    """The plan before with a change: values that are added join a text that was planned and not written yet."""
-    new = {node.node_id for node in planned.nodes if node.node_id not in request.existing}
-    fresh = {(value.node_id, value.param) for value in change.values if value.mode == "set"}
-    values = [one for one in planned.values if pending and one.node_id not in going
-              and (one.node_id, one.param) not in fresh] + change.values  # fmt: skip
-    kept = (node for node in planned.nodes if node.node_id not in going and (pending or node.node_id not in new))
-    nodes = {node.node_id: node if pending else node.model_copy(update={"existing": True}) for node in kept}
-    nodes |= {id_: node for node in change.nodes if (id_ := node.node_id) not in nodes or node.label}
-    # A node that is wanted after all stays.
-    gone = dict.fromkeys([*planned.removals, *change.removals])
-    removals = [id_ for id_ in gone if id_ in request.existing and id_ not in nodes]
-    update = {
-        "goal": planned.goal if new else change.goal, "nodes": list(nodes.values()), "removals": removals,
-        "values": values[:100], "parts": _numbered("p", [*planned.parts, *change.parts][:40]),
-        "connections": [*(planned.connections if pending else []), *change.connections],
-        "tests": _numbered("t", [*{one.turns[0]: one for one in [*planned.tests, *change.tests]}.values()][:10]),
-        "criteria": _numbered("c", [*{one.text: one for one in [*planned.criteria, *change.criteria]}.values()][:20]),
-        "placeholders": telling.placeholders(values),
-    }  # fmt: skip
-    merged = change.model_copy(update=update)
-    labels = [world.schema(node.node_name).label for node in nodes.values() if not node.existing]
-    return merged.model_copy(update={"steps": telling.steps(labels, merged, world)}) if new else merged
-
-
-def _numbered(prefix: str, items: Sequence[Any]) -> list[Any]:
-    return [item.model_copy(update={"id": f"{prefix}{number}"}) for number, item in enumerate(items, start=1)]
 
 
 # --- Agentflows: models with their values and instructions inside the nodes ---------------------------------------
