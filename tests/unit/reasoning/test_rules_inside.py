@@ -56,8 +56,8 @@ async def test_values_of_the_model_inside_a_node_are_set_by_their_path(catalogue
     }
 
 
-async def test_a_value_goes_to_every_model_of_the_flow(catalogue: NodeStore) -> None:
-    _, ops = await done("Setze die Temperatur auf 0.1", catalogue, TWO)
+async def test_a_value_goes_to_every_model_of_the_flow_where_that_is_said(catalogue: NodeStore) -> None:
+    _, ops = await done("Setze die Temperatur in allen Schritten auf 0.1", catalogue, TWO)
     assert [(op.node_id, op.param_name) for op in ops if isinstance(op, SetParam)] == [
         ("llmAgentflow_0", "llmModelConfig.temperature"),
         ("agentAgentflow_0", "agentModelConfig.temperature"),

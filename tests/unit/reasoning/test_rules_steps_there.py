@@ -225,3 +225,176 @@ def test_an_approval_comes_behind_the_model_that_is_meant_and_a_refusal_goes_bac
     (back,) = [node for node in graph.nodes if node.name == "loopAgentflow"]
     assert (back.inputs["loopBackToNode"], back.inputs["maxLoopCount"]) == ("llmAgentflow_1-Engine help", 2)
     assert back.id in after(graph, "humanInputAgentflow_1")
+
+
+def model(id_: str, label: str, text: str, name: str, chat: str, **config: object) -> AddNode:
+    """A step with a model of its own."""
+    params = {"llmModel": chat, "llmModelConfig": {"modelName": name, **config}}
+    return step(id_, label, text).model_copy(update={"params": {**step(id_, label, text).params, **params}})
+
+
+MODELS = compile_ops(
+    GraphIR.empty(),
+    [
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0", params={
+            "startInputType": "formInput", "formTitle": "Walks", "formInputTypes": [
+                {"type": "string", "label": "Place", "name": "place"}]}),
+        model("llmAgentflow_0", "Route planner", "Plan a walk near {{ $form.place }}.", "claude-sonnet-4-0",
+              "chatAnthropic", temperature=0.7),
+        AddNode(node_name="humanInputAgentflow", node_id="humanInputAgentflow_0", label="Ranger approves", params={
+            "humanInputDescriptionType": "fixed", "humanInputDescription": "Is the walk safe?"}),
+        AddNode(node_name="loopAgentflow", node_id="loopAgentflow_0", label="Plan again",
+                params={"loopBackToNode": "llmAgentflow_0-Route planner", "maxLoopCount": 4}),
+        model("llmAgentflow_1", "Packing list", "List what to take along.", "gpt-4o", "chatOpenAI", temperature=0.2),
+        *chain("startAgentflow_0", "llmAgentflow_0", "humanInputAgentflow_0"),
+        *(Connect(source_node_id="humanInputAgentflow_0", source_anchor=way, target_node_id=target,
+                  target_anchor=target)
+          for way, target in (("proceed", "llmAgentflow_1"), ("reject", "loopAgentflow_0"))),
+    ],
+    STORE.schemas,
+    credentials={"openAIApi": "a7acd2ec-afaf-5f55-9aef-0532197ae938",
+                 "anthropicApi": "a7acd2ec-afaf-5f55-9aef-0532197ae938"},
+).graph  # fmt: skip
+
+
+def temperatures(graph: GraphIR) -> list[float]:
+    return [float(inputs(graph, f"llmAgentflow_{n}")["llmModelConfig"]["temperature"]) for n in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("wish", "after_"),
+    [
+        ('Set the temperature of the packing list to 0.1. The title of "Plan again" is "Once more" now.', [0.7, 0.1]),
+        ("Die Packing list bekommt die Temperatur 0,1", [0.7, 0.1]),
+        ("Pon la temperatura en 0.1 en todas partes", [0.1, 0.1]),
+        ("Metti la temperatura a 0.1 nel Route planner", [0.1, 0.2]),
+    ],
+)
+def test_a_value_is_set_in_the_step_that_its_clause_names(wish: str, after_: list[float]) -> None:
+    assert temperatures(changed(MODELS, wish)[0]) == after_
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        'Rename "Ranger approves" to "Warden approves". Set the temperature of the weather step to 0.1.',
+        "Rename „Ranger approves“ to „Warden approves“ and use Claude Haiku for the weather.",
+    ],
+)
+def test_a_value_for_a_step_that_is_not_there_is_set_in_none_and_told(wish: str) -> None:
+    graph, plan = changed(MODELS, wish)
+    assert [inputs(graph, f"llmAgentflow_{n}") for n in (0, 1)] == [inputs(MODELS, f"llmAgentflow_{n}") for n in (0, 1)]
+    assert any("weather" in part.quote and part.state == "not_understood" for part in plan.parts)
+
+
+@pytest.mark.parametrize("wish", ["Use Claude for the packing list too.", "Nutze Claude auch für die Packing list."])
+def test_a_model_that_another_step_has_is_the_same_one(wish: str) -> None:
+    config = inputs(changed(MODELS, wish)[0], "llmAgentflow_1")["llmModelConfig"]
+    assert (config["modelName"], config["temperature"]) == ("claude-sonnet-4-0", 0.2)
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Name the shelters on the packing list. The ranger still has to approve. Please keep Claude for the route.",
+        "Auf die Packing list gehört Wasser. Der Ranger muss weiterhin freigeben. Bitte Claude behalten.",
+    ],
+)
+def test_what_is_so_already_and_is_to_stay_changes_nothing(wish: str) -> None:
+    graph, _ = changed(MODELS, wish)
+    assert {node.id for node in graph.nodes} == {node.id for node in MODELS.nodes}
+    assert inputs(graph, "llmAgentflow_0") == inputs(MODELS, "llmAgentflow_0")
+    assert inputs(graph, "llmAgentflow_1")["llmModel"] == "chatOpenAI"
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "A mountain guide wants to see the packing list before it goes out. If she says no it is written again, "
+        "at most twice.",
+        "Die Chefin will die Packing list erst sehen, bevor sie rausgeht. Bei Ablehnung wird sie neu geschrieben, "
+        "höchstens 2 Mal.",
+        "De gids wil de packing list eerst zien voordat die naar de gasten gaat. Bij afkeuren opnieuw schrijven, "
+        "maximaal 2 keer.",
+    ],
+)
+def test_a_limit_of_something_new_is_none_of_a_loop_that_is_there(wish: str) -> None:
+    plan = planned(MODELS, wish)
+    if plan.declined is None:
+        graph, _ = changed(MODELS, wish)
+        assert inputs(graph, "loopAgentflow_0")["maxLoopCount"] == 4
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "put it back to how it was before Kim changed it",
+        "Revert the last change please",
+        "Mach das wieder so wie vorher",
+        "Remets tout comme avant",
+        "Vuelve a dejarlo como estaba antes",
+        "Rimetti tutto com'era prima",
+        "Zet het terug zoals het was",
+        "Przywróć poprzednią wersję",
+    ],
+)
+def test_what_was_there_before_is_not_known_and_asked_for(wish: str) -> None:
+    plan = planned(MODELS, wish)
+    assert plan.declined
+    assert plan.asks
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "In the packing list tell people to bring the map back to us",
+        "Auf der Packing list soll stehen, wie man eine Buchung rückgängig macht",
+    ],
+)
+def test_what_people_bring_or_take_back_is_told_to_the_model(wish: str) -> None:
+    assert inputs(changed(MODELS, wish)[0], "llmAgentflow_1") != inputs(MODELS, "llmAgentflow_1")
+
+
+@pytest.mark.parametrize("wish", ["Set the temperature to 0.3", "Use Claude", "Nutze gpt-4o-mini"])
+def test_of_which_model_a_value_is_is_asked_where_nothing_says_it(wish: str) -> None:
+    declined = planned(MODELS, wish).declined
+    assert declined
+    assert "Route planner, Packing list" in declined
+
+
+@pytest.mark.parametrize(
+    ("wish", "options"),
+    [
+        ("Add a field to the form: dog, yes or no? If yes, the packing list has a lead on it.", ["yes", "no"]),
+        ("Ins Formular soll noch ein Feld: Hund, ja oder nein? Bei ja gehört eine Leine auf die Packing list.",
+         ["ja", "nein"]),
+    ],
+)  # fmt: skip
+def test_yes_or_no_is_one_field_and_its_rule_has_what_was_said(wish: str, options: list[str]) -> None:
+    graph, _ = changed(MODELS, wish)
+    _, field = inputs(graph, "startAgentflow_0")["formInputTypes"]
+    assert [one["option"] for one in field["addOptions"]] == options
+    told = inputs(graph, "llmAgentflow_1")["llmMessages"][0]["content"]
+    assert f"{field['label']}: {{{{ $form.{field['name']} }}}}. " in told
+
+
+def test_a_rule_for_a_field_that_comes_is_for_the_step_that_reads_the_form() -> None:
+    graph, _ = changed(MODELS, "A new form field \"Age\", and if it's empty don't mention children.")
+    told = inputs(graph, "llmAgentflow_0")["llmMessages"][0]["content"]
+    assert told.endswith("{{ $form.age }}. If it's empty don't mention children.")
+    assert inputs(graph, "llmAgentflow_1") == inputs(MODELS, "llmAgentflow_1")
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "We need a shopping list too, next to the packing list, with prices. It should stand below the packing list. "
+        'Rename "Plan again" to "Once more".',
+        "Wir brauchen noch eine Einkaufsliste neben der Packing list. Sie soll unter der Packing list stehen. "
+        "„Plan again“ heißt jetzt „Noch einmal“.",
+    ],
+)
+def test_what_comes_beside_a_step_is_no_rule_for_that_step(wish: str) -> None:
+    graph, plan = changed(MODELS, wish)
+    assert inputs(graph, "llmAgentflow_1") == inputs(MODELS, "llmAgentflow_1")
+    assert sum(part.state == "not_understood" for part in plan.parts) > 1

@@ -27,9 +27,10 @@ from flowise_dev_agent.reasoning.rules.design import (
     writing,
 )
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
+from flowise_dev_agent.reasoning.rules.design.owners import in_named, own_names, set_in, without_kept
 from flowise_dev_agent.reasoning.rules.design.pending import is_pending, merged
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
-from flowise_dev_agent.reasoning.rules.design.rewiring import called, find_steps, meant
+from flowise_dev_agent.reasoning.rules.design.rewiring import find_steps, meant
 from flowise_dev_agent.reasoning.rules.design.selection import (
     TOOL,
     Edits,
@@ -40,10 +41,10 @@ from flowise_dev_agent.reasoning.rules.design.selection import (
     usable,
 )
 from flowise_dev_agent.reasoning.rules.design.sources import find_sources
-from flowise_dev_agent.reasoning.rules.design.values import Said, exchanged, parameters, prompt_field
+from flowise_dev_agent.reasoning.rules.design.values import Said, exchanged, parameters, prompt_field, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, table, words
-from flowise_dev_agent.reasoning.rules.language.text import Span, masked, mentions, normalised, to_number
+from flowise_dev_agent.reasoning.rules.language.text import Span, masked, normalised, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 
@@ -53,9 +54,9 @@ _PARSER = "structuredOutputParser"
 _HIDES = re.compile(
     "|".join([pattern("text", "no").pattern, words("remove").pattern, pattern("titles", "off").pattern])
 )
-_FORGETS = pattern("change", "forgets")
-#: What people call a node of a kind; the title alone names none of several.
-_ANY = frozenset({"", "agent", "llm", "model", "start"})
+_FORGETS, _IF_SO = (pattern("change", name) for name in ("forgets", "if_so"))
+#: What is no remark about a part that is not done.
+_GOES_ON = re.compile(f"{pattern('change', 'outcome').pattern}|{pattern('rewiring', 'comes').pattern[4:]}")
 
 
 def wish_of(request: PlanRequest) -> str | None:
@@ -116,6 +117,7 @@ class _Change:
     def read(self) -> None:
         """The parts and values that the wish speaks of, without those that this Flowise cannot give."""
         request, world = self.request, self.world
+        self.wish = without_kept(request, self.wish)
         made = find_steps(request, find_sources(request, self.wish, self.existing))
         self.wish = made.text
         change = _read(request, self.wish, world)
@@ -152,7 +154,8 @@ class _Change:
         request, world, change = self.request, self.world, self.change
         new = build.values_of(self.added, change, "", world)
         own, self.come, out = _own_tools(request, change, self.wish, world)
-        found = [*_one_each(new, _values(request, change, self.stays, self.wish, world), self.made.values), *own]
+        asked, self.unplaced = _values(request, change, self.stays, self.wish, world)
+        found = [*_one_each(new, asked, self.made.values), *own]
         found = [_in_range(request, one, world) for one in found]
         # Numbers and switches are stored as texts, too; another model comes without its values.
         other = {(one.node_id, f"{one.param}Config") for one in found}
@@ -182,14 +185,15 @@ class _Change:
         texts.reword(self.wish, taken, lambda said: self._near(said, texts.held), copied=self.copied)
         given = [one for one in told.spans if "template" in one.params]
         self.lost = [one for one in told.lost(world) if one not in given]
-        self.lost += [Span(*place, frozenset({"signal"})) for place in self.refused]
+        self.lost += [*self.unplaced, *(Span(*place, frozenset({"signal"})) for place in self.refused)]
         sources = any(one.category == "Document Loaders" for one in self.stays.values())
         groups = ["parts", "own", *["sources"] * sources, *["steps"] * self.inside]
         # What is quoted may be the value of a field.
         kept = {*told.missed} - {*self.lost}
         said = wishes.pieces(self.wish, [*told.done, *given, *texts.spans], self.lost, kept, groups=groups,
                              copied=self.copied)  # fmt: skip
-        said = [one._replace(kind="undone") if one.kind == "wish" and any(
+        said = [one._replace(kind="undone") if (one.kind == "wish" or (
+            one.kind == "remark" and _GOES_ON.search(self.wish[one.start : one.end]))) and any(
             span.meets(one.start, one.end) for span in self.made.undone) else one for one in said]  # fmt: skip
         undone = [Span(*one[:2]) for one in said if one.kind == "undone"]
         # Of what is told as not done nothing is set.
@@ -213,17 +217,30 @@ class _Change:
         for line, run, open_ in lines:
             if len(open_) > 1 and words("all_of_them").search(line):
                 for place in open_:
-                    placed.setdefault(place, []).append(line)
+                    placed.setdefault(place, []).append(self._given(line))
             elif len(open_) > 1 and self.inside and done:
                 said = [one._replace(kind="undone") if one in run else one for one in said]
             else:
-                placed.setdefault(self._only(open_), []).append(line)
+                placed.setdefault(self._only(open_), []).append(self._given(line))
         if self.change.system_text or self.change.prompt_text:
             place = self._only(self._near(self.wish, self.places))
             texts.give(place, self.places[place], self.change, placed)
         for place, lines in placed.items():
             texts.tell(place, lines, named=len(self.places) > 1, fresh=not writing.held(self.request, place))
         return said
+
+    def _given(self, line: str) -> str:
+        """A line for a model, with what is filled in from now on if it is a rule for that."""
+        shown = [f"{row['label']}: {{{{ $form.{row['name']} }}}}. " for row in self._asked_in(line)]
+        return "".join(shown) + without_braces(line)
+
+    def _asked_in(self, line: str) -> list[dict[str, str]]:
+        """The fields that come into a form and of which a line speaks."""
+        asked = [(one.node_id, one.value) for one in self.made.values if one.param == "formInputTypes"]
+        there = [row["name"] for id_, _ in asked for row in _rows(self.request.stored(id_, "formInputTypes"))]
+        new = [row for _, rows in asked for row in _rows(rows) if row["name"] not in there]
+        case = len(new) == 1 and _IF_SO.match(line)
+        return [row for row in new if case or wording.whole(row["label"]).search(line)]
 
     def _step_of(self, line: str, former: list[str]) -> list[str]:
         """The places that a line may be for: what follows on words for a step is for that one, too."""
@@ -232,6 +249,10 @@ class _Change:
             return open_
         about = meant(self.request, line, {place.partition(".")[0] for place in open_})
         own = [place for place in open_ if place.partition(".")[0] in about]
+        nodes = {node.id: node.inputs for node in (self.request.base.nodes if self.request.base else ())}
+        # What is filled in is for the step that reads what is filled in.
+        own = own or [place for place in open_ if self._asked_in(line)
+                      and "$form." in str(nodes.get(place.partition(".")[0]))]  # fmt: skip
         return own or (former if len(former) == 1 else open_)
 
     def _only(self, places: Sequence[str]) -> str:
@@ -245,7 +266,7 @@ class _Change:
         """Of these places those that a stretch names."""
         fields = {place: schema for place in places if (schema := self.existing.get(place.partition(".")[0])
                                                         or self.added.get(place.partition(".")[0]))}  # fmt: skip
-        named = list(_meant(self.request, fields, said, self.world))
+        named = list(in_named(self.request, fields, said, self.world))
         # "The agent" is the only one.
         agents = [place for place in fields if self.request.existing.get(place.partition(".")[0]) == _AGENT]
         only = len(named) == len(fields) and len(agents) == 1 and words("an_agent").search(said)
@@ -277,6 +298,8 @@ class _Change:
         if not (own or self.copied or self.already) and reasons:
             raise DeclinedError(reasons[0])
         if undone and not (own or self.already):
+            if self.unplaced:
+                self._only(list(self.request.inside))
             self.told.check(world, frozenset({"call", "service"}))
             raise world.decline("declined_wish", parts=", ".join(f"«{self.told.quote(one)}»" for one in undone))
         if not (own or self.copied):
@@ -367,50 +390,14 @@ def _in_range(request: PlanRequest, value: PlannedValue, world: World) -> Planne
     return value.model_copy(update={"value": to_number(answer[0])})
 
 
+def _rows(held: Any) -> list[dict[str, str]]:
+    """The fields of a form."""
+    return held or []
+
+
 def _one_each(*some: Sequence[PlannedValue]) -> list[PlannedValue]:
     """One value for each field, the last."""
     return list({(one.node_id, one.param): one for values in some for one in values}.values())
-
-
-def _meant(
-    request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World, spans: Sequence[Span] = ()
-) -> Mapping[str, NodeSchema]:
-    """The places (`node id` or `node id.path`) that a wish means: in nodes that it names, else in those of which it
-    speaks (where `spans` are, if there are any), else all. Raises DeclinedError where a number says which."""
-    said = "\n".join([wish, build.asked(request.requirement, request.clarifications).details])
-    owners = {place: place.partition(".")[0] for place in places}
-    names = {id_: [wording.whole(name) for name in _own_names(request, id_)] for id_ in owners.values()}
-    here = [id_ for id_ in names if any(name.search(said) for name in names[id_])]
-    named = [id_ for id_ in here if any(any(mentions(said, name)) for name in names[id_])]
-    # A title may be an everyday word, too: as it is written it is the title.
-    exact = [id_ for id_ in named if request.labels.get(id_, "") in wish]
-    spoken = [] if here else _spoken_of(request, wish, [*names], spans)
-    meant = exact or named or spoken or [id_ for id_ in names if id_ not in here]
-    if here or spoken:
-        return {place: schema for place, schema in places.items() if owners[place] in meant}
-    models = [place for place, schema in places.items() if schema.category in (_MODELS, "LLMs")]
-    if len(models) > 1 and any(mentions(wish, pattern("inside", "ordinal"))):
-        # How they are counted only the person knows.
-        which = dict.fromkeys(request.labels.get(owners[place]) or owners[place] for place in models)
-        raise world.decline("declined_which", nodes=", ".join(which))
-    return places
-
-
-def _spoken_of(request: PlanRequest, wish: str, ids: Sequence[str], spans: Sequence[Span]) -> list[str]:
-    """The steps of an AgentFlow that the clauses of a wish call by a word of their titles ("the node that drafts" is
-    the Drafter), without those that stay."""
-    steps = [id_ for id_ in ids if "Agentflow" in request.existing.get(id_, "")]
-    stays, goes = set[str](), set[str]()
-    for one in leaves([*clauses(wish, change=True)]) if steps else ():
-        found = called(request, one.said, steps) if not spans or one.meets(spans) or one.sense.keep > _HALF else []
-        (stays if one.sense.keep > _HALF else goes).update(found)
-    return [id_ for id_ in steps if id_ in (goes or steps) and id_ not in stays] if stays | goes else []
-
-
-def _own_names(request: PlanRequest, node_id: str) -> list[str]:
-    """The id of a node and the title that the person gave it."""
-    label, schema = request.labels.get(node_id, ""), request.nodes.get(request.existing.get(node_id, ""))
-    return [node_id, *([label] if label.casefold() not in {*_ANY, schema.label.casefold() if schema else ""} else [])]
 
 
 def _read(request: PlanRequest, text: str, world: World) -> Reading:
@@ -419,15 +406,15 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
     nodes = [(schema, node.inputs) for node in base if (schema := world.store.get(node.name))]
     agent = any(has_list({place: schema}, "Tool") for place, schema in world.schemas(request.existing).items())
     change = exchanged(read(wishes.unasked(text), world.store, has_agent=agent), nodes)
-    named = [one for _, one in providers.chat_providers(change.text)]
     here = {*request.existing.values(), *request.inside.values()}
+    named = [one for _, one in providers.chat_providers(change.text)]
     # One that is there already is only spoken of beside another one.
     if new := [one for one in named if one.chat not in here]:
         own = [one for one in providers.model_ids(change.text) if providers.belongs(one, new[-1].chat)]
         change = replace(change, provider=new[-1], model=own[-1] if own else None)
     if len(chats := {one.chat for one in new}) > 1:
         raise world.decline("question_model", names=", ".join(sorted(chats)))
-    where = [wording.whole(name) for id_ in request.existing for name in _own_names(request, id_)]
+    where = [wording.whole(name) for id_ in request.existing for name in own_names(request, id_)]
     where += [words("all_of_them"), pattern("inside", "ordinal")]
     places = [match.span() for looked_for in where for match in looked_for.finditer(text)]
     nodes = [*world.schemas(request.existing).values(), *world.schemas(request.inside).values()]
@@ -499,7 +486,7 @@ def _own_tools(
     DeclinedError."""
     agents = {id_: schema for id_, schema in world.schemas(request.existing).items() if schema.name == _AGENT}
     dropped, found, come, gone = unwanted(change.text, world), list[PlannedValue](), list[str](), list[str]()
-    for id_ in _meant(request, agents, wish, world):
+    for id_ in in_named(request, agents, wish, world):
         rows: Any = request.stored(id_, "agentTools") or []
         there = {row[TOOL] for row in rows}
         new = [tool_row(names, change, world) for names in change.tools if not {*names} & {*dropped, *there}]
@@ -514,18 +501,28 @@ def _own_tools(
 
 def _values(
     request: PlanRequest, change: Reading, stays: Mapping[str, NodeSchema], wish: str, world: World
-) -> list[PlannedValue]:  # fmt: skip
+) -> tuple[list[PlannedValue], list[Span]]:  # fmt: skip
     """The values that are asked for, of nodes and of the models inside of them; another model inside where one of
-    another provider is named."""
+    another provider is named. And where they are asked for, if nothing says of which model."""
     wanted = world.store.get(change.provider.chat) if change.provider else None
     inside = {place: schema for place, schema in world.schemas(request.inside).items() if schema.category == _MODELS}
     found: list[PlannedValue] = []
-    meant = [_meant(request, some, wish, world, change.spans) for some in (inside, stays)]
-    for place, current in [one for some in meant for one in some.items()]:
+    models = [*inside.values(), *([wanted] if wanted else [])]
+    own = {"@Chat Models", *(one.name for one in models), *(param.name for one in models for param in one.params)}
+    about = [one for one in change.spans if (one.names | one.params) & own]
+    placed = set_in(request, inside, wish, about)
+    lost = [Span(*one.words, frozenset({"signal", wishes.UNPLACED})) for one in leaves([*clauses(wish, change=True)])
+            if inside and not placed and one.meets(about) and one.sense.part > _HALF > one.sense.told]  # fmt: skip
+    meant = {**placed, **in_named(request, stays, wish, world, change.spans)}
+    for place, current in meant.items():
         node_id, _, path = place.partition(".")
         schema = wanted if path and wanted else current
         other = schema.name != current.name
         values = parameters(schema, Said(change), language=world.language, asked_only=not other)
+        if other and not change.model and (there := [id_ for id_, one in inside.items() if one.name == schema.name]):
+            # The same as another step has.
+            same: Any = request.stored(*there[0].split(".", 1))
+            values["modelName"] = same["modelName"]
         if other and isinstance(old := request.stored(node_id, path), dict):
             # What the wish does not speak of stays: numbers and switches that both have.
             plain = [param.name for param in schema.params if param.type in ("number", "boolean")]
@@ -536,4 +533,4 @@ def _values(
         held = "" if words("change").search(wish) else request.stored(node_id, "text")
         found += [PlannedValue(node_id=node_id, param=name, value=value, mode="append" if name == "text" and held
                   and not telling.stands_in(held) else "set") for name, value in new.items()]  # fmt: skip
-    return found
+    return found, lost

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from flowise_dev_agent.reasoning.contracts import PlanRequest
@@ -27,7 +28,8 @@ _DIGITS, _WORD = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\w)"), re.compile(r"[
 _OR = re.compile(r"(?i)\s*[,/;]\s*|\s(?:and|or|und|oder|et|ou|y|o|e|of|en|i|lub|oraz)(?:\s|$)")
 _METHOD = re.compile(r"(?<!\w)(?:GET|POST|PUT|PATCH|DELETE)(?!\w)")
 _CONTACT, _IF, _FEW, _FEWEST = pattern("exchange", "contact"), pattern("prompt", "if"), 5, 3
-_HALF, _CLEAR = 0.5, 0.6
+_HALF, _CLEAR, _ITEM = 0.5, 0.6, " -•*0123456789.)"
+_REFERS = pattern("about", "refers")
 #: What everybody calls such a step names none of several.
 _PLAIN = frozenset({"Start", "Agent", "LLM", "Reply", "Direct Reply", "Human Input", "HTTP request", "HTTP", "Model"})
 _STRUCTURE = {"approval", "branch", "loop", "schedule", "form", "call"}
@@ -118,7 +120,7 @@ class _Reader:
         # What a sentence goes on with that asks for a part which is not done is said of that part.
         said = clauses(made.text, change=True)
         asking = [one for one in said if one.whole and one.sense.part > _HALF > one.sense.told]
-        for start, end in _clauses(made.text):
+        for start, end in (place for place in _clauses(made.text) if made.text[slice(*place)].strip()):
             one, grown = self._clause(made.text[start:end], known), len(self._rows)
             here = Span(start, end, frozenset({DONE}))
             if any(operation(one) for operation in self._operations):
@@ -126,7 +128,9 @@ class _Reader:
                 done += [here, *(opening if len(self._rows) > grown else [])]
             elif self._is_structure(one) or (self._failed and any(whole.start < start < whole.end for whole in asking)):
                 undone.append(here)
-            self._failed = here in undone
+            # What a sentence goes on with that is not done is none of another part either.
+            within = any(whole.whole and whole.start < start < whole.end for whole in said)
+            self._failed = here in undone or (self._failed and within and here not in done)
             opening = opening or [here] * bool(self._way)
             self._former = one.named or self._former
         undone = [one for one in undone if one not in done]
@@ -145,9 +149,12 @@ class _Reader:
         text = one.has("answer") and (one.quotes or _CONTACT.search(one.plain)) and not self._named(one, *graph.MODELS)
         kinds = {kind for _, kind in texts.signals(one.plain)} & _STRUCTURE or one.has("step") or one.has("agrees")
         kinds = kinds or self._named(one, graph.HUMAN, graph.REPLY) or (one.repeats and not one.sense.tells)
+        beside = one.has("beside_it") if one.has("comes") else None
+        kinds = kinds or (beside and called(self._request, " ".join(one.plain[beside.end() :].split()[:_FEW])))
         kinds = kinds or (one.has("straight") and self._flow.of(graph.HUMAN))
         again = _IF.match(one.plain.strip()) and (one.repeats or found("anew", one.plain))
-        kinds = kinds or (self._failed and (again or (one.has("is_called") and not one.named)))
+        goes_on = again or _REFERS.match(one.plain.lstrip(_ITEM)) or one.has("outcome", "change")
+        kinds = kinds or (self._failed and (goes_on or (one.has("is_called") and not one.named)))
         goes = one.out and one.sense.part > _CLEAR > one.sense.told and "prompt_delete" not in one.sense.concepts
         return bool(kinds or goes) or bool(part) + bool(alters) + bool(text) > 1
 
@@ -273,6 +280,8 @@ class _Reader:
         # An amount that has to be compared first is no matter of an approval alone.
         if not one.has("agrees") or one.quotes or found("unread", one.plain):
             return False
+        if one.has("still") and self._flow.of(graph.HUMAN):
+            return not (self._failed or one.has("outcome", "change"))
         edges, flow = self._place(one), self._flow
         if self._human:
             # "Somebody has to approve it!": where, is said before it.
@@ -302,10 +311,11 @@ class _Reader:
 
     def _limits(self, one: _Clause) -> bool:
         """How often at most something is done again."""
-        # What is done again if something is so that is not done, is none of the loops that are there.
-        hangs = self._failed and _IF.match(one.plain.strip())
-        again = one.sense.told < _CLEAR and (one.repeats or found("anew", one.plain)) and not hangs
-        loops = self._only(one, graph.LOOP) if again else []
+        # What goes on with something that is not done, or is for another step, is none of the loops that are there.
+        again = one.sense.told < _CLEAR and (one.repeats or found("anew", one.plain)) and not self._failed
+        models = {*called(self._request, one.plain, self._flow.of(*graph.MODELS))}
+        loops = [id_ for id_ in (self._only(one, graph.LOOP) if again else []) if not models
+                 or {str(self._flow.held(id_, "loopBackToNode")).partition("-")[0]} == models]  # fmt: skip
         was = self._flow.held(loops[0], "maxLoopCount") if loops else None
         numbers = [number for one in one.numbers if (number := round(to_number(one))) != was]
         return len(loops) == len(numbers) == 1 and self._flow.put(loops[0], maxLoopCount=numbers[0])
@@ -411,21 +421,24 @@ class _Reader:
 
 def _clauses(text: str) -> list[tuple[int, int]]:
     """The clauses of a text; a condition is nothing without what it is for, and few words belong to what is before."""
-    found = list[tuple[int, int]]()
+    found, closed = list[tuple[int, int]](), texts.quoted_spans(text)
     for start, end in wording.clauses(text):
+        cuts = [at for at in wording.borders(text, start, end, closed) if _IF.match(text[at:end])
+                and pattern("rewiring", "form").search(text, start, at)][:1]  # fmt: skip
         before = text[slice(*found[-1])].strip() if found and text[start] != "\n" else ""
         few = _FEW + 1 if pattern("rewiring", "form").search(before) else _FEWEST
         goes_on = before and before[-1] not in ".!?" and (_IF.match(before) or len(text[start:end].split()) < few)
-        found.append((found.pop()[0] if goes_on else start, end))
+        found += pairwise([found.pop()[0] if goes_on else start, *cuts, end])
     return found
 
 
 def _fields(said: str) -> list[dict[str, Any]]:
     """The fields that a clause asks for in a form: what it quotes, and what is left between the words that ask; none
     where that is no name."""
-    choice = pattern("rewiring", "choice").search(said)
-    options = [{"option": one.strip()} for one in _OR.split(choice["options"])] if choice else []
-    said = said.replace(choice[0], ",") if choice else said
+    choice, either = (pattern("rewiring", name).search(said) for name in ("choice", "yes_or_no"))
+    picked = choice or either
+    options = [{"option": one.strip()} for one in _OR.split(picked["options"])] if picked else []
+    said = said.replace(picked[0], "," if choice else "") if picked else said
     plain = BRACKETS.sub(",", wording.unquoted(said))
     asking = [words("add"), pattern("rewiring", "asked"), pattern("rewiring", "comes")]
     for border in (*asking, pattern("rewiring", "form"), pattern("rewiring", "who_asks")):
@@ -435,9 +448,11 @@ def _fields(said: str) -> list[dict[str, Any]]:
     fields = [field for one in names for field in listed(one)[:1]]
     prose = any(len(one.split()) > _FEWEST or any(map(_is_small, one.split())) for one in names)
     rows: list[Any] = [{"type": one.kind, "label": capital(one.description), "name": one.name} for one in fields]
-    if choice and rows:
+    if picked and rows:
+        # Of several fields it is not said which one is "yes or no".
+        prose = prose or (picked is either and len(rows) > 1)
         rows[0] |= {"type": "options", "addOptions": options}
-    asked = any(one.search(said) for one in asking)
+    asked = any(border.search(said) for border in asking)
     return rows if asked and not prose and len(fields) == len(names) else []
 
 

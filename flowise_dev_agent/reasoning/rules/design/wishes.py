@@ -18,12 +18,16 @@ from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, quoted, 
 _REFERS, _REMARK, _DESCRIBES = (pattern("about", name) for name in ("refers", "remark", "describes"))
 _WANTS, _REMAINS, _KEEPS = (pattern("change", name) for name in ("wants", "remains", "keeps"))
 _OF_IT, _FORMER = pattern("copying", "of_it"), pattern("exchange", "former")
+_OUTCOME = pattern("change", "outcome")
 _NUMBER_ALONE = re.compile(r"\W*\d[\d.,:]*(?:\s\w+)?\W*")
-_VALUE, _ENDS = re.compile(r"\d|[\"“„«「]"), " ,;:–—-•*\n"
+_VALUE, _ENDS = re.compile(r"\d|[\"“„«「]|\w@\w"), " ,;:–—-•*\n"
 #: From here on the second reader is believed; what is less probable than the last is not.
 _LIKELY, _CERTAIN, _HALF, _LEAST, _LITTLE, _FEW, _SHORT = 0.6, 0.85, 0.5, 0.3, 0.1, 6, 4
 #: "A few things, please:"
 _OPENS = re.compile(r"\w\s?:\s*$")
+
+#: A value of which nothing says where it is set.
+UNPLACED = "@unplaced"
 
 Kind = Literal["part", "wish", "remark", "undone"]
 
@@ -137,13 +141,18 @@ class _Wish:
         the bot something; `last` is the kind of what is in front of it, in the same sentence where `inside`."""
         said = wording.STEP.sub("", self.text[start:end].lstrip(_ENDS)).strip(_ENDS)
         own, built, about = view(said), self._here(self.built, start, end), sense(said, change=True)
+        if any(UNPLACED in one.names for one in self._here(self.lost, start, end)):
+            return "undone"
         if built:
             return self._built(said, built, tells=own == "tells")
         if inside and (former := _FORMER.match(said)) and _NUMBER_ALONE.fullmatch(said[former.end() :]):
             return "part"
         case = IF.match(said)
-        if not wording.says(said) or (wording.is_word(said) and not self.copied) or (case and inside):
+        tells = last == "part" and instructs(said)
+        if not wording.says(said) or (wording.is_word(said) and not self.copied) or (case and inside and not tells):
             return None
+        if last == "undone" and _OUTCOME.match(said):
+            return "undone"
         fact = _VALUE.search(said) or (self.copied and words("languages").search(said))
         reason = last == "part" and words("because").match(said)
         if inside and (reason or (last == "remark" and not fact)) and not instructs(said):
@@ -206,6 +215,8 @@ class _Wish:
         bot and the other a part, a word for a part decides."""
         if wording.PUT.match(said):
             return False
+        if wording.restores(said):
+            return True
         lost, about = self._here(self.lost, start, end), sense(said, change=True)
         changes = alters(unquoted(said)) and not (
             words("insists").search(said.partition(" ")[2]) and about.part < _CERTAIN

@@ -13,6 +13,7 @@ _OBLIGED, _REMARK = pattern("about", "obliged"), pattern("about", "remark")
 _ADDRESS, IF = pattern("prompt", "address"), pattern("prompt", "if")
 _CAN_IT, _FROM_NOW, STEP = (pattern("change", name) for name in ("can_it", "from_now_on", "step"))
 ALTERS, _IT = pattern("change", "alters"), pattern("change", "it")
+_RESTORES = pattern("change", "restores")
 _SENTENCE, _VALUE = pattern("values", "sentence"), re.compile(r"\d|[\"“„«「]")
 #: How a wish says that something is to be in the prompt: "add that ...", "put in: ...".
 PUT = re.compile(
@@ -80,6 +81,11 @@ def alters(said: str) -> bool:
     return ALTERS.search(said) is not None and not tells
 
 
+def restores(said: str) -> bool:
+    """Whether a clause wants back what was there before, which is not known."""
+    return _RESTORES.search(said) is not None and sense(said, change=True).told < _HALF and not IF.match(said)
+
+
 def complains(said: str) -> bool:
     """Whether a stretch says how it is now, and nothing of how it should be."""
     about = sense(said, change=True)
@@ -107,6 +113,8 @@ def says_nothing(text: str) -> bool:
     plain = bool(said) and {*said} <= FUNCTIONS | wordset("says_nothing")
     read = [sense(text[start:end].strip(), change=True) for start, end, _ in sentences(text, quoted_spans(text))]
     empty = all(one.concepts.get("vague", 0) > _LIKELY or max(one.idle, one.complaint) > _HALF for one in read)
+    if restores(text) and not _VALUE.search(text) and len(read) == 1:
+        return True
     alone = all(opines(one) for one in re.split(r"[.!?,;:]+(?:\s|$)|\n", text) if one.strip())
     vague = plain or (empty and any("vague" in one.concepts for one in read))
     return alone or (vague and not _VALUE.search(text))

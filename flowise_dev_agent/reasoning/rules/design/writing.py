@@ -143,7 +143,7 @@ class Texts:
     def tell(self, place: str, lines: Sequence[str], *, named: bool, fresh: bool) -> None:
         """Lines for the model behind a text. In which step they hold is said by the place that is `named`."""
         text = self.held[place]
-        lines = [without_braces(capital(wording.STEP.sub("", one)) if named else one) for one in lines]
+        lines = [capital(wording.STEP.sub("", one)) if named else one for one in lines]
         low = text.casefold()
         there = [one for one in lines if len(one.split()) >= _FEW_WORDS and one.strip(" .!").casefold() in low]
         self.already += [f"«{one}»" for one in there]

@@ -1,0 +1,89 @@
+"""Which nodes and steps of a flow that is there a wish means by their names, and by what it says of them."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.reasoning.contracts import PlanRequest
+from flowise_dev_agent.reasoning.rules.design import build, providers, wording
+from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
+from flowise_dev_agent.reasoning.rules.design.rewiring import called
+from flowise_dev_agent.reasoning.rules.design.world import World
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
+from flowise_dev_agent.reasoning.rules.language.text import Span, masked, mentions
+
+_HALF, _SHORT, _MODELS, _KEEPS = 0.5, 8, "Chat Models", pattern("change", "keeps")
+#: What people call a node of a kind; the title alone names none of several.
+_ANY = frozenset({"", "agent", "llm", "model", "start"})
+
+
+def in_named(
+    request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World, spans: Sequence[Span] = ()
+) -> Mapping[str, NodeSchema]:
+    """The places (`node id` or `node id.path`) that a wish means: in nodes that it names, else in those of which it
+    speaks (where `spans` are, if there are any), else all. Raises DeclinedError where a number says which."""
+    said = "\n".join([wish, build.asked(request.requirement, request.clarifications).details])
+    owners = {place: place.partition(".")[0] for place in places}
+    names = {id_: [wording.whole(name) for name in own_names(request, id_)] for id_ in owners.values()}
+    here = [id_ for id_ in names if any(name.search(said) for name in names[id_])]
+    named = [id_ for id_ in here if any(any(mentions(said, name)) for name in names[id_])]
+    # A title may be an everyday word, too: as it is written it is the title.
+    exact = [id_ for id_ in named if request.labels.get(id_, "") in wish]
+    spoken = [] if here else _spoken_of(request, wish, [*names], spans)
+    meant = exact or named or spoken or [id_ for id_ in names if id_ not in here]
+    if here or spoken:
+        return {place: schema for place, schema in places.items() if owners[place] in meant}
+    models = [place for place, schema in places.items() if schema.category in (_MODELS, "LLMs")]
+    if len(models) > 1 and any(mentions(wish, pattern("inside", "ordinal"))):
+        # How they are counted only the person knows.
+        which = dict.fromkeys(request.labels.get(owners[place]) or owners[place] for place in models)
+        raise world.decline("declined_which", nodes=", ".join(which))
+    return places
+
+
+def _spoken_of(request: PlanRequest, wish: str, ids: Sequence[str], spans: Sequence[Span]) -> list[str]:
+    """The steps of an AgentFlow that the clauses of a wish call by a word of their titles ("the node that drafts" is
+    the Drafter), without those that stay."""
+    steps = [id_ for id_ in ids if "Agentflow" in request.existing.get(id_, "")]
+    stays, goes = set[str](), set[str]()
+    for one in leaves([*clauses(wish, change=True)]) if steps else ():
+        found = called(request, one.said, steps) if not spans or one.meets(spans) or one.sense.keep > _HALF else []
+        (stays if one.sense.keep > _HALF else goes).update(found)
+    return [id_ for id_ in steps if id_ in (goes or steps) and id_ not in stays] if stays | goes else []
+
+
+def set_in(
+    request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, spans: Sequence[Span]
+) -> Mapping[str, NodeSchema]:
+    """The places of an AgentFlow in which a value is set: in the steps that a clause with a value names, or the clause
+    before it in its sentence; without a name in the only one, or in all where it says so."""
+    ids, said, found = {place.partition(".")[0] for place in places}, [*clauses(wish, change=True)], set[str]()
+    if len(ids) < 2:
+        return places
+    answered = called(request, build.asked(request.requirement, request.clarifications).details)
+    wholes, former = {one.start: one for one in said if one.whole}, list[str]()
+    for one in leaves(said):
+        if whole := wholes.get(one.start):
+            former = named if len(named := called(request, whole.said)) == 1 else []
+        former = called(request, one.said) or former or answered
+        if one.meets(spans) and one.sense.keep < _HALF:
+            found |= ids if words("all_of_them").search(one.said) and not former else {*former}
+    return {place: schema for place, schema in places.items() if place.partition(".")[0] in found}
+
+
+def own_names(request: PlanRequest, node_id: str) -> list[str]:
+    """The id of a node and the title that the person gave it."""
+    label, schema = request.labels.get(node_id, ""), request.nodes.get(request.existing.get(node_id, ""))
+    return [node_id, *([label] if label.casefold() not in {*_ANY, schema.label.casefold() if schema else ""} else [])]
+
+
+def without_kept(request: PlanRequest, wish: str) -> str:
+    """A wish with NULs for what keeps the provider of a model that is there."""
+    here = {*request.existing.values(), *request.inside.values()}
+    for start, end in wording.clauses(wish):
+        said = wish[start:end].strip(" -•*")
+        chats = [one.chat for _, one in providers.chat_providers(said)]
+        only = len(chats) == 1 and chats[0] in here and len(said.split()) <= _SHORT
+        if only and _KEEPS.match(said) and not (wording.alters(said) or re.search(r"(?<![\w-])\d", said)):
+            wish = masked(wish, start, start + len(wish[start:end].rstrip(" .!\n")))
+    return wish
