@@ -232,8 +232,9 @@ class Edits:
 def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: frozenset[str], world: World) -> Edits:
     """`occupied` are the single inputs that are connected ("id.input"). Raises DeclinedError."""
     dropped = unwanted(change.text, world)
-    # A wish that is removed by kind ("the web search") is none for another node of the kind.
-    tools = tuple(names for names in change.tools if not set(names) & dropped)
+    present = {schema.name for schema in existing.values()}
+    # A kind that is removed or there ("the web search") is no wish for another node of the kind.
+    tools = tuple(names for names in change.tools if not set(names) & (dropped | present))
     change = replace(change, requested=tuple(n for n in change.requested if n not in dropped), tools=tools)
     named_buffer = words("buffer_memory").search(change.text)
     there = any(schema.category == "Memory" for schema in existing.values())
@@ -241,7 +242,6 @@ def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: fr
         # "Take the memory out" asks for none, and one that is there is no other one.
         change = replace(change, memory=None)
     check_names(change, world)
-    present = {schema.name for schema in existing.values()}
     wanted = [name for name in _wanted(change, existing, world, dropped) if name not in present]
     if wanted and not dropped & present and only_removes(change.text):
         if len(pattern("values", "sentence").findall(change.text)) == 1:

@@ -163,7 +163,7 @@ class _Wish:
             return "remark"
         hangs = last == "undone" and not wording.PUT.match(said) and (
             _REFERS.match(said) or (alters(said) and wording.refers(said)))  # fmt: skip
-        beside = inside and last == "part" and _VALUE.search(said) and not (
+        beside = inside and last == "part" and _VALUE.search(said) and about.told < _LIKELY and not (
             instructs(said) or self.copied or self.facts)  # fmt: skip
         if (hangs and not case) or beside or self._fails(said, start, end, own or whole, told, inside=inside):
             return "undone"
