@@ -84,7 +84,7 @@ class _Change:
     rest, and `shown` the same with what was hidden."""
 
     def __init__(self, request: PlanRequest, world: World, wish: str) -> None:
-        self.wish = self.shown = wish
+        self.first = self.wish = self.shown = wish
         self.request, self.world, self.planned, self.pending = request, world, request.previous, is_pending(request)
         there = dict(request.existing)
         if self.planned and self.pending:
@@ -97,6 +97,11 @@ class _Change:
         self.question = world.say("question_different")
         answers = (said for asked, said in request.clarifications if asked.endswith(self.question))
         self.answer = normalised(next(answers, ""))
+
+    @property
+    def closed(self) -> bool:
+        """Whether the wish says that the prompt stays as it is, all of it."""
+        return any(naming.keeps_prompt(one.said) for one in leaves([*clauses(self.first, change=True)]))
 
     def take_name(self) -> None:
         """What the flow is to be called, and what stays as it is. Raises DeclinedError."""
@@ -191,6 +196,11 @@ class _Change:
                              copied=self.copied)  # fmt: skip
         said = [one._replace(kind="undone") if one.kind == "wish" and any(
             span.meets(one.start, one.end) for span in self.made.undone) else one for one in said]  # fmt: skip
+        if self.closed:
+            # Into a prompt that stays only that is written which the wish says to add, and nothing by the way.
+            said = [one._replace(kind="undone" if wording.instructs(line) else "remark")
+                    if one.kind == "wish" and not wording.adds(line := self.wish[one.start : one.end]) else one
+                    for one in said]  # fmt: skip
         undone = [Span(*one[:2]) for one in said if one.kind == "undone"]
         # Of what is told as not done nothing is set.
         self.values = [one for one in self.values if not (asked := told.leading_to(one)) or not all(

@@ -11,7 +11,7 @@ from flowise_dev_agent.reasoning.rules.design import wording
 from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, behaves
 from flowise_dev_agent.reasoning.rules.design.wording import IF, alters, asks, instructs, unquoted
 from flowise_dev_agent.reasoning.rules.language import text as texts
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import sense
 from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, quoted, quoted_spans
 
@@ -111,9 +111,9 @@ class _Wish:
         framed = _REMARK.search(self.text, start, end)
         cuts = {*wording.borders(self.text, start, end, self.closed)}
         cuts |= {framed.end()} if framed and asks(self.text[framed.end() : end].strip()) else set()
-        # A condition is nothing without what it is for.
+        # A condition is nothing without what it is for, nor is a fact with the half of what it names.
         ends = [at for at, to in pairwise([*sorted(cuts), end])
-                if not IF.match(sentence) or alters(self.text[at:to].strip())]  # fmt: skip
+                if (not IF.match(sentence) or alters(self.text[at:to].strip())) and not self._joins(start, at, to)]  # fmt: skip
         found = list[tuple[int, int, Kind | None]]()
         for at, to in pairwise([start, *ends, end]):
             begin, _, former = found[-1] if found else (at, at, None)
@@ -127,6 +127,12 @@ class _Wish:
         return [(at, to, kind or self._open(at, to, last, wished=wished)) for at, to, kind in found
                 if self.text[at:to].strip(_ENDS)]  # fmt: skip
 
+    def _joins(self, start: int, at: int, end: int) -> bool:
+        """Whether "and" only names another thing of the fact in front of it."""
+        front, said = self.text[start:at].split(), self.text[at:end].strip(_ENDS)
+        read = self._here([*self.built, *self.lost, *self.named], start, end)
+        return bool(front and front[-1] in wordset("ands") and not (read or instructs(said) or alters(said)))
+
     def _here(self, spans: Sequence[Span], start: int, end: int) -> list[Span]:
         return [one for one in spans if one.meets(start, end)]
 
@@ -139,7 +145,12 @@ class _Wish:
         own, built, about = view(said), self._here(self.built, start, end), sense(said, change=True)
         if built:
             return self._built(said, built, tells=own == "tells")
-        if inside and (former := _FORMER.match(said)) and _NUMBER_ALONE.fullmatch(said[former.end() :]):
+        if (
+            inside
+            and (whole != "tells" or self.facts)
+            and (former := _FORMER.match(said))
+            and _NUMBER_ALONE.fullmatch(said[former.end() :])
+        ):
             return "part"
         case = IF.match(said)
         if not wording.says(said) or (wording.is_word(said) and not self.copied) or (case and inside):
@@ -199,7 +210,10 @@ class _Wish:
         more, made = wording.says(self.known.sub(" ", said)), any(DONE in one.names for one in built)
         case = IF.match(said) and not (wording.ALTERS.search(said) or made)
         also = tells and instructs(said) and not (made or alters(said))
-        return "wish" if more and (also or case) else "part"
+        # "It has to cite the page": the switch alone shows the source, and nothing of how it is cited.
+        cites = instructs(said) and all(
+            "returnSourceDocuments" in one.params and (more or one.end - one.start >= len(said)) for one in built)  # fmt: skip
+        return "wish" if cites or (more and (also or case)) else "part"
 
     def _fails(self, said: str, start: int, end: int, mine: str, told: float, *, inside: bool) -> bool:
         """Whether a clause asks for a part or a value, and nothing comes of it. Where one reader hears words for the
@@ -215,7 +229,8 @@ class _Wish:
         lost = lost and (changes or any("signal" in one.names for one in lost))
         if lost or (wants and about.told < _CERTAIN):
             return True
-        share = max(about.concepts.values(), default=0)
+        # That it should be another way is no part.
+        share = max((one for name, one in about.concepts.items() if name != "vague"), default=0)
         sure = alters(said) or about.told < _LITTLE or share > _LEAST
         step = "steps" in self.groups and about.part > _CERTAIN and share > _LIKELY and about.told < _HALF
         heard = sure and about.part > _HALF and max(about.told, told) < _LEAST and not (

@@ -59,6 +59,11 @@ def tells(said: str) -> bool:
     return behaves(said.strip()) or _ADDRESS.match(said.strip()) is not None
 
 
+def adds(said: str) -> bool:
+    """Whether a stretch says that something is to be added to the prompt."""
+    return any(one.search(said) for one in (PUT, words("add"), _IN_PROMPT))
+
+
 def refers(said: str) -> bool:
     """Whether a clause asks for no more than that "it" comes."""
     return _IT.search(said) is not None
