@@ -217,7 +217,12 @@ class _Change:
             wishes.lines(self.wish, said, values, apart=self.inside),
             list[str](),
         )
-        lines = [(line, run, former := self._step_of(line, former)) for line, run in read]
+        lines = list[tuple[str, list[wishes.Piece], list[str]]]()
+        for line, run in read:
+            # "Rename the Writer and have it sign": what is done beside it says which step is meant.
+            front = next((one for one in reversed(said) if one.end == run[0].start and one.kind == "part"), None)
+            former = self._step_of(self.shown[front.start : front.end], former) if front and self.inside else former
+            lines.append((line, run, former := self._step_of(line, former)))
         done = self.made.spans or texts.spans or self.values or self.added or self.going
         done = done or any(len(open_) == 1 for _, _, open_ in lines)
         for line, run, open_ in lines:

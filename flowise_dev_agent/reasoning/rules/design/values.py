@@ -238,7 +238,7 @@ def exchanged(reading: Reading, nodes: Iterable[tuple[NodeSchema, Mapping[str, A
 
 
 def _says_which(reading: Reading, match: re.Match[str]) -> bool:
-    """Whether the clause of a range names its quantity, or says that it is another one: "open from 6 to 14" does not."""
+    """Whether the clause of a range names its quantity or says that it is another one, and not when one is open."""
     text = reading.text
     start = max((one.end() for one in _CLAUSE_ENDS.finditer(text, 0, match.start())), default=0)
     end = min((one.start() for one in _CLAUSE_ENDS.finditer(text, match.end())), default=len(text))

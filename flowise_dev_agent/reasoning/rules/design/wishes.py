@@ -112,8 +112,8 @@ class _Wish:
         cuts = {*wording.borders(self.text, start, end, self.closed)}
         cuts |= {framed.end()} if framed and asks(self.text[framed.end() : end].strip()) else set()
         # A condition is nothing without what it is for, nor is a fact with the half of what it names.
-        ends = [at for at, to in pairwise([*sorted(cuts), end])
-                if (not IF.match(sentence) or alters(self.text[at:to].strip())) and not self._joins(start, at, to)]  # fmt: skip
+        ends = [at for at, to in pairwise([*sorted(cuts), end]) if not self._joins(start, at, to)
+                and (not IF.match(sentence) or alters(self.text[at:to].strip()))]  # fmt: skip
         found = list[tuple[int, int, Kind | None]]()
         for at, to in pairwise([start, *ends, end]):
             begin, _, former = found[-1] if found else (at, at, None)
@@ -211,8 +211,8 @@ class _Wish:
         case = IF.match(said) and not (wording.ALTERS.search(said) or made)
         also = tells and instructs(said) and not (made or alters(said))
         # "It has to cite the page": the switch alone shows the source, and nothing of how it is cited.
-        cites = instructs(said) and all(
-            "returnSourceDocuments" in one.params and (more or one.end - one.start >= len(said)) for one in built)  # fmt: skip
+        switched = all("returnSourceDocuments" in one.params for one in built) and not alters(said)
+        cites = switched and instructs(said) and (more or max(one.end - one.start for one in built) >= len(said))
         return "wish" if cites or (more and (also or case)) else "part"
 
     def _fails(self, said: str, start: int, end: int, mine: str, told: float, *, inside: bool) -> bool:
