@@ -6,6 +6,7 @@ from flowise_dev_agent.agent.prompt_context import components_of
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, RemoveNode, compile_ops
 from tests.unit.reasoning.test_rules_rewiring import DOCUMENTS, STORE, changed, inputs
 from tests.unit.reasoning.test_rules_rewording import BOATS, flow, planned, prompt_after, told
+from tests.unit.reasoning.test_rules_steps_there import BOOKING
 
 SEARCHER = compile_ops(
     GraphIR.empty(),
@@ -388,3 +389,50 @@ def test_a_rule_for_citing_is_told_beside_the_switch(wish: str, told: bool) -> N
 def test_a_whole_number_beside_a_model_is_its_temperature(wish: str) -> None:
     graph, _ = changed(SEARCHER, wish)
     assert inputs(graph, "chatOpenAI_0")["temperature"] == 0
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "every reply should be a single sentence, and with a proper explanation and the whole price list",
+        "Antworte immer in einem Satz und erkläre dabei alles ausführlich.",
+        "Que responda en una sola frase y con una explicación completa.",
+        "Chaque réponse en une phrase, mais très détaillée.",
+        "Odpowiadaj jednym zdaniem, ale bardzo szczegółowo.",
+        "Antwoord in één zin, maar wel uitgebreid.",
+    ],
+)
+def test_a_wish_that_contradicts_itself_is_asked_about_and_the_answer_is_told(wish: str) -> None:
+    question = planned(BOATS, wish).declined or ""
+    assert question.endswith("?")
+    plan = planned(BOATS, wish, (question, "At most three sentences, with the prices."))
+    assert plan.declined is None
+    after = prompt_after(BOATS, plan)
+    assert after.startswith(BOATS)
+    assert "At most three sentences, with the prices." in after
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Answer in one sentence, and in full detail only if somebody asks for it.",
+        "Antworte zuerst in einem Satz, dann ausführlich.",
+        "Answer in one sentence.",
+    ],
+)
+def test_short_in_one_case_and_long_in_another_is_no_contradiction(wish: str) -> None:
+    assert planned(BOATS, wish).declined is None
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        'Rename the step "Offer" to "Front Desk" and have it sign with "The Front Desk".',
+        'Benenne den Schritt "Offer" in "Front Desk" um und lass ihn mit "The Front Desk" unterschreiben.',
+    ],
+)
+def test_a_step_that_is_renamed_is_told_and_is_the_one_that_signs(wish: str) -> None:
+    graph, plan = changed(BOOKING, wish)
+    assert any("«Front Desk»" in one for one in plan.steps)
+    assert "The Front Desk" in str(next(n for n in graph.nodes if n.label == "Front Desk").inputs["llmMessages"])
+    assert plan.not_done == []

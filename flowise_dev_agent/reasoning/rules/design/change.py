@@ -43,7 +43,7 @@ from flowise_dev_agent.reasoning.rules.design.sources import find_sources
 from flowise_dev_agent.reasoning.rules.design.values import Said, exchanged, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, table, words
-from flowise_dev_agent.reasoning.rules.language.text import Span, masked, mentions, normalised, to_number
+from flowise_dev_agent.reasoning.rules.language.text import Span, masked, mentions, normalised, quoted_spans, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 
@@ -121,6 +121,7 @@ class _Change:
     def read(self) -> None:
         """The parts and values that the wish speaks of, without those that this Flowise cannot give."""
         request, world = self.request, self.world
+        self._settle()
         made = find_steps(request, find_sources(request, self.wish, self.existing))
         self.wish = made.text
         change = _read(request, self.wish, world)
@@ -135,6 +136,18 @@ class _Change:
             sources = None if made.added else change.sources
             change = replace(change, loaders=(), urls=(), knowledge=False, sources=sources)
         self.made, self.change = made, change
+
+    def _settle(self) -> None:
+        """Take the answer where a sentence wants answers to be short and to tell all. Raises DeclinedError,
+        a question."""
+        for start, end, _ in wording.sentences(self.wish, quoted_spans(self.wish)):
+            brief, full = (pattern("change", name).search(self.wish, start, end) for name in ("brief", "thorough"))
+            if brief and full and not any(pattern("change", "apart").finditer(self.wish, start, end)):
+                asked = self.world.say("question_both", one=brief[0].strip(), two=full[0].strip())
+                if not (said := next((one for key, one in self.request.clarifications if key.endswith(asked)), "")):
+                    raise DeclinedError(asked)
+                self.wish = self.shown = f"{self.wish}\n{normalised(said)}"
+                return
 
     def edit(self) -> None:
         """The nodes that come, go and are exchanged."""
@@ -312,6 +325,8 @@ class _Change:
                   for id_ in edits.removed]  # fmt: skip
         found += [world.say("step_replace", node=id_, old=self.existing[id_].label, new=world.schema(name).label)
                   for id_, name in edits.replaced.items()]  # fmt: skip
+        found += [world.say("step_retitle", old=old, new=new) for id_, new in self.made.labels.items()
+                  if (old := request.labels.get(id_))]  # fmt: skip
         same = self.copied and not (self.values or self.added or self.going)
         found += [world.say("step_copy")] if same else []
         found += [world.say("step_rename", old=request.target or "", new=self.new_name)] if self.new_name else []
