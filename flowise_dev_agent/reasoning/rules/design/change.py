@@ -43,7 +43,7 @@ from flowise_dev_agent.reasoning.rules.design.sources import find_sources
 from flowise_dev_agent.reasoning.rules.design.values import Said, exchanged, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, table, words
-from flowise_dev_agent.reasoning.rules.language.text import Span, masked, mentions, normalised, quoted_spans, to_number
+from flowise_dev_agent.reasoning.rules.language.text import Span, masked, mentioned, mentions, normalised, quoted_spans, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 
@@ -455,6 +455,9 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
     if new := [one for one in named if one.chat not in here]:
         own = [one for one in providers.model_ids(change.text) if providers.belongs(one, new[-1].chat)]
         change = replace(change, provider=new[-1], model=own[-1] if own else None)
+    stores = [names[0] for named, names in table("vector_stores") if mentioned(change.text, named)]
+    if other := [name for name in stores if name not in here]:
+        change = replace(change, vector_store=other[0])
     if len(chats := {one.chat for one in new}) > 1:
         raise world.decline("question_model", names=", ".join(sorted(chats)))
     where = [wording.whole(name) for id_ in request.existing for name in _own_names(request, id_)]

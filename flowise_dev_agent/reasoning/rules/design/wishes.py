@@ -22,6 +22,7 @@ _NUMBER_ALONE = re.compile(r"\W*\d[\d.,:]*(?:\s\w+)?\W*")
 _VALUE, _ENDS = re.compile(r"\d|[\"“„«「]"), " ,;:–—-•*\n"
 #: From here on the second reader is believed; what is less probable than the last is not.
 _LIKELY, _CERTAIN, _HALF, _LEAST, _LITTLE, _FEW, _SHORT = 0.6, 0.85, 0.5, 0.3, 0.1, 6, 4
+_CITES = frozenset({"returnSourceDocuments"})
 #: "A few things, please:"
 _OPENS = re.compile(r"\w\s?:\s*$")
 
@@ -130,7 +131,7 @@ class _Wish:
     def _joins(self, start: int, at: int, end: int) -> bool:
         """Whether "and" only names another thing of the fact in front of it."""
         front, said = self.text[start:at].split(), self.text[at:end].strip(_ENDS)
-        read = self._here([*self.built, *self.lost, *self.named], start, end)
+        read = self._here([one for one in (*self.built, *self.lost, *self.named) if one.params != _CITES], start, end)
         return bool(front and front[-1] in wordset("ands") and not (read or instructs(said) or alters(said)))
 
     def _here(self, spans: Sequence[Span], start: int, end: int) -> list[Span]:
@@ -160,7 +161,7 @@ class _Wish:
         if inside and (reason or (last == "remark" and not fact)) and not instructs(said):
             return "remark" if reason else None
         keeps = not inside or about.keep > _CERTAIN or _REMAINS.search(said) or _KEEPS.match(said)
-        if (keeps and (own or whole) == "keeps") or not wording.says(self.known.sub(" ", said)):
+        if (keeps and (own or whole) == "keeps" and not behaves(said)) or not wording.says(self.known.sub(" ", said)):
             return "part"
         alone = not inside and (whole == own or whole != "tells")
         short = inside and len(said.split()) < _SHORT
@@ -199,7 +200,7 @@ class _Wish:
         about = sense(said, change=True)
         if not beside or told or about.told >= _HALF:
             return "wish"
-        if about.part < _HALF:
+        if about.part < max(_HALF, about.idle, about.complaint):
             return "remark"
         # Of what no part is known it is words for the bot.
         known = max(about.concepts.values(), default=0) > _LEAST or self._here([*self.lost, *self.named], start, end)
@@ -211,7 +212,7 @@ class _Wish:
         case = IF.match(said) and not (wording.ALTERS.search(said) or made)
         also = tells and instructs(said) and not (made or alters(said))
         # "It has to cite the page": the switch alone shows the source, and nothing of how it is cited.
-        switched = all("returnSourceDocuments" in one.params for one in built) and not alters(said)
+        switched = all(one.params == _CITES for one in built) and not alters(said)
         cites = switched and instructs(said) and (more or max(one.end - one.start for one in built) >= len(said))
         return "wish" if cites or (more and (also or case)) else "part"
 
@@ -238,8 +239,10 @@ class _Wish:
         heard = (heard or (self.copied and named and not asks(said))) and not (
             inside and not asks(said) and not self.copied
         )
+        # What a text says no longer is nothing to tell beside it.
+        cut = about.concepts.get("prompt_delete", 0) > _HALF and about.part > max(about.told, _LIKELY)
         spoken = changes and mine != "tells" and texts.concepts(said, *self.groups)
-        return bool(heard or step or spoken or wording.edits(wording.line_of(said)))
+        return bool(cut or heard or step or spoken or wording.edits(wording.line_of(said)))
 
 
 def lines(
