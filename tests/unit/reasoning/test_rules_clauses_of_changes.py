@@ -436,3 +436,52 @@ def test_a_step_that_is_renamed_is_told_and_is_the_one_that_signs(wish: str) -> 
     assert any("«Front Desk»" in one for one in plan.steps)
     assert "The Front Desk" in str(next(n for n in graph.nodes if n.label == "Front Desk").inputs["llmMessages"])
     assert plan.not_done == []
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "turn off the web search, it quotes other shops",
+        "Wyłącz wyszukiwanie w internecie, bo podaje ceny konkurencji.",
+        "Désactivez la recherche web, elle cite les concurrents.",
+        "Schalte die Websuche ab.",
+    ],
+)
+def test_a_part_goes_in_words_that_no_list_knows(wish: str) -> None:
+    graph, plan = changed(BRAVE, wish)
+    assert plan.removals == ["braveSearchAPI_0"]
+    assert inputs(graph, "toolAgent_0")["systemMessage"] == "You answer for Fern Nursery."
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Replace the in-memory store with Pinecone, index ferns.",
+        "Der In-Memory-Speicher geht bei jedem Neustart verloren. Ersetze ihn durch Pinecone, Index ferns.",
+        "Remplacez la base en mémoire (in-memory) par Pinecone, index ferns.",
+    ],
+)
+def test_of_two_stores_the_one_that_is_not_there_comes(wish: str) -> None:
+    graph, _ = changed(DOCUMENTS, wish)
+    names = {node.name for node in graph.nodes}
+    assert "pinecone" in names
+    assert "memoryVectorStore" not in names
+
+
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [
+        ('Lass ihn jede Antwort mit "Eure Gärtnerei" beenden, und das Modell auf gpt-4o-mini.', "Eure Gärtnerei"),
+        ('Have it end with "Grow well", and the model is to be gpt-4o-mini.', "Grow well"),
+    ],
+)
+def test_a_rule_in_front_of_a_value_is_told(wish: str, told: str) -> None:
+    graph, _ = changed(SEARCHER, wish)
+    assert inputs(graph, "chatOpenAI_0")["modelName"] == "gpt-4o-mini"
+    assert told in written(wish)
+
+
+def test_a_sentence_that_is_to_go_and_is_not_there_is_not_told_to_the_bot() -> None:
+    plan = planned(BOATS, "Den Satz über die Rosen bitte rausnehmen.")
+    assert plan.declined
+    assert plan.values == []

@@ -43,7 +43,15 @@ from flowise_dev_agent.reasoning.rules.design.sources import find_sources
 from flowise_dev_agent.reasoning.rules.design.values import Said, exchanged, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, table, words
-from flowise_dev_agent.reasoning.rules.language.text import Span, masked, mentioned, mentions, normalised, quoted_spans, to_number
+from flowise_dev_agent.reasoning.rules.language.text import (
+    Span,
+    masked,
+    mentioned,
+    mentions,
+    normalised,
+    quoted_spans,
+    to_number,
+)
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 

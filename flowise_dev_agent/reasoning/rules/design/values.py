@@ -161,7 +161,7 @@ def _filled(schema: NodeSchema, values: Mapping[str, Any], reading: Reading) -> 
     found: dict[str, Any] = {}
     # A value may bring further fields into view.
     while param := next(iter(open_params(schema, {**values, **found})), None):
-        if (value := _fill(schema, param, reading, found)) is None:
+        if (value := _fill(schema, param, reading, {**values, **found})) is None:
             break
         found[param.name] = value
     return found

@@ -119,7 +119,12 @@ class _Wish:
         for at, to in pairwise([start, *ends, end]):
             begin, _, former = found[-1] if found else (at, at, None)
             kind = self._sure(at, to, whole, told, former or last, inside=former is not None, wished=wished)
-            hangs = kind == "part" and _REFERS.match(self.text[at:to]) and wording.says(self.text[begin:at])
+            hangs = (
+                kind == "part"
+                and former != "wish"
+                and _REFERS.match(self.text[at:to])
+                and wording.says(self.text[begin:at])
+            )
             goes_on = kind in (None, former) if former else kind != "remark"
             if found and (hangs or (goes_on and wording.says(self.text[begin:at]))):
                 found[-1] = (begin, to, kind or former)
@@ -131,7 +136,7 @@ class _Wish:
     def _joins(self, start: int, at: int, end: int) -> bool:
         """Whether "and" only names another thing of the fact in front of it."""
         front, said = self.text[start:at].split(), self.text[at:end].strip(_ENDS)
-        read = self._here([one for one in (*self.built, *self.lost, *self.named) if one.params != _CITES], start, end)
+        read = self._here([one for one in (*self.built, *self.lost) if not one.params >= _CITES], start, end)
         return bool(front and front[-1] in wordset("ands") and not (read or instructs(said) or alters(said)))
 
     def _here(self, spans: Sequence[Span], start: int, end: int) -> list[Span]:
@@ -157,11 +162,16 @@ class _Wish:
         if not wording.says(said) or (wording.is_word(said) and not self.copied) or (case and inside):
             return None
         fact = _VALUE.search(said) or (self.copied and words("languages").search(said))
-        reason = last == "part" and words("because").match(said)
+        plain = not (fact or self._here(self.lost, start, end)) and (
+            _REFERS.match(said) or (whole != "tells" and max(about.told, about.part) < _HALF)
+        )
+        reason = last == "part" and (plain or words("because").match(said))
         if inside and (reason or (last == "remark" and not fact)) and not instructs(said):
             return "remark" if reason else None
         keeps = not inside or about.keep > _CERTAIN or _REMAINS.search(said) or _KEEPS.match(said)
-        if (keeps and (own or whole) == "keeps" and not behaves(said)) or not wording.says(self.known.sub(" ", said)):
+        if (keeps and (own or whole) == "keeps" and (about.keep > _HALF or not behaves(said))) or not wording.says(
+            self.known.sub(" ", said)
+        ):
             return "part"
         alone = not inside and (whole == own or whole != "tells")
         short = inside and len(said.split()) < _SHORT
@@ -212,8 +222,8 @@ class _Wish:
         case = IF.match(said) and not (wording.ALTERS.search(said) or made)
         also = tells and instructs(said) and not (made or alters(said))
         # "It has to cite the page": the switch alone shows the source, and nothing of how it is cited.
-        switched = all(one.params == _CITES for one in built) and not alters(said)
-        cites = switched and instructs(said) and (more or max(one.end - one.start for one in built) >= len(said))
+        switched = all(one.params >= _CITES for one in built) and not alters(said)
+        cites = switched and instructs(said) and (more or max(one.end - one.start for one in built) > len(said) // 2)
         return "wish" if cites or (more and (also or case)) else "part"
 
     def _fails(self, said: str, start: int, end: int, mine: str, told: float, *, inside: bool) -> bool:
