@@ -3,9 +3,10 @@
 import pytest
 
 from flowise_dev_agent.agent.prompt_context import components_of
-from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
+from flowise_dev_agent.patch import AddNode, Connect, GraphIR, RemoveNode, compile_ops
 from tests.unit.reasoning.test_rules_rewiring import DOCUMENTS, STORE, changed, inputs
 from tests.unit.reasoning.test_rules_rewording import BOATS, flow, planned, prompt_after, told
+from tests.unit.reasoning.test_rules_steps_there import BOOKING
 
 SEARCHER = compile_ops(
     GraphIR.empty(),
@@ -17,6 +18,18 @@ SEARCHER = compile_ops(
         Connect(source_node_id="chatOpenAI_0", target_node_id="toolAgent_0", target_anchor="model"),
         Connect(source_node_id="bufferWindowMemory_0", target_node_id="toolAgent_0", target_anchor="memory"),
         Connect(source_node_id="serpAPI_0", target_node_id="toolAgent_0", target_anchor="tools"),
+    ],
+    STORE.schemas,
+).graph
+
+BRAVE = compile_ops(
+    SEARCHER,
+    [
+        RemoveNode(node_id="serpAPI_0"),
+        AddNode(node_name="braveSearchAPI", node_id="braveSearchAPI_0"),
+        AddNode(node_name="calculator", node_id="calculator_0"),
+        Connect(source_node_id="braveSearchAPI_0", target_node_id="toolAgent_0", target_anchor="tools"),
+        Connect(source_node_id="calculator_0", target_node_id="toolAgent_0", target_anchor="tools"),
     ],
     STORE.schemas,
 ).graph
@@ -272,3 +285,203 @@ def test_a_new_name_beside_another_wish_is_done_too() -> None:
     plan = planned(BOATS, 'Nunca hables de vales y cambiadle el nombre al flujo a "Garza".')
     assert plan.new_name == "Garza"
     assert "Nunca hables de vales" in prompt_after(BOATS, plan)
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Add that the nursery cafe is run by Ola, ext. 4117, daily from 4 to 9.",
+        "Ergänze, dass das Café der Gärtnerei von Ola geführt wird, tel. 4117, täglich von 4 bis 9.",
+        "Dodaj, że kawiarnię prowadzi Ola, wew. 4117, codziennie od 4 do 9.",
+        "Añade que la cafetería la lleva Ola, tel. 4117, todos los días de 4 a 9.",
+    ],
+)
+def test_hours_are_no_value_of_the_memory_and_stand_in_one_line_behind_an_abbreviation(wish: str) -> None:
+    graph, _ = changed(SEARCHER, wish)
+    assert inputs(graph, "bufferWindowMemory_0")["k"] == 4
+    (line,) = [one for one in written(wish).split("\n") if "Ola" in one]
+    assert "4117" in line
+    assert "9" in line.partition("4117")[2]
+
+
+@pytest.mark.parametrize("wish", ["Raise the memory from 4 to 9.", "Das Gedächtnis von 4 auf 9 ändern."])
+def test_a_range_beside_the_word_for_it_is_its_value(wish: str) -> None:
+    graph, _ = changed(SEARCHER, wish)
+    assert inputs(graph, "bufferWindowMemory_0")["k"] == 9
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "quítale la búsqueda web, que se inventa cosas",
+        "Tirem a pesquisa na web, por favor.",
+        "Tirem por favor a pesquisa na web.",
+    ],
+)
+def test_a_search_that_goes_is_not_added(wish: str) -> None:
+    graph, _ = changed(BRAVE, wish)
+    assert not {"braveSearchAPI", "serpAPI"} & {node.name for node in graph.nodes}
+
+
+@pytest.mark.parametrize("wish", ["It needs a web search, and answer in French.", "Websuche dazu, und antworte kurz."])
+def test_a_search_that_is_there_is_not_added_a_second_time(wish: str) -> None:
+    graph, _ = changed(BRAVE, wish)
+    assert [node.name for node in graph.nodes if "API" in node.name] == ["braveSearchAPI"]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Set the temperature to 0.1. Don't touch the system prompt, our boss loves it.",
+        "Could you (1) put the temperature to 0.1 and (2) leave the system message as it is, our boss loves it?",
+        "Temperatur auf 0.1. Der Systemprompt bleibt unverändert, der Chef hängt daran.",
+        "Température à 0.1. Ne touchez pas au prompt, la patronne y tient beaucoup.",
+        "Temperatura a 0.1. No toques el mensaje del sistema, a la jefa le encanta.",
+    ],
+)
+def test_into_a_prompt_that_stays_nothing_is_written(wish: str) -> None:
+    graph, _ = changed(SEARCHER, wish)
+    assert inputs(graph, "chatOpenAI_0")["temperature"] == 0.1
+    assert inputs(graph, "toolAgent_0")["systemMessage"] == "You answer for Fern Nursery."
+
+
+def test_what_is_to_be_added_to_a_prompt_that_stays_is_added() -> None:
+    assert "no dogs" in written("Keep the system prompt as it is, but add that no dogs are allowed.")
+    assert "French" in written("Answer in French. Leave the rest of the prompt as it is.")
+
+
+def test_a_rule_that_a_prompt_which_stays_has_no_place_for_is_told_as_not_done() -> None:
+    wish = "Set the temperature to 0.1. Always answer in French. Don't touch the system prompt."
+    graph, plan = changed(SEARCHER, wish)
+    assert inputs(graph, "toolAgent_0")["systemMessage"] == "You answer for Fern Nursery."
+    assert any("French" in one.quote for one in plan.not_done)
+
+
+@pytest.mark.parametrize(
+    ("wish", "facts"),
+    [
+        ("- we do roses and ferns as well\n- answer briefly", "we do roses and ferns as well"),
+        ("- it's stiff, make it a bit more relaxed\n- we are at Elm 4 and Oak 9 now", "we are at Elm 4 and Oak 9 now"),
+        ("we are open 9 till 5 now, not 6, and Sundays 10 till 12", "e are open 9 till 5 now, not 6, and Sundays 10"),
+    ],
+)
+def test_a_fact_is_not_cut_in_two(wish: str, facts: str) -> None:
+    assert facts in written(wish)
+
+
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [
+        ("Il faudrait qu'il cite le chapitre et la page du manuel dans chaque réponse.", True),
+        ("Er soll bei jeder Antwort die Quellen mit Kapitel und Seite nennen.", True),
+        ("Turn on the sources.", False),
+        ("Turn on showing where the answers come from, like the page.", False),
+    ],
+)
+def test_a_rule_for_citing_is_told_beside_the_switch(wish: str, told: bool) -> None:
+    graph, plan = changed(DOCUMENTS, wish)
+    chain = next(node for node in graph.nodes if node.name == "conversationalRetrievalQAChain")
+    assert str(chain.inputs["returnSourceDocuments"]).casefold() == "true"
+    assert any(one.param == "responsePrompt" for one in plan.values) == told
+
+
+@pytest.mark.parametrize("wish", ["Use gpt-4o-mini at 0, please.", "Bitte gpt-4o-mini bei 0.", "gpt-4o-mini a 0"])
+def test_a_whole_number_beside_a_model_is_its_temperature(wish: str) -> None:
+    graph, _ = changed(SEARCHER, wish)
+    assert inputs(graph, "chatOpenAI_0")["temperature"] == 0
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "every reply should be a single sentence, and with a proper explanation and the whole price list",
+        "Antworte immer in einem Satz und erkläre dabei alles ausführlich.",
+        "Que responda en una sola frase y con una explicación completa.",
+        "Chaque réponse en une phrase, mais très détaillée.",
+        "Odpowiadaj jednym zdaniem, ale bardzo szczegółowo.",
+        "Antwoord in één zin, maar wel uitgebreid.",
+    ],
+)
+def test_a_wish_that_contradicts_itself_is_asked_about_and_the_answer_is_told(wish: str) -> None:
+    question = planned(BOATS, wish).declined or ""
+    assert question.endswith("?")
+    plan = planned(BOATS, wish, (question, "At most three sentences, with the prices."))
+    assert plan.declined is None
+    after = prompt_after(BOATS, plan)
+    assert after.startswith(BOATS)
+    assert "At most three sentences, with the prices." in after
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Answer in one sentence, and in full detail only if somebody asks for it.",
+        "Antworte zuerst in einem Satz, dann ausführlich.",
+        "Answer in one sentence.",
+    ],
+)
+def test_short_in_one_case_and_long_in_another_is_no_contradiction(wish: str) -> None:
+    assert planned(BOATS, wish).declined is None
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        'Rename the step "Offer" to "Front Desk" and have it sign with "The Front Desk".',
+        'Benenne den Schritt "Offer" in "Front Desk" um und lass ihn mit "The Front Desk" unterschreiben.',
+    ],
+)
+def test_a_step_that_is_renamed_is_told_and_is_the_one_that_signs(wish: str) -> None:
+    graph, plan = changed(BOOKING, wish)
+    assert any("«Front Desk»" in one for one in plan.steps)
+    assert "The Front Desk" in str(next(n for n in graph.nodes if n.label == "Front Desk").inputs["llmMessages"])
+    assert plan.not_done == []
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "turn off the web search, it quotes other shops",
+        "Wyłącz wyszukiwanie w internecie, bo podaje ceny konkurencji.",
+        "Désactivez la recherche web, elle cite les concurrents.",
+        "Schalte die Websuche ab.",
+    ],
+)
+def test_a_part_goes_in_words_that_no_list_knows(wish: str) -> None:
+    graph, plan = changed(BRAVE, wish)
+    assert plan.removals == ["braveSearchAPI_0"]
+    assert inputs(graph, "toolAgent_0")["systemMessage"] == "You answer for Fern Nursery."
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Replace the in-memory store with Pinecone, index ferns.",
+        "Der In-Memory-Speicher geht bei jedem Neustart verloren. Ersetze ihn durch Pinecone, Index ferns.",
+        "Remplacez la base en mémoire (in-memory) par Pinecone, index ferns.",
+    ],
+)
+def test_of_two_stores_the_one_that_is_not_there_comes(wish: str) -> None:
+    graph, _ = changed(DOCUMENTS, wish)
+    names = {node.name for node in graph.nodes}
+    assert "pinecone" in names
+    assert "memoryVectorStore" not in names
+
+
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [
+        ('Lass ihn jede Antwort mit "Eure Gärtnerei" beenden, und das Modell auf gpt-4o-mini.', "Eure Gärtnerei"),
+        ('Have it end with "Grow well", and the model is to be gpt-4o-mini.', "Grow well"),
+    ],
+)
+def test_a_rule_in_front_of_a_value_is_told(wish: str, told: str) -> None:
+    graph, _ = changed(SEARCHER, wish)
+    assert inputs(graph, "chatOpenAI_0")["modelName"] == "gpt-4o-mini"
+    assert told in written(wish)
+
+
+def test_a_sentence_that_is_to_go_and_is_not_there_is_not_told_to_the_bot() -> None:
+    plan = planned(BOATS, "Den Satz über die Rosen bitte rausnehmen.")
+    assert plan.declined
+    assert plan.values == []

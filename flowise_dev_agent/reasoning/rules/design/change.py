@@ -44,7 +44,14 @@ from flowise_dev_agent.reasoning.rules.design.sources import find_sources
 from flowise_dev_agent.reasoning.rules.design.values import Said, exchanged, parameters, prompt_field, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, table, words
-from flowise_dev_agent.reasoning.rules.language.text import Span, masked, normalised, to_number
+from flowise_dev_agent.reasoning.rules.language.text import (
+    Span,
+    masked,
+    mentioned,
+    normalised,
+    quoted_spans,
+    to_number,
+)
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 
@@ -85,7 +92,7 @@ class _Change:
     rest, and `shown` the same with what was hidden."""
 
     def __init__(self, request: PlanRequest, world: World, wish: str) -> None:
-        self.wish = self.shown = wish
+        self.first = self.wish = self.shown = wish
         self.request, self.world, self.planned, self.pending = request, world, request.previous, is_pending(request)
         there = dict(request.existing)
         if self.planned and self.pending:
@@ -98,6 +105,11 @@ class _Change:
         self.question = world.say("question_different")
         answers = (said for asked, said in request.clarifications if asked.endswith(self.question))
         self.answer = normalised(next(answers, ""))
+
+    @property
+    def closed(self) -> bool:
+        """Whether the wish says that the prompt stays as it is, all of it."""
+        return any(naming.keeps_prompt(one.said) for one in leaves([*clauses(self.first, change=True)]))
 
     def take_name(self) -> None:
         """What the flow is to be called, and what stays as it is. Raises DeclinedError."""
@@ -117,6 +129,7 @@ class _Change:
     def read(self) -> None:
         """The parts and values that the wish speaks of, without those that this Flowise cannot give."""
         request, world = self.request, self.world
+        self._settle()
         self.wish = without_kept(request, self.wish)
         made = find_steps(request, find_sources(request, self.wish, self.existing))
         self.wish = made.text
@@ -132,6 +145,18 @@ class _Change:
             sources = None if made.added else change.sources
             change = replace(change, loaders=(), urls=(), knowledge=False, sources=sources)
         self.made, self.change = made, change
+
+    def _settle(self) -> None:
+        """Take the answer where a sentence wants answers to be short and to tell all. Raises DeclinedError,
+        a question."""
+        for start, end, _ in wording.sentences(self.wish, quoted_spans(self.wish)):
+            brief, full = (pattern("change", name).search(self.wish, start, end) for name in ("brief", "thorough"))
+            if brief and full and not any(pattern("change", "apart").finditer(self.wish, start, end)):
+                asked = self.world.say("question_both", one=brief[0].strip(), two=full[0].strip())
+                if not (said := next((one for key, one in self.request.clarifications if key.endswith(asked)), "")):
+                    raise DeclinedError(asked)
+                self.wish = self.shown = f"{self.wish}\n{normalised(said)}"
+                return
 
     def edit(self) -> None:
         """The nodes that come, go and are exchanged."""
@@ -195,6 +220,11 @@ class _Change:
         said = [one._replace(kind="undone") if (one.kind == "wish" or (
             one.kind == "remark" and _GOES_ON.search(self.wish[one.start : one.end]))) and any(
             span.meets(one.start, one.end) for span in self.made.undone) else one for one in said]  # fmt: skip
+        if self.closed:
+            # Into a prompt that stays only that is written which the wish says to add, and nothing by the way.
+            said = [one._replace(kind="undone" if wording.instructs(line) else "remark")
+                    if one.kind == "wish" and not wording.adds(line := self.wish[one.start : one.end]) else one
+                    for one in said]  # fmt: skip
         undone = [Span(*one[:2]) for one in said if one.kind == "undone"]
         # Of what is told as not done nothing is set.
         self.values = [one for one in self.values if not (asked := told.leading_to(one)) or not all(
@@ -211,7 +241,12 @@ class _Change:
             wishes.lines(self.wish, said, values, apart=self.inside),
             list[str](),
         )
-        lines = [(line, run, former := self._step_of(line, former)) for line, run in read]
+        lines = list[tuple[str, list[wishes.Piece], list[str]]]()
+        for line, run in read:
+            # "Rename the Writer and have it sign": what is done beside it says which step is meant.
+            front = next((one for one in reversed(said) if one.end == run[0].start and one.kind == "part"), None)
+            former = self._step_of(self.shown[front.start : front.end], former) if front and self.inside else former
+            lines.append((line, run, former := self._step_of(line, former)))
         done = self.made.spans or texts.spans or self.values or self.added or self.going
         done = done or any(len(open_) == 1 for _, _, open_ in lines)
         for line, run, open_ in lines:
@@ -320,6 +355,8 @@ class _Change:
                   for id_ in edits.removed]  # fmt: skip
         found += [world.say("step_replace", node=id_, old=self.existing[id_].label, new=world.schema(name).label)
                   for id_, name in edits.replaced.items()]  # fmt: skip
+        found += [world.say("step_retitle", old=old, new=new) for id_, new in self.made.labels.items()
+                  if (old := request.labels.get(id_))]  # fmt: skip
         same = self.copied and not (self.values or self.added or self.going)
         found += [world.say("step_copy")] if same else []
         found += [world.say("step_rename", old=request.target or "", new=self.new_name)] if self.new_name else []
@@ -412,6 +449,9 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
     if new := [one for one in named if one.chat not in here]:
         own = [one for one in providers.model_ids(change.text) if providers.belongs(one, new[-1].chat)]
         change = replace(change, provider=new[-1], model=own[-1] if own else None)
+    stores = [names[0] for named, names in table("vector_stores") if mentioned(change.text, named)]
+    if other := [name for name in stores if name not in here]:
+        change = replace(change, vector_store=other[0])
     if len(chats := {one.chat for one in new}) > 1:
         raise world.decline("question_model", names=", ".join(sorted(chats)))
     where = [wording.whole(name) for id_ in request.existing for name in own_names(request, id_)]

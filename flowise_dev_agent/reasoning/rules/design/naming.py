@@ -16,7 +16,7 @@ _CALLED, _IN_COPY, _OTHERWISE, _UNTOUCHED = (pattern("copying", name) for name i
 _COPIED_AS = re.compile(rf"(?i)(?:{words('copy').pattern})[^.;:\n]{{0,90}}?\s{pattern('copying', 'as').pattern}")
 #: How Flowise names a flow.
 _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
-_QUOTES, _LONGEST_NAME, _FEW_WORDS, _LIKELY = "\"“”„«»「」' ", 100, 5, 0.6
+_QUOTES, _LONGEST_NAME, _FEW_WORDS, _LIKELY, _HALF = "\"“”„«»「」' ", 100, 5, 0.6, 0.5
 _ALSO = re.compile(r"(?:^|(?<=[.!?\n])|(?<=[.!?]\s))((?:[^\W\d]+\s?){1,3})$")
 _AND = re.compile(rf"\s(?:{'|'.join(wordset('ands'))})\s")
 _CONTACT, _GOES_ON_TO = pattern("exchange", "contact"), re.compile(r"(?:[^.!?\n]|[.!?](?!\s))*")
@@ -25,7 +25,7 @@ _GOES_ON = re.compile(r"(?:,| [–—-])\s\w")
 _SCOPE, _COURTESY, _KEEPS = (pattern("change", name) for name in ("scope", "courtesy", "keeps"))
 _REMAINS, _OUT, _CLAUSE = (pattern("change", name) for name in ("remains", "out", "clause"))
 _WITH = re.compile(r"(?i)(?:with|mit|avec|con|com|met|z)\s")
-_IN_TEXT = pattern("naming", "in_text")
+_IN_TEXT, _OTHERWISE_SAME = pattern("naming", "in_text"), pattern("naming", "otherwise")
 
 
 def names_in(request: PlanRequest) -> frozenset[str]:
@@ -43,6 +43,12 @@ def stays(said: str, names: Set[str] = frozenset()) -> bool:
     # "Keep the answers of the tool short" tells the bot something.
     named = concepts(said, "parts", "own", "sources") or any(name in said.casefold() for name in names)
     return bool(named and (remains or sense(said, change=True).keep > _LIKELY))
+
+
+def keeps_prompt(said: str) -> bool:
+    """Whether a clause says that nothing of the prompt changes."""
+    named = any("prompt" in one.names for one in concepts(said, "own"))
+    return named and sense(said, change=True).keep > _HALF and not _OTHERWISE_SAME.search(said)
 
 
 def without_scope(text: str, names: Set[str] = frozenset(), *, ends: bool = False) -> str:

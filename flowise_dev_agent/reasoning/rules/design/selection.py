@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
 from flowise_dev_agent.reasoning import wiring
+from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.details import named_components
 from flowise_dev_agent.reasoning.rules.design.providers import Provider, default_embeddings, default_provider
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
@@ -23,6 +24,8 @@ from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, MODEL_CATEGORI
 _SINGLE, _DOCUMENTS, _TAKE_PAGES = (frozenset(constants("kinds")[n]) for n in ("single", "documents", "take_pages"))
 #: Where a row of a list of tools has the name of one.
 TOOL: Final = "agentSelectedTool"
+#: From here on it is believed that a clause takes a part out.
+_LIKELY: Final = 0.6
 #: Similarity from which a name is worth mentioning to a person.
 _CLOSE: Final = 0.6
 
@@ -196,6 +199,9 @@ def unwanted(text: str, world: World) -> frozenset[str]:
     # "The calculator can go": said behind it.
     said_out = pattern("change", "out").finditer(text)
     going += [re.split(r"[.,;:!?]\s|\n", text[max(0, one.start() - 60) : one.start()])[-1] for one in said_out]
+    # Said in words of which no list knows that they take something out ("turn off the search").
+    read = leaves([*clauses(text, change=True)])
+    going += [one.said for one in read if min(one.sense.off, one.sense.part) > _LIKELY]
 
     def removed(looked_for: re.Pattern[str]) -> bool:
         return any(looked_for.search(stretch) for stretch in going)
@@ -232,8 +238,9 @@ class Edits:
 def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: frozenset[str], world: World) -> Edits:
     """`occupied` are the single inputs that are connected ("id.input"). Raises DeclinedError."""
     dropped = unwanted(change.text, world)
-    # A wish that is removed by kind ("the web search") is none for another node of the kind.
-    tools = tuple(names for names in change.tools if not set(names) & dropped)
+    present = {schema.name for schema in existing.values()}
+    # A kind that is removed or there ("the web search") is no wish for another node of the kind.
+    tools = tuple(names for names in change.tools if not set(names) & (dropped | present))
     change = replace(change, requested=tuple(n for n in change.requested if n not in dropped), tools=tools)
     named_buffer = words("buffer_memory").search(change.text)
     there = any(schema.category == "Memory" for schema in existing.values())
@@ -241,7 +248,6 @@ def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: fr
         # "Take the memory out" asks for none, and one that is there is no other one.
         change = replace(change, memory=None)
     check_names(change, world)
-    present = {schema.name for schema in existing.values()}
     wanted = [name for name in _wanted(change, existing, world, dropped) if name not in present]
     if wanted and not dropped & present and only_removes(change.text):
         if len(pattern("values", "sentence").findall(change.text)) == 1:

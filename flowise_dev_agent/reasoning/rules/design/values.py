@@ -13,7 +13,7 @@ from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design.providers import BY_CHAT, MODEL_PARAMS, belongs, embedding_model
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.language import text as texts
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, patterns, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, patterns, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, first_group, is_negated, quoted, to_number
 
 MAX_TOKENS = tuple(constants("quantities")["max_tokens"])
@@ -29,6 +29,8 @@ _LINK, _ON, _OFF, _EMPTIED, _GONE, _IS_ON, _IS_OFF = (
 )
 _QUOTED = r"(?:\"(?P<a>[^\"]*)\"|“(?P<b>[^”]*)”|„(?P<c>[^“”]*)[“”]|«\s*(?P<d>[^»]*?)\s*»|'(?P<e>[^'\n]{1,80})')"
 _SKIPPED = frozenset({"modelName", "model", "systemMessagePrompt", "systemMessage"})
+_MOVES = (words("change"), *(pattern("exchange", name) for name in ("swaps", "rises", "now")))
+_CLAUSE_ENDS = re.compile(r"[,;:.!?]\s|\n")
 #: Words beside a number that only one field can mean.
 _ELSEWHERE = pattern("by_place", "elsewhere")
 _BY_PLACE = {name: patterns("by_place", name) for name in constants("kinds")["by_place"]}
@@ -159,7 +161,7 @@ def _filled(schema: NodeSchema, values: Mapping[str, Any], reading: Reading) -> 
     found: dict[str, Any] = {}
     # A value may bring further fields into view.
     while param := next(iter(open_params(schema, {**values, **found})), None):
-        if (value := _fill(schema, param, reading, found)) is None:
+        if (value := _fill(schema, param, reading, {**values, **found})) is None:
             break
         found[param.name] = value
     return found
@@ -222,7 +224,9 @@ def exchanged(reading: Reading, nodes: Iterable[tuple[NodeSchema, Mapping[str, A
               for field, name in constants("asked").get(schema.category, {}).items()]  # fmt: skip
     plain = re.compile(r"\d+(?:\.\d+)?")
     held = [(name, field, to_number(str(old))) for name, field, old in fields if plain.fullmatch(str(old))]
-    for match in (one for looked_for in patterns("values", "exchange") for one in looked_for.finditer(reading.text)):
+    ranges = (one for one in pattern("values", "range").finditer(reading.text) if _says_which(reading, one))
+    exchanges = (one for looked_for in patterns("values", "exchange") for one in looked_for.finditer(reading.text))
+    for match in (*exchanges, *ranges):
         meant = [(name, field) for name, field, number in held if number == to_number(match["old"])]
         if len({name for name, _ in meant}) == 1:
             near, new = [one for one in reading.spans if one.meets(*match.span())], to_number(match["new"])
@@ -231,6 +235,15 @@ def exchanged(reading: Reading, nodes: Iterable[tuple[NodeSchema, Mapping[str, A
             numbers = {**reading.numbers, meant[0][0]: int(new) if new == int(new) else new}
             reading = replace(reading, numbers=numbers, spans=(*(o for o in reading.spans if o not in near), span))
     return reading
+
+
+def _says_which(reading: Reading, match: re.Match[str]) -> bool:
+    """Whether the clause of a range names its quantity or says that it is another one, and not when one is open."""
+    text = reading.text
+    start = max((one.end() for one in _CLAUSE_ENDS.finditer(text, 0, match.start())), default=0)
+    end = min((one.start() for one in _CLAUSE_ENDS.finditer(text, match.end())), default=len(text))
+    named = texts.concepts(text[start:end], "parts", "own") or any(one.search(text, start, end) for one in _MOVES)
+    return bool(named or any(one.params and not one.task and one.meets(start, end) for one in reading.spans))
 
 
 @lru_cache(maxsize=512)

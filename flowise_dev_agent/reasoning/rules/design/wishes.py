@@ -11,7 +11,7 @@ from flowise_dev_agent.reasoning.rules.design import wording
 from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, behaves
 from flowise_dev_agent.reasoning.rules.design.wording import IF, alters, asks, instructs, unquoted
 from flowise_dev_agent.reasoning.rules.language import text as texts
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import sense
 from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, quoted, quoted_spans
 
@@ -23,6 +23,7 @@ _NUMBER_ALONE = re.compile(r"\W*\d[\d.,:]*(?:\s\w+)?\W*")
 _VALUE, _ENDS = re.compile(r"\d|[\"“„«「]|\w@\w"), " ,;:–—-•*\n"
 #: From here on the second reader is believed; what is less probable than the last is not.
 _LIKELY, _CERTAIN, _HALF, _LEAST, _LITTLE, _FEW, _SHORT = 0.6, 0.85, 0.5, 0.3, 0.1, 6, 4
+_CITES = frozenset({"returnSourceDocuments"})
 #: "A few things, please:"
 _OPENS = re.compile(r"\w\s?:\s*$")
 
@@ -115,14 +116,19 @@ class _Wish:
         framed = _REMARK.search(self.text, start, end)
         cuts = {*wording.borders(self.text, start, end, self.closed)}
         cuts |= {framed.end()} if framed and asks(self.text[framed.end() : end].strip()) else set()
-        # A condition is nothing without what it is for.
-        ends = [at for at, to in pairwise([*sorted(cuts), end])
-                if not IF.match(sentence) or alters(self.text[at:to].strip())]  # fmt: skip
+        # A condition is nothing without what it is for, nor is a fact with the half of what it names.
+        ends = [at for at, to in pairwise([*sorted(cuts), end]) if not self._joins(start, at, to)
+                and (not IF.match(sentence) or alters(self.text[at:to].strip()))]  # fmt: skip
         found = list[tuple[int, int, Kind | None]]()
         for at, to in pairwise([start, *ends, end]):
             begin, _, former = found[-1] if found else (at, at, None)
             kind = self._sure(at, to, whole, told, former or last, inside=former is not None, wished=wished)
-            hangs = kind == "part" and _REFERS.match(self.text[at:to]) and wording.says(self.text[begin:at])
+            hangs = (
+                kind == "part"
+                and former != "wish"
+                and _REFERS.match(self.text[at:to])
+                and wording.says(self.text[begin:at])
+            )
             goes_on = kind in (None, former) if former else kind != "remark"
             if found and (hangs or (goes_on and wording.says(self.text[begin:at]))):
                 found[-1] = (begin, to, kind or former)
@@ -130,6 +136,12 @@ class _Wish:
                 found.append((at, to, kind))
         return [(at, to, kind or self._open(at, to, last, wished=wished)) for at, to, kind in found
                 if self.text[at:to].strip(_ENDS)]  # fmt: skip
+
+    def _joins(self, start: int, at: int, end: int) -> bool:
+        """Whether "and" only names another thing of the fact in front of it."""
+        front, said = self.text[start:at].split(), self.text[at:end].strip(_ENDS)
+        read = self._here([one for one in (*self.built, *self.lost) if not one.params >= _CITES], start, end)
+        return bool(front and front[-1] in wordset("ands") and not (read or instructs(said) or alters(said)))
 
     def _here(self, spans: Sequence[Span], start: int, end: int) -> list[Span]:
         return [one for one in spans if one.meets(start, end)]
@@ -145,7 +157,12 @@ class _Wish:
             return "undone"
         if built:
             return self._built(said, built, tells=own == "tells")
-        if inside and (former := _FORMER.match(said)) and _NUMBER_ALONE.fullmatch(said[former.end() :]):
+        if (
+            inside
+            and (whole != "tells" or self.facts)
+            and (former := _FORMER.match(said))
+            and _NUMBER_ALONE.fullmatch(said[former.end() :])
+        ):
             return "part"
         case = IF.match(said)
         tells = last == "part" and instructs(said)
@@ -154,11 +171,16 @@ class _Wish:
         if last == "undone" and _OUTCOME.match(said):
             return "undone"
         fact = _VALUE.search(said) or (self.copied and words("languages").search(said))
-        reason = last == "part" and words("because").match(said)
+        plain = not (fact or self._here(self.lost, start, end)) and (
+            _REFERS.match(said) or (whole != "tells" and max(about.told, about.part) < _HALF)
+        )
+        reason = last == "part" and (plain or words("because").match(said))
         if inside and (reason or (last == "remark" and not fact)) and not instructs(said):
             return "remark" if reason else None
         keeps = not inside or about.keep > _CERTAIN or _REMAINS.search(said) or _KEEPS.match(said)
-        if (keeps and (own or whole) == "keeps") or not wording.says(self.known.sub(" ", said)):
+        if (keeps and (own or whole) == "keeps" and (about.keep > _HALF or not behaves(said))) or not wording.says(
+            self.known.sub(" ", said)
+        ):
             return "part"
         alone = not inside and (whole == own or whole != "tells")
         short = inside and len(said.split()) < _SHORT
@@ -172,7 +194,7 @@ class _Wish:
             return "remark"
         hangs = last == "undone" and not wording.PUT.match(said) and (
             _REFERS.match(said) or (alters(said) and wording.refers(said)))  # fmt: skip
-        beside = inside and last == "part" and _VALUE.search(said) and not (
+        beside = inside and last == "part" and _VALUE.search(said) and about.told < _LIKELY and not (
             instructs(said) or self.copied or self.facts)  # fmt: skip
         if (hangs and not case) or beside or self._fails(said, start, end, own or whole, told, inside=inside):
             return "undone"
@@ -197,7 +219,7 @@ class _Wish:
         about = sense(said, change=True)
         if not beside or told or about.told >= _HALF:
             return "wish"
-        if about.part < _HALF:
+        if about.part < max(_HALF, about.idle, about.complaint):
             return "remark"
         # Of what no part is known it is words for the bot.
         known = max(about.concepts.values(), default=0) > _LEAST or self._here([*self.lost, *self.named], start, end)
@@ -208,7 +230,10 @@ class _Wish:
         more, made = wording.says(self.known.sub(" ", said)), any(DONE in one.names for one in built)
         case = IF.match(said) and not (wording.ALTERS.search(said) or made)
         also = tells and instructs(said) and not (made or alters(said))
-        return "wish" if more and (also or case) else "part"
+        # "It has to cite the page": the switch alone shows the source, and nothing of how it is cited.
+        switched = all(one.params >= _CITES for one in built) and not alters(said)
+        cites = switched and instructs(said) and (more or max(one.end - one.start for one in built) > len(said) // 2)
+        return "wish" if cites or (more and (also or case)) else "part"
 
     def _fails(self, said: str, start: int, end: int, mine: str, told: float, *, inside: bool) -> bool:
         """Whether a clause asks for a part or a value, and nothing comes of it. Where one reader hears words for the
@@ -226,7 +251,8 @@ class _Wish:
         lost = lost and (changes or any("signal" in one.names for one in lost))
         if lost or (wants and about.told < _CERTAIN):
             return True
-        share = max(about.concepts.values(), default=0)
+        # That it should be another way is no part.
+        share = max((one for name, one in about.concepts.items() if name != "vague"), default=0)
         sure = alters(said) or about.told < _LITTLE or share > _LEAST
         step = "steps" in self.groups and about.part > _CERTAIN and share > _LIKELY and about.told < _HALF
         heard = sure and about.part > _HALF and max(about.told, told) < _LEAST and not (
@@ -234,8 +260,10 @@ class _Wish:
         heard = (heard or (self.copied and named and not asks(said))) and not (
             inside and not asks(said) and not self.copied
         )
+        # What a text says no longer is nothing to tell beside it.
+        cut = about.concepts.get("prompt_delete", 0) > _HALF and about.part > max(about.told, _LIKELY)
         spoken = changes and mine != "tells" and texts.concepts(said, *self.groups)
-        return bool(heard or step or spoken or wording.edits(wording.line_of(said)))
+        return bool(cut or heard or step or spoken or wording.edits(wording.line_of(said)))
 
 
 def lines(

@@ -22,7 +22,7 @@ PUT = re.compile(
 _ALSO = re.compile(rf"(?i)(?:{'|'.join(wordset('also'))}),?\s(?=\S)")
 _AND, _THAT = (f"(?:{'|'.join(wordset(one))})" for one in ("ands", "thats"))
 _JOINT = re.compile(rf"[,;]\s(?:{_AND}\s)?|\s{_AND}\s(?!sorte)|\x00+\s(?:{_THAT}\s)?|\s[–—-]\s|[!?]+\s|、")
-_COUNTED, _ANDS, _ENDS = map(re.compile, (r"(?<!\S)(\d{1,2})[.)]\s+", rf"(?i)^{_AND}\s", rf"[,;]?\s{_AND}$"))
+_COUNTED, _ANDS, _ENDS = map(re.compile, (r"(?<!\S)\(?(\d{1,2})[.)]\s+", rf"(?i)^{_AND}\s", rf"[,;]?\s{_AND}$"))
 #: "A" and "B" are said together.
 _LISTED = re.compile(rf"[\"”“»'’](?:,\s|\s){_AND}\s[\"“„«‘']")
 _ANY_QUOTE = re.compile(r"(?<!\w)[\"“”„«「'‘’]\s*([^\"“”„«»「」\n]{1,400}?)\s*[\"“”»」'’](?!\w)")
@@ -58,6 +58,11 @@ def unquoted(said: str) -> str:
 def tells(said: str) -> bool:
     """Whether a clause says how to behave."""
     return behaves(said.strip()) or _ADDRESS.match(said.strip()) is not None
+
+
+def adds(said: str) -> bool:
+    """Whether a stretch says that something is to be added to the prompt."""
+    return any(one.search(said) for one in (PUT, words("add"), _IN_PROMPT))
 
 
 def refers(said: str) -> bool:
