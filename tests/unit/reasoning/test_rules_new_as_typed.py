@@ -1,11 +1,14 @@
 """New chatflows from wishes without accents, with blanks, with what is only background: built, asked, never lost."""
 
+from typing import Any
+
 import pytest
 
 from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest
 from flowise_dev_agent.reasoning.phrases import say
+from flowise_dev_agent.reasoning.rules.design.kinds import unwanted
 from flowise_dev_agent.reasoning.rules.language.lexicon import words
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 from tests.unit.reasoning.test_rules_new_flows import planned, prompt_of
@@ -84,7 +87,7 @@ async def test_what_a_prompt_has_blanks_for_is_not_the_prompt(wish: str, head: s
 ])  # fmt: skip
 async def test_what_comes_back_is_no_part_of_a_field(wish: str, first: str, catalogue: NodeStore) -> None:
     plan = await planned(wish, catalogue)
-    rows = next(one.value for one in plan.values if one.param == "jsonStructure")
+    rows: Any = next(one.value for one in plan.values if one.param == "jsonStructure")
     assert next(row["property"] for row in rows) == first
 
 
@@ -128,7 +131,7 @@ async def test_that_nobody_approves_is_no_step(nobody: str, catalogue: NodeStore
     plan = await planned(f"{wish}post it to https://hooks.example/x. {nobody}", catalogue)
     assert plan.declined is None
     assert "humanInputAgentflow" not in names(plan)
-    assert {one.value for one in plan.values if one.param == "scheduleTimezone"} == {"Europe/Madrid"}
+    assert [one.value for one in plan.values if one.param == "scheduleTimezone"] == ["Europe/Madrid"]
 
 
 @pytest.mark.parametrize("wish", [
@@ -150,3 +153,35 @@ async def test_an_order_of_steps_that_reads_fields_first_is_no_parser(catalogue:
         'der Ort, soll es danach fragen. Bei Oldtimern bitte nur mit "Preis auf Anfrage".', catalogue
     )  # fmt: skip
     assert "structuredOutputParser" not in names(plan)
+
+
+@pytest.mark.parametrize("wish", [
+    "1. every Monday at 8:00 (London) it runs by itself\n2. it searches the web for news about cheese\n3. it writes a "
+    "digest of 90 words\n4. it sends it to https://hooks.example/x",
+    "1. cada viernes a las 18:00 (Madrid) se ejecuta solo\n2. busca en la web noticias sobre aceite\n3. escribe un "
+    "resumen de 90 palabras\n4. lo envía a https://hooks.example/x",
+])  # fmt: skip
+async def test_a_time_says_that_it_runs_by_itself_and_what_is_sent_is_posted(wish: str, catalogue: NodeStore) -> None:
+    plan = await planned(wish, catalogue)
+    values = {one.param: one.value for one in plan.values}
+    assert plan.declined is None
+    assert (values["method"], values["scheduleFrequency"]) == ("POST", "weekly")
+    assert not any("1." in str(one.value).splitlines() for one in plan.values)
+    assert not plan.flow_name.startswith("1")
+
+
+@pytest.mark.parametrize("clause", [
+    "Niemand muss das freigeben", "Personne ne doit l'approuver", "Nadie tiene que aprobarlo",
+    "Nessuno deve approvarlo", "Niemand hoeft het goed te keuren", "Nikt nie musi tego zatwierdzać",
+    "no sign-off needed", "Eine Freigabe brauchen wir nicht", "A human does not need to approve it",
+])  # fmt: skip
+def test_an_approval_that_nobody_has_to_give_is_no_step(clause: str) -> None:
+    assert unwanted(clause)
+
+
+@pytest.mark.parametrize("clause", [
+    "Nobody gets an answer without an approval", "Niemand bekommt eine Antwort ohne Freigabe",
+    "No reply goes out before a manager approves it", "Personne ne reçoit de réponse avant que le chef l'approuve",
+])  # fmt: skip
+def test_that_nothing_goes_out_without_an_approval_is_one(clause: str) -> None:
+    assert not unwanted(clause)
