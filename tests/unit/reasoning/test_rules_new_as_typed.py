@@ -23,6 +23,7 @@ def names(plan: PlanContract) -> set[str]:
     "Un assistant pour ma librairie, sans memoire. Il parle de romans policiers.",
     "Preciso de um robo que conte historias, sem memoria e temperatura 0,4",
     "Czat dla kwiaciarni, bez pamieci. Mowi o roslinach doniczkowych.",
+    "Bot for our farm shop. It must not keep any conversation. It sells eggs at 4 euros.",
 ])  # fmt: skip
 async def test_letters_without_marks_are_the_same_letters(wish: str, catalogue: NodeStore) -> None:
     plan = await planned(wish, catalogue)

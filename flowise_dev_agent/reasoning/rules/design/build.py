@@ -151,7 +151,8 @@ def _asks_alone(reading: Reading, found: Sequence[Clause]) -> Reading:
 def _forgets(found: Sequence[Clause], request: PlanRequest, world: World) -> bool:
     """Whether a wish says that nothing of a conversation is kept. Raises DeclinedError, a question, where it says the
     opposite, too; an answer settles it."""
-    named = [one for one in found if _REMEMBERED & {*one.asks()}]
+    named = [one for one in found if _REMEMBERED & {*one.asks(), *["memory"] * (
+             one.off and one.sense.concepts.get("memory", 0) > _HALF)}]  # fmt: skip
     forgets, recalls = (pattern("reading", name).search for name in ("forgets", "recalls"))
     off = [one for one in found if (one.off and one in named) or forgets(one.said)]
     on = [one for one in found if (one in named or (recalls(one.said) and not one.off)) and one not in off and not any(
