@@ -99,7 +99,7 @@ def _title(text: str, language: str, *, new: bool) -> str:
     """A name that the text gives, else what is wished for, else the first phrase, or whose the flow is."""
     given = naming.take_flow_name(text)[0] if new else ""
     read = texts.squeeze(text[:_TITLE_READ].strip().replace("\n", "; "))
-    said = re.sub(r"https?://|[\"“”„«»]|(?<=\bDr)\.|(?<=\bSt)\.", "", read)
+    said = re.sub(r"(?:^|(?<=; ))\d+[.)]\s|https?://|[\"“”„«»]|(?<=\bDr)\.|(?<=\bSt)\.", "", read)
     sentences = [one for one in _TITLE_END.split(said) if one.strip()] or [said]
     roles = [found for one in sentences if new and (found := role_of(one))][:1]
     trade = pattern("naming", "trade").search(roles[0][1] if roles and roles[0][1] else said)

@@ -14,8 +14,8 @@ from flowise_dev_agent.reasoning.contracts import Pattern, PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design import providers
-from flowise_dev_agent.reasoning.rules.design.clauses import Clause, clauses, leaves, missing, stepwise, technical
-from flowise_dev_agent.reasoning.rules.design.details import Field
+from flowise_dev_agent.reasoning.rules.design.clauses import Clause, clauses, law, leaves, missing, stepwise, technical
+from flowise_dev_agent.reasoning.rules.design.details import STRUCTURED, Field
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of
 from flowise_dev_agent.reasoning.rules.design.providers import CHATS, chat_provider, model_id
@@ -25,7 +25,7 @@ from flowise_dev_agent.reasoning.rules.design.steps import design_steps, is_step
 from flowise_dev_agent.reasoning.rules.design.values import Said, named_fields, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, means, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import Span, capital, mentioned, normalised
+from flowise_dev_agent.reasoning.rules.language.text import Span, capital, masked, mentioned, normalised
 from flowise_dev_agent.reasoning.rules.render import telling
 
 #: A wish with fewer words of its own than these, and something vague in it, says nothing.
@@ -117,31 +117,42 @@ def design_new(request: PlanRequest, world: World) -> Design:
         reading = replace(reading, requests=(), tools=tools)
     foreign = [names[0] for names in reading.tools if not usable(names, world)]
     steps = stepwise(found, reading.spans)
-    # A "flow" that gives back fields is one task.
-    stepped = is_stepwise(reading) and not (reading.structured and reading.fields)
+    # A "flow" that gives back fields in their form is one task.
+    asks = _asks_alone(reading, found)
+    stepped = is_stepwise(asks) and not (reading.fields and STRUCTURED.search(reading.text))
     if steps or stepped or any(name in world.store.schemas for name in foreign):
         try:
             return design_steps(request, reading, said, world)
         except DeclinedError:
             # What only reads like steps is told to one model.
-            if steps or foreign or speaks_of_steps(reading):
+            if steps or foreign or speaks_of_steps(asks):
                 raise
     # What was too vague to build from is answered, and no more said.
     vague = left_open(reading) == "question_vague"
     own = "" if vague and said.answered else None
     # An answer may ask for parts, too: "calculate with fractions".
     if said.purpose or said.details:
-        asks = "JSON fields: " if reading.structured and not reading.fields else ""
-        reading = _with_answers(reading, read(normalised(f"{said.purpose}\n{asks}{said.details}"), world.store))
+        rows = "JSON fields: " if reading.structured and not reading.fields else ""
+        reading = _with_answers(reading, read(normalised(f"{said.purpose}\n{rows}{said.details}"), world.store))
     elif vague and not said.answered:
         raise world.decline("question_vague")
     return designed(request, said.text, reading, world, own=own, purpose=said.purpose)
 
 
+def _asks_alone(reading: Reading, found: Sequence[Clause]) -> Reading:
+    """Of a bot that talks or has tools the text without what it is told, in which no steps are looked for: "it waits
+    for a yes before it books"."""
+    text = reading.text
+    for one in law(found) if reading.tools or reading.chat or reading.agent else ():
+        text = masked(text, one.start, one.end)
+    return replace(reading, text=text)
+
+
 def _forgets(found: Sequence[Clause], request: PlanRequest, world: World) -> bool:
     """Whether a wish says that nothing of a conversation is kept. Raises DeclinedError, a question, where it says the
     opposite, too; an answer settles it."""
-    named = [one for one in found if _REMEMBERED & {*one.asks()}]
+    named = [one for one in found if _REMEMBERED & {*one.asks(), *["memory"] * (
+             one.off and one.sense.concepts.get("memory", 0) > _HALF)}]  # fmt: skip
     forgets, recalls = (pattern("reading", name).search for name in ("forgets", "recalls"))
     off = [one for one in found if (one.off and one in named) or forgets(one.said)]
     on = [one for one in found if (one in named or (recalls(one.said) and not one.off)) and one not in off and not any(

@@ -18,6 +18,7 @@ _LITTLE, _PERHAPS, _LIKELY, _CLEAR, _HALF, _SURE, _ONLY = 0.1, 0.2, 0.3, 0.4, 0.
 _FEWEST, _FEW = 2, 3
 #: That nothing of a conversation is kept.
 _FORGETS, _FOR_THAT = pattern("reading", "forgets"), pattern("facts", "for_that")
+_ON_SITE = pattern("reading", "on_site")
 #: What is no form, much as it looks like one.
 _FORMULA = re.compile(r"(?i)\b(?:f[oó]rmulas?|formeln?|formules?|formuł\w*)\b")
 _WORD, _NOT = re.compile(r"\w+"), pattern("text", "no")
@@ -53,6 +54,8 @@ class Clause:
         least = _CLEAR if len(self.said.split()) <= _FEW else _LIKELY
         named = [name for name, share in shares.items() if part >= _HALF and share >= least]
         top = max(shares.values(), default=0)
+        # What is far less probable than the other is what it is named by: "sources, so that they see the page".
+        named = [name for name in named if shares[name] > top / 2]
         named = named or [name for name, share in shares.items() if part >= _SURE and share == top >= _PERHAPS]
         return sorted(named, key=lambda name: -shares[name])
 
@@ -112,7 +115,9 @@ def clause_of(text: str, start: int, end: int, *, change: bool, whole: bool = Fa
 def stepwise(found: Sequence[Clause], read: Sequence[Span]) -> list[Clause]:
     """The clauses that speak of what only a flow of steps does. A number that was `read` is a value, no
     condition."""
-    asked = [(one, {*one.asks()[:1]} - (_NUMBERS if one.meets(read) else set())) for one in leaves(found)]
+    certain = law(found)
+    asked = [(one, {*one.asks()[:1]} - (_NUMBERS if one.meets(read) else set())) for one in leaves(found)
+             if not any(rule.start <= one.start < rule.end for rule in certain)]  # fmt: skip
     certain = [one for one, names in asked if names & STEPS]
     like = [one for one, names in asked if names & _STEP_LIKE and one not in certain]
     return certain + like if certain or len(like) > 1 else []
@@ -165,6 +170,13 @@ def _sentences(found: Sequence[Clause]) -> list[tuple[Clause, list[Clause]]]:
     return groups
 
 
+def law(found: Sequence[Clause]) -> list[Clause]:
+    """The sentences that surely tell the bot something and ask for no part, whatever a clause of them alone may be
+    taken for ("repeat the date and wait for a yes"); not those that say which bot it is."""
+    return [one for one in found if one.whole and one.sense.told > _ONLY and one.sense.part < _PERHAPS
+            and not _BOT.search(one.said)]  # fmt: skip
+
+
 def leaves(found: Sequence[Clause]) -> list[Clause]:
     """The clauses, and the sentences that have none; together they are the whole text."""
     return [one for whole, inner in _sentences(found) for one in inner or [whole]]
@@ -182,7 +194,9 @@ def unmet(
         asked = [(one, name) for one in (whole, *mine) if one.sense.told < _SURE for name in one.asks()]
         for one, name in (item for item in asked if item[1] != "send_out" or not _FOR_THAT.match(whole.said)):
             does, off = doers(name, nodes, values), one.off or (name == "memory" and _FORGETS.search(one.said))
-            if not (one.whole and name in said) and (does if off else does is None):
+            # Flowise puts each chatflow into a page of the web.
+            embeds = name == "channel" and _ON_SITE.search(one.said)
+            if not (embeds or (one.whole and name in said)) and (does if off else does is None):
                 lacks.append((one, name))
     return lacks
 

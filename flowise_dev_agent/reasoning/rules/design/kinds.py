@@ -52,7 +52,8 @@ def kind_of(text: str, names: Sequence[str] = ()) -> str:
 def unwanted(text: str) -> bool:
     """Whether a clause names a part of such flows that is not wanted: "no approval needed"."""
     clause = clause_of(text, 0, len(text), change=False)
-    return clause.off and not found("case", text) and bool(STEPS.intersection(clause.asks()))
+    needless = found("needless", text) and (found("approve", text) or "approval" in clause.asks())
+    return not found("case", text) and bool(needless or (clause.off and STEPS.intersection(clause.asks())))
 
 
 def asks(text: str, concept: str) -> bool:

@@ -10,7 +10,7 @@ from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves, unmet
+from flowise_dev_agent.reasoning.rules.design.clauses import clauses, law, leaves, unmet
 from flowise_dev_agent.reasoning.rules.design.naming import names_in, wish_for_copy, without_scope
 from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, Unit, is_empty, role_of, units, without_opening
 from flowise_dev_agent.reasoning.rules.design.wording import complains
@@ -25,7 +25,7 @@ from flowise_dev_agent.sanitize import shortened
 _FORMER = pattern("facts", "former")
 _NOT = re.compile(rf"(?i)(?:{words('instead_of').pattern})\s*{NUMBER}")
 _SETTING, _PRODUCT, _OUTSIDE = (pattern("facts", name) for name in ("setting", "product", "outside"))
-_WHERE = pattern("naming", "where")
+_WHERE, _WHO = pattern("naming", "where"), pattern("reading", "who_asks")
 _NUMBERS = re.compile(r"(?:(?<!\w)\.)?(?<![A-Za-z])\d+(?:[.,:-]\d+)*(?!\d|st\b|nd\b|rd\b|th\b|[ºª])")
 #: What a model in the settings would not make possible either, and what is not done whatever else is.
 _IMPOSSIBLE = {"train", "offline", "guarantee", "pay", "phone", "device"}
@@ -33,7 +33,7 @@ _NEVER = {"team", "bots", *_IMPOSSIBLE}
 #: Kinds of which it is certain why they are not done.
 _CERTAIN = {"bots", "more_branches", *_IMPOSSIBLE}
 #: Kinds of which a fact is easily taken for one.
-_THEIRS = {"send", "schedule"}
+_THEIRS = {"approval", "send", "schedule"}
 #: Kinds of which a sentence in a flow that is there says how to behave: "until they have paid".
 _TOLD = {"sequence", "branch", "output", "form"}
 #: Kinds that an AgentFlow is made of: without them the rest of a change makes no sense.
@@ -187,8 +187,13 @@ class Account:
 
     def _signals(self) -> list[tuple[re.Match[str], str]]:
         """(words, kind) of what names structure that nothing in the design does."""
+        # What people do is no wish in a sentence that only tells how things are: "customers ring all day".
+        how = [one for one in self._clauses if one.whole and one.sense.part < _LITTLE and not self._there and (
+               one.sense.aside > _HALF or any(map(_WHO.match, (one.said, one.said.partition(", ")[2]))))
+               and not words("any_bot").search(one.said)]  # fmt: skip
         # Several agents are none of the one flow that is made, whatever else the words name.
         return [(match, kind) for match, kind in signals(self._text) if kind not in self._kinds and
+                not any(one.start <= match.start() < one.end for one in how) and
                 # "In the agentflow" only says where.
                 not (self._there and kind == "team" and _WHERE.search(self._text[: match.end()][-_NEAR:])) and
                 (kind in _NEVER or not any(_does(span, match) and (kind != "call" or _calls(*effect))
@@ -205,10 +210,12 @@ class Account:
         """Whether a stretch names a part or a setting of a flow that nothing in the design does."""
         # What people send and when they do is told to the bot.
         told = [one for one in leaves(self._clauses) if one.sense.told > _SURELY and one.sense.part < _HALF]
+        told += (certain := law(self._clauses))
         said = [match for match, kind in ([] if self._there else self._signals()) if not (
                 kind in _THEIRS and any(one.start <= match.start() < one.end for one in told))]  # fmt: skip
         found = [(_PRODUCT.search(self._text, *match.span()) or match).span() for match in said]
-        named = [] if self._there else [one.span() for one in _OUTSIDE.finditer(self._text)]
+        named = [one.span() for one in ([] if self._there else _OUTSIDE.finditer(self._text))
+                 if not any(rule.start <= one.start() < rule.end for rule in certain)]  # fmt: skip
         found += [(a, b) for a, b in [*self._concepts, *named] if not any(one.meets(a, b) for one, _ in self._done)]
         return any(start < unit.end and unit.start < end for start, end in found)
 

@@ -36,6 +36,7 @@ _SENTENCES = re.compile(r"(?:[^.;!?\n]|[.;!?](?!\s|$))+")
 #: What a remark must not hold: a number, a quotation, an address.
 _FACT = re.compile(r"[\d\"“”„«»@:\x00]|\w[./]\w")
 _WHO, _BOT = pattern("reading", "who_asks"), re.compile(r"(?i)bot|chat|assist|flow")
+_ASSISTS = re.compile(r"(?i)bot[as]?(?!\w)|assist")
 _BEHAVES = pattern("prompt", "behaves")
 #: How probable it has to be that a clause says nothing to do.
 _IDLE, _HALF = 0.85, 0.5
@@ -154,7 +155,8 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
     kinds = [kind for kind, _ in files] if new else []
     loaders = tuple(kind for kind in dict.fromkeys([*loaders, *kinds]) for _ in range(max(1, kinds.count(kind))))
     agent, chat = (texts.mentioned(plain, words(name)) for name in ("agent", "chat"))
-    answers = agent or has_agent or (new and chat)
+    # Any bot that looks something up talks, too; what posts something may be a step.
+    answers = agent or has_agent or (new and (chat or (_ASSISTS.search(plain) and "POST" not in plain)))
     requests = details.requests_of(scan) if answers and not _AGENTFLOW.search(plain) else ()
     tools = tuple(names for names in tools if not (requests and "requests" in names[0]))
     # An address that a tool calls is no source of documents.

@@ -55,7 +55,7 @@ def start_of(text: str, answer: str, title: str, world: World) -> Start:
               "scheduleTimezone": (zone := _zone(text, answer or clock["place"] or "", world)),
               "scheduleInputMode": "text", "scheduleDefaultInput": title}  # fmt: skip
     question = "" if zone else world.say("question_zone", clause=said.strip())
-    hidden = re.compile(rf"\(?{re.escape(zone or said)}\)?")
+    hidden = re.compile(rf"\(?{re.escape(zone or said)}\)?|{pattern('steps', 'by_itself').pattern}")
     return Start(
         hidden.sub(lambda one: "\x00" * len(one[0]), masked(text, *clock.span())), params, said=said, question=question
     )

@@ -153,7 +153,7 @@ class _Builder:
         steps: bool,
     ) -> None:  # fmt: skip
         self._reading, self._world, self._start, self.text = reading, world, start, reading.text
-        plain = re.sub(r"[\s,]*\x00[\x00\s,]*", " ", self.text)
+        plain = re.sub(r"(?<!\w)(?:\d+[.)])?[\s,]*\x00[\x00\s,]*", " ", self.text)
         self.made = Skeleton(plain.lstrip(" .,") if steps else "", start.fields, listed=listed)
         self.made.steps += [] if steps else [Step("task", squeeze(reading.text))]
         self._title = "" if steps else title
@@ -316,7 +316,9 @@ class _Builder:
         rest, methods, gaps = step.text.replace(url, " "), pattern("steps", "method"), re.findall(r"\{(\w+)\}", url)
         header, body = found("header", rest), re.search(r"\{.*\}", rest)
         behind = methods.sub(" ", step.text.partition(url)[2].replace(header[0] if header else "\x00", " "))
-        method, *others = {one.upper() for one in methods.findall(rest)} or {"GET"}
+        # What is sent to an address is the answer so far.
+        sends = found("hands_over", step.text.partition(url)[0])
+        method, *others = {one.upper() for one in methods.findall(rest)} or {"POST" if sends else "GET"}
         unread = not {*gaps} <= {*self._start.fields}
         odd = re.search(r"[{}<>]|\.\.", re.sub(r"\{\w+\}", "", url))
         if odd or others or found("does", behind) or (unread and method != "GET"):

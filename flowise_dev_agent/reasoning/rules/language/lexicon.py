@@ -7,6 +7,8 @@ people call the parts and settings of a flow.
 
 import re
 import tomllib
+import unicodedata
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -44,6 +46,32 @@ NUMBER: Final = rf"(\d{{1,3}}(?:[.,]\d{{3}})+(?!\d)|\d+(?:[.,]\d+)?|\.\d+|{BEGIN
 
 
 _SLOT: Final = re.compile(r"\{([a-z_]\w*)\}")
+#: Parts of a pattern: a set of characters, an escape, a word. In short words marks make another word ("ou", "où").
+_TOKEN: Final = re.compile(r"\[\^?(?:\\.|[^\]\\])*\]|\\.|[^\W\d_]{4,}")
+_PLAIN: Final = str.maketrans("łŁøØ", "lLoO")
+_UMLAUTS: Final = {"ä": "(?:ä|ae?)", "ö": "(?:ö|oe?)", "ü": "(?:ü|ue?)", "ß": "(?:ß|ss)"}
+
+
+def bare(text: str) -> str:
+    """The text without marks on its letters; all letters stay where they are."""
+    return "".join(unicodedata.normalize("NFD", char)[0] for char in text.translate(_PLAIN))
+
+
+def _compiled(source: str, flags: int = 0) -> re.Pattern[str]:
+    """A pattern whose words are found where they are typed without marks, too: "pamieci", "fuer"."""
+    try:
+        return re.compile(_TOKEN.sub(lambda one: _typed(one[0], _UMLAUTS), source), flags)
+    except re.error:
+        # What looks behind finds one letter for one.
+        return re.compile(_TOKEN.sub(lambda one: _typed(one[0], {}), source), flags)
+
+
+def _typed(token: str, longer: Mapping[str, str]) -> str:
+    if token[0] == "\\" or token[:2] == "[^":
+        return token
+    if token[0] == "[":
+        return token[:-1] + "".join(bare(char) for char in token if bare(char) != char) + "]"
+    return "".join(longer.get(char) or (f"[{char}{bare(char)}]" if bare(char) != char else char) for char in token)
 
 
 def _said(section: str, name: str) -> list[str]:
@@ -61,7 +89,8 @@ def words(name: str) -> re.Pattern[str]:
 def wordset(name: str, language: str = "") -> frozenset[str]:
     """The words of a list, of one language or of all."""
     tables = (table for code, table in _SPOKEN.items() if language in ("", code))
-    return frozenset(word for table in tables for word in table.get("lists", {}).get(name, "").split())
+    said = [word for table in tables for word in table.get("lists", {}).get(name, "").split()]
+    return frozenset([*said, *(bare(word) for word in said if len(word) > 3)])
 
 
 @cache
@@ -79,7 +108,7 @@ def means(name: str, key: str) -> tuple[str, ...]:
 @cache
 def patterns(section: str, name: str) -> tuple[re.Pattern[str], ...]:
     found = _SHAPES[section][name]
-    return tuple(re.compile(_SLOT.sub(_filled, one)) for one in (found if isinstance(found, list) else [found]))
+    return tuple(_compiled(_SLOT.sub(_filled, one)) for one in (found if isinstance(found, list) else [found]))
 
 
 def _filled(slot: re.Match[str]) -> str:
@@ -104,4 +133,4 @@ def constants(name: str) -> Any:
 
 
 def _whole(alternatives: list[str]) -> re.Pattern[str]:
-    return re.compile(rf"{BEGINS}(?:{_SLOT.sub(_filled, '|'.join(alternatives))}){ENDS}", re.IGNORECASE)
+    return _compiled(rf"{BEGINS}(?:{_SLOT.sub(_filled, '|'.join(alternatives))}){ENDS}", re.IGNORECASE)
