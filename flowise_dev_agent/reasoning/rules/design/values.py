@@ -29,7 +29,11 @@ _LINK, _ON, _OFF, _EMPTIED, _GONE, _IS_ON, _IS_OFF = (
 )
 _QUOTED = r"(?:\"(?P<a>[^\"]*)\"|“(?P<b>[^”]*)”|„(?P<c>[^“”]*)[“”]|«\s*(?P<d>[^»]*?)\s*»|'(?P<e>[^'\n]{1,80})')"
 _SKIPPED = frozenset({"modelName", "model", "systemMessagePrompt", "systemMessage"})
-_MOVES = (words("change"), *(pattern("exchange", name) for name in ("swaps", "rises", "now")))
+_MOVES = (
+    words("change"),
+    pattern("values", "counted"),
+    *(pattern("exchange", name) for name in ("swaps", "rises", "now")),
+)
 _CLAUSE_ENDS = re.compile(r"[,;:.!?]\s|\n")
 #: Words beside a number that only one field can mean.
 _ELSEWHERE = pattern("by_place", "elsewhere")

@@ -171,7 +171,8 @@ class _Wish:
         if last == "undone" and _OUTCOME.match(said):
             return "undone"
         fact = _VALUE.search(said) or (self.copied and words("languages").search(said))
-        plain = not (fact or self._here(self.lost, start, end)) and (
+        another = self.text[:start].rstrip().rpartition(" ")[2] in wordset("ands")
+        plain = not (fact or another or self.copied or self._here(self.lost, start, end)) and (
             _REFERS.match(said) or (whole != "tells" and max(about.told, about.part) < _HALF)
         )
         reason = last == "part" and (plain or words("because").match(said))
@@ -194,7 +195,7 @@ class _Wish:
             return "remark"
         hangs = last == "undone" and not wording.PUT.match(said) and (
             _REFERS.match(said) or (alters(said) and wording.refers(said)))  # fmt: skip
-        beside = inside and last == "part" and _VALUE.search(said) and about.told < _LIKELY and not (
+        beside = inside and last == "part" and _VALUE.search(said) and about.told < _CERTAIN and not (
             instructs(said) or self.copied or self.facts)  # fmt: skip
         if (hangs and not case) or beside or self._fails(said, start, end, own or whole, told, inside=inside):
             return "undone"
