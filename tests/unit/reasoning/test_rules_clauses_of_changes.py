@@ -485,3 +485,20 @@ def test_a_sentence_that_is_to_go_and_is_not_there_is_not_told_to_the_bot() -> N
     plan = planned(BOATS, "Den Satz über die Rosen bitte rausnehmen.")
     assert plan.declined
     assert plan.values == []
+
+
+@pytest.mark.parametrize(
+    ("prompt", "wish", "after"),
+    [
+        ("Call 96 555 01 77 from 9 to 14.", "the phone number is 96 555 02 90 now", "Call 96 555 02 90 from 9 to 14."),
+        ("Rufen Sie 08191 55 21 40 an.", "Die Nummer ist jetzt 08191 55 21 99", "Rufen Sie 08191 55 21 99 an."),
+    ],
+)
+def test_a_phone_number_in_groups_is_one_value(prompt: str, wish: str, after: str) -> None:
+    assert prompt_after(prompt, planned(prompt, wish)) == after
+
+
+def test_one_of_two_names_in_a_list_takes_no_place_of_the_other() -> None:
+    prompt = "Si preguntan por IVA o IRPF, diles que hablen con su gestoría."
+    wish = "Faz uma cópia deste bot. Em vez de IVA ou IRPF, diga IVA ou IRS, e em vez da gestoria o contabilista."
+    assert prompt in prompt_after(prompt, planned(prompt, wish))

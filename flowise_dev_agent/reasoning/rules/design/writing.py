@@ -37,6 +37,7 @@ from flowise_dev_agent.reasoning.rules.language.text import (
 _SENTENCE = pattern("values", "sentence")
 _TAG, _ROW_ENDS = re.compile(r"<[^<>]{1,300}>"), re.compile(r"^\s*?(?:\n|</p>|$)|^ +")
 _ROW_BEGINS, _CORE = re.compile(r"(?:(?<![^\n])(?:[-•*]\s*)?|<p>)$"), re.compile(r"[1-9]\d*")
+_LISTED = re.compile(r"(?i)\s*(?:[,/&]|and|or|und|oder|et|ou|y|o|e|en|of|i|lub)\s*")
 _FEW_WORDS, _MOST_CLAUSES, _MOST_VALUES, _LONGEST_READ, _STEM = 3, 8, 300, 1_000, 4
 _SWAPS, _BY, _SMALL, _A_LINE = (pattern("exchange", name) for name in ("swaps", "by", "small", "a_line"))
 _HEDGED, _NEUTRAL = (pattern("exchange", name) for name in ("hedged", "neutral"))
@@ -312,7 +313,9 @@ def _paired(
     """The same of values of which the first half takes the place of the second, or the other way round."""
     half = len(mine) // 2
     sides = [mine[:half], mine[half:]]
-    if len(sides[0]) != len(sides[1]) or not all(one.akin(two) for one, two in zip(*sides, strict=True)):
+    # Names with nothing but "or" between them are a list.
+    listed = mine[0].kind == "name" and _LISTED.fullmatch(line[sides[0][-1].end : sides[1][0].start])
+    if listed or len(sides[0]) != len(sides[1]) or not all(one.akin(two) for one, two in zip(*sides, strict=True)):
         return []
     holding = [[_holding(one, there, line, text) for one in side] for side in sides]
     if all(holding[0]) == all(holding[1]):
