@@ -35,7 +35,7 @@ async def test_the_focus_is_never_lost_on_the_way_through_views_and_dialogs(
 ) -> None:
     page = screen.page
     row = await make_flow(flowise_flows)
-    for name in ("Bittern", "Egret"):
+    for name in ("Bittern", "Corncrake"):
         wish = {"requirement": ZOO, "session_name": name}
         await page.request.post(f"{screen.url}/sessions?wait=60", headers=AUTHORIZATION, data=wish)
     await page.reload()
@@ -83,7 +83,7 @@ async def test_the_focus_is_never_lost_on_the_way_through_views_and_dialogs(
     await focus_is_held(page)
 
     # A session from its question to its end.
-    await enter(page, page.locator(".session-link", has_text="Egret"))
+    await enter(page, page.locator(".session-link", has_text="Corncrake"))
     plan = await screen.question("The plan")
     await focus_is_held(page)
     await enter(page, plan.get_by_role("button", name="Remove test question 1"))

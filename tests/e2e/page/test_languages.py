@@ -57,7 +57,7 @@ NOT_OURS = frozenset(
 #: What the page shows of the flow itself, of its answers, and what people wrote.
 FOREIGN = (
     ".react-flow, code, pre, .said, .turn.mine, .node-details, .built, select, .version-title, h1, time, .trace, "
-    ".now .markdown, .earlier .markdown, blockquote, noscript, .session-link, .flow-name, .clip"
+    ".now .markdown, .earlier .markdown, blockquote, noscript, a[href*='/s/'], .flow-name, .clip"
 )
 
 
