@@ -100,9 +100,16 @@ async def test_after_a_refusal_the_limit_grows_by_one_for_each_round() -> None:
 async def test_nothing_starts_before_the_time_that_a_refusal_names() -> None:
     async with calling() as calls:
         await calls.start(100)
-        await calls.answer(1, 429, {"retry-after": "0.1"})
+        await calls.answer(1, 429, {"retry-after": "60"})
         await calls.answer(63)
         assert calls.running == []
+
+
+async def test_calls_go_on_after_the_time_that_a_refusal_names() -> None:
+    async with calling() as calls:
+        await calls.start(100)
+        await calls.answer(1, 429, {"retry-after": "0.1"})
+        await calls.answer(63)
         async with asyncio.timeout(5):
             while not calls.running:  # noqa: ASYNC110 - the limiter's own timer starts it
                 await asyncio.sleep(0.01)
