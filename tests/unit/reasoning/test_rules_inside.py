@@ -9,7 +9,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, BindCredential, GraphIR, PatchOp, SetParam, compile_ops
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.rewiring import meant
+from flowise_dev_agent.reasoning.rules.design.owners import meant
 from flowise_dev_agent.reasoning.rules.language.text import detect_language
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 from tests.unit.reasoning.test_rules_rewiring import STORE, step

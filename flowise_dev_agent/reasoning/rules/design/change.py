@@ -28,10 +28,10 @@ from flowise_dev_agent.reasoning.rules.design import (
     writing,
 )
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
-from flowise_dev_agent.reasoning.rules.design.owners import in_named, own_names, set_in, without_kept
+from flowise_dev_agent.reasoning.rules.design.owners import in_named, meant, own_names, set_in, without_kept
 from flowise_dev_agent.reasoning.rules.design.pending import is_pending, merged
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
-from flowise_dev_agent.reasoning.rules.design.rewiring import find_steps, meant
+from flowise_dev_agent.reasoning.rules.design.rewiring import find_steps
 from flowise_dev_agent.reasoning.rules.design.selection import (
     TOOL,
     Edits,

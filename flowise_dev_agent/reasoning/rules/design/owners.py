@@ -1,20 +1,72 @@
 """Which nodes and steps of a flow that is there a wish means by their names, and by what it says of them."""
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence, Set
 
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design import build, providers, wording
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
-from flowise_dev_agent.reasoning.rules.design.rewiring import called
+from flowise_dev_agent.reasoning.rules.design.details import in_ascii
 from flowise_dev_agent.reasoning.rules.design.world import World
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, pattern, words
 from flowise_dev_agent.reasoning.rules.language.text import Span, masked, mentions
 
+DIGITS, _WORD = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\w)"), re.compile(r"[^\W\d_]{3,}")
+#: What everybody calls such a step names none of several.
+_PLAIN = frozenset({"Start", "Agent", "LLM", "Reply", "Direct Reply", "Human Input", "HTTP request", "HTTP", "Model"})
 _HALF, _SHORT, _MODELS, _KEEPS = 0.5, 8, "Chat Models", pattern("change", "keeps")
 #: What people call a node of a kind; the title alone names none of several.
 _ANY = frozenset({"", "agent", "llm", "model", "start"})
+
+
+def titled(request: PlanRequest, said: str, among: Collection[str] = ()) -> list[str]:
+    """The steps (`among` these ids, else all) whose titles a stretch names: as they are, else by their words in other
+    forms, "the step that writes the reply" for the Reply writer."""
+    titles = _titles(request, among)
+    whole = [id_ for id_, name in titles.items() if wording.whole(name).search(said)]
+    return whole or [id_ for id_, name in titles.items() if _stems(name) and _stems(name) <= _stems(said)]
+
+
+def called(request: PlanRequest, said: str, among: Collection[str] = ()) -> list[str]:
+    """The steps that a stretch names (`titled`), else those of whose title it has a word that is in no other title:
+    "the technical answers" for Technical help."""
+    titles = _apart({id_: stems_of(name) for id_, name in _titles(request, among).items()})
+    return titled(request, said, among) or [id_ for id_, own in titles.items() if own & stems_of(said)]
+
+
+def meant(request: PlanRequest, said: str, among: Collection[str] = ()) -> list[str]:
+    """The steps that a stretch is about, certain or not: those that it calls by their names (`called`), else the one
+    whose texts speak of most of what it says and no other step speaks of ("the Team plan is 55"); none where several do
+    so alike. For words that tell a step how to behave `among` are the steps with a prompt."""
+    nodes = [node for node in (request.base.nodes if request.base else ()) if not among or node.id in among]
+    held = {node.id: stems_of(json.dumps(dict(node.inputs), ensure_ascii=False, default=str)) for node in nodes}
+    shares = Counter({id_: len(own & stems_of(said)) for id_, own in _apart(held).items()}).most_common(2)
+    clear = shares and shares[0][1] > (shares[1][1] if len(shares) > 1 else 0)
+    return called(request, said, among) or ([shares[0][0]] if clear else [])
+
+
+def _titles(request: PlanRequest, among: Collection[str]) -> dict[str, str]:
+    return {id_: name for id_ in request.existing if (not among or id_ in among)
+            and (name := request.labels.get(id_, "")) and name not in _PLAIN}  # fmt: skip
+
+
+def _apart(said: Mapping[str, Set[str]]) -> dict[str, Set[str]]:
+    """Of each the words that no other one has."""
+    counted = Counter(word for own in said.values() for word in own)
+    return {id_: {word for word in own if counted[word] == 1} for id_, own in said.items()}
+
+
+def stems_of(text: str) -> set[str]:
+    """The stems of the words that say something, and the numbers."""
+    said = in_ascii(text).casefold()
+    return _stems(" ".join(one for one in _WORD.findall(said) if one not in FUNCTIONS)) | {*DIGITS.findall(said)}
+
+
+def _stems(text: str) -> set[str]:
+    return {(word.rstrip("aeiouyrs") or word)[:5] for word in _WORD.findall(text.casefold())}
 
 
 def in_named(
@@ -30,9 +82,9 @@ def in_named(
     # A title may be an everyday word, too: as it is written it is the title.
     exact = [id_ for id_ in named if request.labels.get(id_, "") in wish]
     spoken = [] if here else _spoken_of(request, wish, [*names], spans)
-    meant = exact or named or spoken or [id_ for id_ in names if id_ not in here]
+    chosen = exact or named or spoken or [id_ for id_ in names if id_ not in here]
     if here or spoken:
-        return {place: schema for place, schema in places.items() if owners[place] in meant}
+        return {place: schema for place, schema in places.items() if owners[place] in chosen}
     models = [place for place, schema in places.items() if schema.category in (_MODELS, "LLMs")]
     if len(models) > 1 and any(mentions(wish, pattern("inside", "ordinal"))):
         # How they are counted only the person knows.

@@ -3,8 +3,7 @@ of its structure and is not read in full is `undone`: it is in no prompt, and to
 
 import json
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -16,6 +15,7 @@ from flowise_dev_agent.reasoning.rules.design.clauses import clauses
 from flowise_dev_agent.reasoning.rules.design.details import in_ascii, listed
 from flowise_dev_agent.reasoning.rules.design.graph import Edge, Graph
 from flowise_dev_agent.reasoning.rules.design.kinds import found
+from flowise_dev_agent.reasoning.rules.design.owners import DIGITS, called, meant, stems_of, titled
 from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, is_empty
 from flowise_dev_agent.reasoning.rules.design.sources import Made
 from flowise_dev_agent.reasoning.rules.design.steps import as_json_by_code
@@ -24,41 +24,12 @@ from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER
 from flowise_dev_agent.reasoning.rules.language.senses import Sense, sense
 from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, capital, quoted, to_number
 
-_DIGITS, _WORD = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\w)"), re.compile(r"[^\W\d_]{3,}")
 _OR = re.compile(r"(?i)\s*[,/;]\s*|\s(?:and|or|und|oder|et|ou|y|o|e|of|en|i|lub|oraz)(?:\s|$)")
 _METHOD = re.compile(r"(?<!\w)(?:GET|POST|PUT|PATCH|DELETE)(?!\w)")
 _CONTACT, _IF, _FEW, _FEWEST = pattern("exchange", "contact"), pattern("prompt", "if"), 5, 3
 _HALF, _CLEAR, _ITEM = 0.5, 0.6, " -•*0123456789.)"
 _REFERS = pattern("about", "refers")
-#: What everybody calls such a step names none of several.
-_PLAIN = frozenset({"Start", "Agent", "LLM", "Reply", "Direct Reply", "Human Input", "HTTP request", "HTTP", "Model"})
 _STRUCTURE = {"approval", "branch", "loop", "schedule", "form", "call"}
-
-
-def titled(request: PlanRequest, said: str, among: Collection[str] = ()) -> list[str]:
-    """The steps (`among` these ids, else all) whose titles a stretch names: as they are, else by their words in other
-    forms, "the step that writes the reply" for the Reply writer."""
-    titles = _titles(request, among)
-    whole = [id_ for id_, name in titles.items() if wording.whole(name).search(said)]
-    return whole or [id_ for id_, name in titles.items() if _stems(name) and _stems(name) <= _stems(said)]
-
-
-def called(request: PlanRequest, said: str, among: Collection[str] = ()) -> list[str]:
-    """The steps that a stretch names (`titled`), else those of whose title it has a word that is in no other title:
-    "the technical answers" for Technical help."""
-    titles = _apart({id_: _telling(name) for id_, name in _titles(request, among).items()})
-    return titled(request, said, among) or [id_ for id_, own in titles.items() if own & _telling(said)]
-
-
-def meant(request: PlanRequest, said: str, among: Collection[str] = ()) -> list[str]:
-    """The steps that a stretch is about, certain or not: those that it calls by their names (`called`), else the one
-    whose texts speak of most of what it says and no other step speaks of ("the Team plan is 55"); none where several do
-    so alike. For words that tell a step how to behave `among` are the steps with a prompt."""
-    nodes = [node for node in (request.base.nodes if request.base else ()) if not among or node.id in among]
-    held = {node.id: _telling(json.dumps(dict(node.inputs), ensure_ascii=False, default=str)) for node in nodes}
-    shares = Counter({id_: len(own & _telling(said)) for id_, own in _apart(held).items()}).most_common(2)
-    clear = shares and shares[0][1] > (shares[1][1] if len(shares) > 1 else 0)
-    return called(request, said, among) or ([shares[0][0]] if clear else [])
 
 
 def find_steps(request: PlanRequest, made: Made) -> Made:
@@ -324,7 +295,7 @@ class _Reader:
         """The form asks for more: a field, one to choose from, or one more to choose."""
         (start, *_) = self._flow.of(graph.START)
         rows: list[Any] = self._flow.held(start, "formInputTypes") or []
-        named = [row for row in rows if set() < _telling(row["label"]) <= _telling(one.plain)]
+        named = [row for row in rows if set() < stems_of(row["label"]) <= stems_of(one.plain)]
         chosen = [row for row in named if row.get("addOptions")]
         if len(chosen) == 1 and one.quotes and one.has("comes"):
             options = [*chosen[0]["addOptions"], *({"option": quote} for quote in one.quotes)]
@@ -404,7 +375,7 @@ class _Reader:
 
     def _compares(self, one: _Clause) -> bool:
         """A condition compares with another number than before, and a fixed reply behind it says so, too."""
-        flow, numbers, found_ = self._flow, _DIGITS.findall(one.plain), list[tuple[str, int, str]]()
+        flow, numbers, found_ = self._flow, DIGITS.findall(one.plain), list[tuple[str, int, str]]()
         for id_ in flow.of(graph.CONDITION):
             rows = enumerate(flow.held(id_, "conditions"))
             found_ += [(id_, n, other) for n, row in rows for other in _with_number(str(row.get("value2")), numbers)]
@@ -473,24 +444,3 @@ def _with_number(text: str, numbers: Sequence[str]) -> list[str]:
     there = [one for one in numbers if wording.whole(one).search(text)]
     others = [one for one in numbers if one not in there]
     return [wording.whole(there[0]).sub(others[0], text)] if len(there) == len(others) == 1 else []
-
-
-def _titles(request: PlanRequest, among: Collection[str]) -> dict[str, str]:
-    return {id_: name for id_ in request.existing if (not among or id_ in among)
-            and (name := request.labels.get(id_, "")) and name not in _PLAIN}  # fmt: skip
-
-
-def _apart(said: Mapping[str, Set[str]]) -> dict[str, Set[str]]:
-    """Of each the words that no other one has."""
-    counted = Counter(word for own in said.values() for word in own)
-    return {id_: {word for word in own if counted[word] == 1} for id_, own in said.items()}
-
-
-def _stems(text: str) -> set[str]:
-    return {(word.rstrip("aeiouyrs") or word)[:5] for word in _WORD.findall(text.casefold())}
-
-
-def _telling(text: str) -> set[str]:
-    """The stems of the words that say something, and the numbers."""
-    said = in_ascii(text).casefold()
-    return _stems(" ".join(one for one in _WORD.findall(said) if one not in FUNCTIONS)) | {*_DIGITS.findall(said)}
