@@ -1,17 +1,14 @@
 """The design of a change: of a flow that is there, or of a plan that was not written yet."""
 
-import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import product
 from typing import Any
 
-from flowise_dev_agent.contracts.plan import Design, PlannedValue
+from flowise_dev_agent.contracts.plan import Design
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
-from flowise_dev_agent.patch.validate.limits import BOUNDS
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.playbook import is_advice
@@ -27,44 +24,29 @@ from flowise_dev_agent.reasoning.rules.design import (
     wording,
     writing,
 )
+from flowise_dev_agent.reasoning.rules.design.asked import AGENT, asked_values, in_range, one_each, own_tools
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
-from flowise_dev_agent.reasoning.rules.design.owners import in_named, meant, own_names, set_in, without_kept
+from flowise_dev_agent.reasoning.rules.design.owners import in_named, meant, own_names, without_kept
 from flowise_dev_agent.reasoning.rules.design.pending import is_pending, merged
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.rewiring import find_steps
-from flowise_dev_agent.reasoning.rules.design.selection import (
-    TOOL,
-    Edits,
-    find_edits,
-    has_list,
-    tool_row,
-    unwanted,
-    usable,
-)
+from flowise_dev_agent.reasoning.rules.design.selection import Edits, find_edits, has_list, unwanted, usable
 from flowise_dev_agent.reasoning.rules.design.sources import find_sources
-from flowise_dev_agent.reasoning.rules.design.values import Said, exchanged, parameters, without_braces
+from flowise_dev_agent.reasoning.rules.design.values import Said, exchanged, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, table, words
-from flowise_dev_agent.reasoning.rules.language.text import (
-    Span,
-    masked,
-    mentioned,
-    normalised,
-    quoted_spans,
-    to_number,
-)
+from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, table, words
+from flowise_dev_agent.reasoning.rules.language.text import Span, masked, mentioned, normalised, quoted_spans
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import wire
 
 _HALF, _NO_WORDS = 0.5, ("url", "body", "Function", "rephrasePrompt")
-_SENTENCE, _AGENT, _MODELS = pattern("values", "sentence"), "agentAgentflow", "Chat Models"
+_SENTENCE = pattern("values", "sentence")
 _PARSER = "structuredOutputParser"
-_HIDES = re.compile(
-    "|".join([pattern("text", "no").pattern, words("remove").pattern, pattern("titles", "off").pattern])
-)
+#: That sources are not to be shown.
+_HIDES = (pattern("text", "no"), words("remove"), pattern("titles", "off"))
 _FORGETS, _IF_SO = (pattern("change", name) for name in ("forgets", "if_so"))
 #: What is no remark about a part that is not done.
-_GOES_ON = re.compile(f"{pattern('change', 'outcome').pattern}|{pattern('rewiring', 'comes').pattern[4:]}")
+_GOES_ON = (pattern("change", "outcome"), pattern("rewiring", "comes"))
 
 
 def wish_of(request: PlanRequest) -> str | None:
@@ -179,10 +161,10 @@ class _Change:
         """The values of nodes and of the models and tools inside of them; those that are so already are told."""
         request, world, change = self.request, self.world, self.change
         new = build.values_of(self.added, change, "", world)
-        own, self.come, out = _own_tools(request, change, self.wish, world)
-        asked, self.unplaced = _values(request, change, self.stays, self.wish, world)
-        found = [*_one_each(new, asked, self.made.values), *own]
-        found = [_in_range(request, one, world) for one in found]
+        own, self.come, out = own_tools(request, change, self.wish, world)
+        asked, self.unplaced = asked_values(request, change, self.stays, self.wish, world)
+        found = [*one_each(new, asked, self.made.values), *own]
+        found = [in_range(request, one, world) for one in found]
         # Numbers and switches are stored as texts, too; another model comes without its values.
         other = {(one.node_id, f"{one.param}Config") for one in found}
         so = [one for one in found if not (self.planned or (one.node_id, one.param.partition(".")[0]) in other)
@@ -219,7 +201,7 @@ class _Change:
         said = wishes.pieces(self.wish, [*told.done, *given, *texts.spans], self.lost, kept, groups=groups,
                              copied=self.copied)  # fmt: skip
         said = [one._replace(kind="undone") if (one.kind == "wish" or (
-            one.kind == "remark" and _GOES_ON.search(self.wish[one.start : one.end]))) and any(
+            one.kind == "remark" and any(own.search(self.wish[one.start : one.end]) for own in _GOES_ON))) and any(
             span.meets(one.start, one.end) for span in self.made.undone) else one for one in said]  # fmt: skip
         if self.closed:
             # Into a prompt that stays only that is written which the wish says to add, and nothing by the way.
@@ -237,13 +219,9 @@ class _Change:
         """Put what is for the model where it belongs. Of what is open in which step that would be the person is asked,
         or told where other things are done. Raises DeclinedError."""
         values = {str(one.value) for one in (*self.so, *self.values)}
-        placed, read, former = (
-            dict[str, list[str]](),
-            wishes.lines(self.wish, said, values, apart=self.inside),
-            list[str](),
-        )
+        placed, former = dict[str, list[str]](), list[str]()
         lines = list[tuple[str, list[wishes.Piece], list[str]]]()
-        for line, run in read:
+        for line, run in wishes.lines(self.wish, said, values, apart=self.inside):
             # "Rename the Writer and have it sign": what is done beside it says which step is meant.
             front = next((one for one in reversed(said) if one.end == run[0].start and one.kind == "part"), None)
             former = self._step_of(self.shown[front.start : front.end], former) if front and self.inside else former
@@ -304,15 +282,15 @@ class _Change:
                                                         or self.added.get(place.partition(".")[0]))}  # fmt: skip
         named = list(in_named(self.request, fields, said, self.world))
         # "The agent" is the only one.
-        agents = [place for place in fields if self.request.existing.get(place.partition(".")[0]) == _AGENT]
+        agents = [place for place in fields if self.request.existing.get(place.partition(".")[0]) == AGENT]
         only = len(named) == len(fields) and len(agents) == 1 and words("an_agent").search(said)
         return agents if only else named
 
     def account(self) -> None:
         """What of the wish is done, and what is not."""
         request, told, texts = self.request, self.told, self.texts
-        values = _one_each(self.moved, texts.values)
-        self.spoken, self.values = "\n".join(texts.written), _one_each(self.values, values)
+        values = one_each(self.moved, texts.values)
+        self.spoken, self.values = "\n".join(texts.written), one_each(self.values, values)
         written = [*texts.written, *(str(one.value) for one in (*self.so, *self.values) if one not in values)]
         # What a field held before is often named, too.
         written += [*self.made.labels.values(), *self.made.named]
@@ -376,7 +354,7 @@ class _Change:
         reasons = {**self.present, **self.refused}
         why = {told.quote(one).strip(" ,;:"): reasons[place] for one in self.undone for place in reasons
                if one.meets(*place)}  # fmt: skip
-        prompts = [f"{one.node_id}.{one.param}" for one in _one_each(self.moved, self.texts.values)]
+        prompts = [f"{one.node_id}.{one.param}" for one in one_each(self.moved, self.texts.values)]
         design = Design(
             goal=world.say("goal_change", requirement=telling.short(self.wish)), operation=request.intent.operation,
             flow_name=planned.flow_name if planned else request.intent.title, new_name=self.new_name or None,
@@ -416,26 +394,9 @@ def _present(
     return found
 
 
-def _in_range(request: PlanRequest, value: PlannedValue, world: World) -> PlannedValue:
-    """The value, with the answer where no field of its name takes it. Raises DeclinedError, a question."""
-    number, (low, high) = value.value, BOUNDS.get(value.param.rpartition(".")[2], (None, None))
-    if not isinstance(number, int | float) or low is None or low <= number <= (high or math.inf):
-        return value
-    most, said = "" if high is None else f" – {high:g}", f"{number:g}"
-    question = world.say("question_range", where=value.param, value=said, low=f"{low:g}", high=most)
-    if (answer := re.search(NUMBER, dict(request.clarifications).get(question, ""))) is None:
-        raise DeclinedError(question)
-    return value.model_copy(update={"value": to_number(answer[0])})
-
-
 def _rows(held: Any) -> list[dict[str, str]]:
     """The fields of a form."""
     return held or []
-
-
-def _one_each(*some: Sequence[PlannedValue]) -> list[PlannedValue]:
-    """One value for each field, the last."""
-    return list({(one.node_id, one.param): one for values in some for one in values}.values())
 
 
 def _read(request: PlanRequest, text: str, world: World) -> Reading:
@@ -468,68 +429,10 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
     shown = any(param.name == "returnSourceDocuments" for schema in nodes for param in schema.params)
     asked = {"returnSourceDocuments"} if shown else set[str]()
     heard = [one for one in leaves([*clauses(text, change=True)]) if "show_sources" in one.asks()[:1]]
-    hides = any((one.off or _HIDES.search(one.said)) and not _FORGETS.search(one.said) for one in heard)
+    hides = any(
+        (one.off or any(own.search(one.said) for own in _HIDES)) and not _FORGETS.search(one.said) for one in heard
+    )
     shows = [Span(*one.words, params=frozenset(asked)) for one in heard if asked and one.sense.told < _HALF]
     spans = (replace(one, task=one.task and not one.params & asked) for one in change.spans)
     return replace(change, spans=(*spans, *kept, *shows), no_memory=change.no_memory or no_memory,
                    sources=not hides if change.sources or shows else None)  # fmt: skip
-
-
-# --- Agentflows: models with their values and instructions inside the nodes ---------------------------------------
-
-
-def _own_tools(
-    request: PlanRequest, change: Reading, wish: str, world: World
-) -> tuple[list[PlannedValue], list[str], list[str]]:
-    """(the tools of agents inside an agentflow as they are to be, the types that come, those that go). Raises
-    DeclinedError."""
-    agents = {id_: schema for id_, schema in world.schemas(request.existing).items() if schema.name == _AGENT}
-    dropped, found, come, gone = unwanted(change.text, world), list[PlannedValue](), list[str](), list[str]()
-    for id_ in in_named(request, agents, wish, world):
-        rows: Any = request.stored(id_, "agentTools") or []
-        there = {row[TOOL] for row in rows}
-        new = [tool_row(names, change, world) for names in change.tools if not {*names} & {*dropped, *there}]
-        if new or there & dropped:
-            kept = [row for row in rows if row[TOOL] not in dropped]
-            found.append(PlannedValue(node_id=id_, param="agentTools", value=[*kept, *new]))
-        gone, come = [*gone, *(there & dropped)], [*come, *(row[TOOL] for row in new)]
-    if len(found) > 1 and not words("all_of_them").search(wish):
-        raise world.decline("declined_which", nodes=", ".join(request.labels.get(one.node_id, "") for one in found))
-    return found, come, gone
-
-
-def _values(
-    request: PlanRequest, change: Reading, stays: Mapping[str, NodeSchema], wish: str, world: World
-) -> tuple[list[PlannedValue], list[Span]]:  # fmt: skip
-    """The values that are asked for, of nodes and of the models inside of them; another model inside where one of
-    another provider is named. And where they are asked for, if nothing says of which model."""
-    wanted = world.store.get(change.provider.chat) if change.provider else None
-    inside = {place: schema for place, schema in world.schemas(request.inside).items() if schema.category == _MODELS}
-    found: list[PlannedValue] = []
-    models = [*inside.values(), *([wanted] if wanted else [])]
-    own = {"@Chat Models", *(one.name for one in models), *(param.name for one in models for param in one.params)}
-    about = [one for one in change.spans if (one.names | one.params) & own]
-    placed = set_in(request, inside, wish, about)
-    lost = [Span(*one.words, frozenset({"signal", wishes.UNPLACED})) for one in leaves([*clauses(wish, change=True)])
-            if inside and not placed and one.meets(about) and one.sense.part > _HALF > one.sense.told]  # fmt: skip
-    meant = {**placed, **in_named(request, stays, wish, world, change.spans)}
-    for place, current in meant.items():
-        node_id, _, path = place.partition(".")
-        schema = wanted if path and wanted else current
-        other = schema.name != current.name
-        values = parameters(schema, Said(change), language=world.language, asked_only=not other)
-        if other and not change.model and (there := [id_ for id_, one in inside.items() if one.name == schema.name]):
-            # The same as another step has.
-            same: Any = request.stored(*there[0].split(".", 1))
-            values["modelName"] = same["modelName"]
-        if other and isinstance(old := request.stored(node_id, path), dict):
-            # What the wish does not speak of stays: numbers and switches that both have.
-            plain = [param.name for param in schema.params if param.type in ("number", "boolean")]
-            values = {name: old[name] for name in plain if old.get(name) not in (None, "")} | values
-        new = {path.removesuffix("Config"): schema.name} if other else {}
-        new |= {f"{path}.{name}" if path else name: value for name, value in values.items()}
-        # A text that the flow answers from goes on, unless it is to be another one.
-        held = "" if words("change").search(wish) else request.stored(node_id, "text")
-        found += [PlannedValue(node_id=node_id, param=name, value=value, mode="append" if name == "text" and held
-                  and not telling.stands_in(held) else "set") for name, value in new.items()]  # fmt: skip
-    return found, lost
