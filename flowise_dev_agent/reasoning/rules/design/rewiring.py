@@ -18,7 +18,7 @@ from flowise_dev_agent.reasoning.rules.design.kinds import found
 from flowise_dev_agent.reasoning.rules.design.owners import DIGITS, called, meant, stems_of, titled
 from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, is_empty
 from flowise_dev_agent.reasoning.rules.design.sources import Made
-from flowise_dev_agent.reasoning.rules.design.steps import as_json_by_code
+from flowise_dev_agent.reasoning.rules.design.step_nodes import as_json_by_code
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, concept, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import Sense, sense
