@@ -16,16 +16,14 @@ from flowise_dev_agent.reasoning.rules.language.text import Span, detect_languag
 #: From here on it is believed what a clause asks for, or that it asks for no part.
 _LITTLE, _PERHAPS, _LIKELY, _CLEAR, _HALF, _SURE, _ONLY = 0.1, 0.2, 0.3, 0.4, 0.5, 0.8, 0.9
 _FEWEST, _FEW = 2, 3
-#: That nothing of a conversation is kept.
+#: That nothing of a conversation is kept, what people do to get something, and a bot in a page of the web.
 _FORGETS, _FOR_THAT = pattern("reading", "forgets"), pattern("facts", "for_that")
 _ON_SITE = pattern("reading", "on_site")
-#: What is no form, much as it looks like one.
-_FORMULA = re.compile(r"(?i)\b(?:f[oó]rmulas?|formeln?|formules?|formuł\w*)\b")
 _WORD, _NOT = re.compile(r"\w+"), pattern("text", "no")
-#: The parts that the design of a flow does, by the types and fields that do them.
 _BOT = re.compile("|".join(words(name).pattern for name in ("any_bot", "chat", "agent")), re.IGNORECASE)
 #: "A chatbot for a zoo"
 _PURPOSE = re.compile(rf"(?i)(?:{words('any_bot').pattern})\s+\w")
+#: The parts that the design of a flow does, by the types and fields that do them.
 _DOERS: Mapping[str, Sequence[str]] = constants("does")
 #: The parts that only an AgentFlow has; of the latter one alone may be said of a conversation, too.
 STEPS = frozenset({"approval", "for_each", "form", "loop", "number_condition", "schedule", "webhook"})
@@ -108,8 +106,7 @@ def _joins(before: str, ands: Set[str]) -> bool:
 def clause_of(text: str, start: int, end: int, *, change: bool, whole: bool = False) -> Clause:
     said = without(squeeze(text[start:end].replace("\x00", " ")).strip(" ,;:–—-•*"), wordset("ands"), front=False)
     spoken = [one.span() for one in _WORD.finditer(text, start, end)] or [(start, end)]
-    heard = sense(_FORMULA.sub("sum", said), change=change)
-    return Clause(start, end, said, heard, (spoken[0][0], spoken[-1][1]), whole)
+    return Clause(start, end, said, sense(said, change=change), (spoken[0][0], spoken[-1][1]), whole)
 
 
 def stepwise(found: Sequence[Clause], read: Sequence[Span]) -> list[Clause]:
