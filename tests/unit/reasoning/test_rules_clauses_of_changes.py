@@ -502,3 +502,21 @@ def test_one_of_two_names_in_a_list_takes_no_place_of_the_other() -> None:
     prompt = "Si preguntan por IVA o IRPF, diles que hablen con su gestoría."
     wish = "Faz uma cópia deste bot. Em vez de IVA ou IRPF, diga IVA ou IRS, e em vez da gestoria o contabilista."
     assert prompt in prompt_after(prompt, planned(prompt, wish))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "wish", "after"),
+    [
+        ("Send such questions to Ida Dahl, extension 214.", "Replace Ida by Jon Hendriks.",
+         "Send such questions to Jon Hendriks, extension 214."),
+        ("Demandez à Ida Dahl.", "Remplacez Ida par Jon Hendriks.", "Demandez à Jon Hendriks."),
+        ("Ask Ida. Ida knows.", "Replace Ida by Jon Hendriks.", "Ask Jon Hendriks. Jon Hendriks knows."),
+    ],
+)  # fmt: skip
+def test_a_whole_name_takes_the_place_of_a_whole_name(prompt: str, wish: str, after: str) -> None:
+    assert prompt_after(prompt, planned(prompt, wish)) == after
+
+
+def test_what_may_be_a_noun_behind_a_name_is_not_lost() -> None:
+    prompt = "Frag bei Ida Termine an."
+    assert prompt in prompt_after(prompt, planned(prompt, "Ersetze Ida durch Jon Hendriks."))

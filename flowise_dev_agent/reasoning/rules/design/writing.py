@@ -317,21 +317,25 @@ def _paired(
     listed = mine[0].kind == "name" and _LISTED.fullmatch(line[sides[0][-1].end : sides[1][0].start])
     if listed or len(sides[0]) != len(sides[1]) or not all(one.akin(two) for one, two in zip(*sides, strict=True)):
         return []
-    holding = [[_holding(one, there, line, text) for one in side] for side in sides]
+    holding = [[_holding(one, other, there, line, text) for one, other in zip(side, sides[1 - n], strict=True)]
+               for n, side in enumerate(sides)]  # fmt: skip
     if all(holding[0]) == all(holding[1]):
         return []
     old = 0 if all(holding[0]) else 1
     return [(new, spots, 0) for new, spots in zip(sides[1 - old], holding[old], strict=True)]
 
 
-def _holding(value: _Value, there: Sequence[_Value], line: str, text: str) -> list[_Value]:
-    """Where a text has a value; a name with what follows of it, unless a line spells it out."""
+def _holding(value: _Value, other: _Value, there: Sequence[_Value], line: str, text: str) -> list[_Value]:
+    """Where a text has a value; a name with what follows of it, unless a line spells it out and the `other` one is no
+    longer: beside "Joris Hendriks" the "Dijkstra" of "Femke Dijkstra" goes, too. In German a noun may follow."""
     if value.kind not in ("name", "quote"):
         return [one for one in there if one.akin(value) and _CORE.findall(one.said) == _CORE.findall(value.said)]
     parts = [re.escape(one) for one in value.said.split()]
     said, more = r"\s+".join(parts), ""
-    if value.kind == "name" and not _SWAPS.search(line):
+    longer = len(other.said.split()) > len(parts)
+    if value.kind == "name" and (longer or not _SWAPS.search(line)):
         said, more = f"{parts[0]}(?:{said.removeprefix(parts[0])})?", r"(?:\s[A-ZÀ-Þ][\w'’-]+)*"
+        more = r"(?!\s[A-ZÀ-Þ])" if longer and detect_language(text) == "de" else more
     found = re.finditer(rf"(?<!\w){said}{more}(?!\w)", text, re.IGNORECASE if value.kind == "quote" else re.NOFLAG)
     return [_Value(*one.span(), value.kind, one[0]) for one in found]
 
