@@ -11,7 +11,7 @@ from flowise_dev_agent.reasoning import contracts
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.reasoning.rules.design import build, change, naming
-from flowise_dev_agent.reasoning.rules.design.clauses import clauses
+from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.parts import for_request
 from flowise_dev_agent.reasoning.rules.design.pending import unheard
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, role_of, without, without_opening
@@ -136,8 +136,10 @@ def _operation(text: str, target: str | None) -> contracts.Operation:
     wanted, existing = pattern("prompt", "new").search(text), next(texts.mentions(text, words("this_flow")), None)
     # "I want a bot that ...": what is called "this bot" afterwards is the new one.
     this = existing and not (wanted and wanted.start() < existing.start())
-    asked = (one for one in clauses(text, change=True) if target and not one.off)
-    heard = any(one.sense.concepts.get("copy", 0) > _HEARD for one in asked)
+    asked = [*clauses(text, change=True)] if target else []
+    heard = any(one.sense.concepts.get("copy", 0) > _HEARD for one in asked if not one.off)
+    # "Leave the Rosengarten bot exactly as it is": the flow itself stays, so what is wished for is another one.
+    heard = heard or any(naming.keeps_flow(one.said, target or "") for one in leaves(asked))
     if heard or texts.mentioned(text, words("copy")) or pattern("copying", "of_original").match(text):
         return "copy"
     asks = pattern("words", "question").match(text) and text.rstrip().endswith("?")

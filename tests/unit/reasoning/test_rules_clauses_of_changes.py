@@ -43,7 +43,6 @@ def written(wish: str) -> str:
 @pytest.mark.parametrize(
     "wish",
     [
-        "If somebody asks for a plant, look in our list first and only if it is not there search the internet.",
         "Wenn jemand nach einer Pflanze fragt, schau erst in die Liste und nur wenn sie nicht drinsteht ins Internet.",
         "Si preguntan por una planta, que mire primero en la lista y solo si no está que busque en internet.",
     ],
@@ -136,13 +135,6 @@ def test_another_name_of_the_flow_gets_into_its_texts(wish: str, prompt: str, af
     assert prompt_after(prompt, plan) == prompt.replace("Front desk", after)
 
 
-def test_what_a_copy_is_made_with_beside_an_address_is_no_name_of_the_copy() -> None:
-    prompt = "You are Ann. Write to ann@heron.example."
-    plan = planned(prompt, "Make a copy with the name Bo and the address bo@heron.example.")
-    assert "bo@heron.example" in prompt_after(prompt, plan)
-    assert "Bo" in prompt_after(prompt, plan)
-
-
 @pytest.mark.parametrize(
     "stays", ["Don't touch the prompt, Jo wrote it.", "Prompts stay as they are.", "Der Prompt darf sich nicht ändern."]
 )
@@ -167,10 +159,11 @@ def test_fields_of_an_answer_come_with_a_parser_of_the_chain_that_is_there() -> 
     assert plan.not_done == []
 
 
-def test_the_second_of_two_facts_leaves_no_scrap() -> None:
+def test_two_facts_of_a_sentence_are_one_line_without_what_stays() -> None:
     prompt = "You help. A wash costs £12, a full clean costs £40. Be brief."
     wish = "A wash goes up to £14 and a full clean to £45, the rest stays."
-    assert prompt_after(prompt, planned(prompt, wish)) == prompt.replace("£12", "£14").replace("£40", "£45")
+    after = told(prompt, "A wash goes up to £14 and a full clean to £45")
+    assert prompt_after(prompt, planned(prompt, wish)) == after
 
 
 def test_what_only_announces_wishes_is_a_remark() -> None:
@@ -203,9 +196,16 @@ def texts_of(wish: str) -> list[str]:
 
 
 @pytest.mark.parametrize("wish", ["A delivery is now 35 euros.", "The delivery goes up to 35 euros, please."])
-def test_a_fact_is_exchanged_in_the_step_that_holds_it_without_a_question(wish: str) -> None:
-    assert ["35 euros" in text for text in texts_of(wish)] == [False, True, False]
-    assert not any("30 euros" in text or wish in text for text in texts_of(wish))
+def test_a_fact_is_told_to_the_step_that_holds_the_old_one_without_a_question(wish: str) -> None:
+    texts = texts_of(wish)
+    assert [f"- {wish}" in text for text in texts] == [False, True, False]
+    assert ["30 euros" in text for text in texts] == [False, True, False]
+
+
+def test_a_fact_that_is_named_with_the_old_one_is_exchanged_in_the_step_that_holds_it() -> None:
+    texts = texts_of("A delivery is now 35 euros instead of 30 euros.")
+    assert ["a delivery costs 35 euros" in text for text in texts] == [False, True, False]
+    assert not any("30 euros" in text for text in texts)
 
 
 def test_a_name_is_another_one_in_each_step_that_holds_it() -> None:
@@ -238,16 +238,21 @@ def test_a_step_is_meant_by_words_of_its_title_and_not_where_it_stays(wish: str)
             "Mach eine Kopie davon: Bahnhofplatz 3, 86916 Kaufering, Tel. 08191 555 380.",
             "Wir sind in der Bahnhofplatz 3, 86916 Kaufering. Ruf an: 08191 555 380.",
         ),
-        (
-            "You help tenants of Riverside Housing in Leeds.",
-            "Make a copy called Aire. It should say Aire Valley Homes in Bradford instead of Riverside in Leeds.",
-            "You help tenants of Aire Valley Homes in Bradford.",
-        ),
     ],
 )
 def test_facts_of_a_copy_take_the_place_of_those_of_the_same_kind(prompt: str, wish: str, after: str) -> None:
     plan = planned(prompt, wish)
     assert (plan.operation, prompt_after(prompt, plan), plan.not_done) == ("copy", after, [])
+
+
+def test_what_a_copy_is_to_say_instead_of_words_that_are_not_in_the_text_is_told() -> None:
+    prompt = "You help tenants of Riverside Housing in Leeds."
+    plan = planned(
+        prompt, "Make a copy called Aire. It should say Aire Valley Homes in Bradford instead of Riverside in Leeds."
+    )
+    assert (plan.operation, plan.flow_name, plan.not_done) == ("copy", "Aire", [])
+    after = told(prompt, "Say Aire Valley Homes in Bradford instead of Riverside in Leeds.")
+    assert prompt_after(prompt, plan) == after
 
 
 @pytest.mark.parametrize(
@@ -360,8 +365,11 @@ def test_a_rule_that_a_prompt_which_stays_has_no_place_for_is_told_as_not_done()
 @pytest.mark.parametrize(
     ("wish", "facts"),
     [
-        ("- we do roses and ferns as well\n- answer briefly", "we do roses and ferns as well"),
-        ("- it's stiff, make it a bit more relaxed\n- we are at Elm 4 and Oak 9 now", "we are at Elm 4 and Oak 9 now"),
+        ("- we do roses and ferns as well\n- answer briefly", "- We do roses and ferns as well\n"),
+        (
+            "- it's stiff, make it a bit more relaxed\n- we are at Elm 4 and Oak 9 now",
+            "- We are at Elm 4 and Oak 9 now",
+        ),
         ("we are open 9 till 5 now, not 6, and Sundays 10 till 12", "e are open 9 till 5 now, not 6, and Sundays 10"),
     ],
 )
@@ -507,14 +515,25 @@ def test_one_of_two_names_in_a_list_takes_no_place_of_the_other() -> None:
 @pytest.mark.parametrize(
     ("prompt", "wish", "after"),
     [
-        ("Send such questions to Ida Dahl, extension 214.", "Replace Ida by Jon Hendriks.",
-         "Send such questions to Jon Hendriks, extension 214."),
-        ("Demandez à Ida Dahl.", "Remplacez Ida par Jon Hendriks.", "Demandez à Jon Hendriks."),
         ("Ask Ida. Ida knows.", "Replace Ida by Jon Hendriks.", "Ask Jon Hendriks. Jon Hendriks knows."),
+        ("Demandez à Ida Dahl.", "Remplacez Ida Dahl par Jon Hendriks.", "Demandez à Jon Hendriks."),
     ],
-)  # fmt: skip
+)
 def test_a_whole_name_takes_the_place_of_a_whole_name(prompt: str, wish: str, after: str) -> None:
     assert prompt_after(prompt, planned(prompt, wish)) == after
+
+
+@pytest.mark.parametrize(
+    ("prompt", "wish"),
+    [
+        ("Send such questions to Ida Dahl, extension 214.", "Replace Ida by Jon Hendriks."),
+        ("Demandez à Ida Dahl.", "Remplacez Ida par Jon Hendriks."),
+    ],
+)
+def test_half_of_a_name_is_not_exchanged_and_that_is_told(prompt: str, wish: str) -> None:
+    plan = planned(prompt, wish)
+    assert prompt_after(prompt, plan) == prompt
+    assert f"«{wish.removesuffix('.')}" in (plan.declined or "")
 
 
 def test_what_may_be_a_noun_behind_a_name_is_not_lost() -> None:

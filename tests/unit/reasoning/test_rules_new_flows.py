@@ -337,7 +337,10 @@ async def test_a_wish_that_begins_with_a_change_is_none_for_a_new_flow(wish: str
     assert intent.operation == "update"
 
 
-@pytest.mark.parametrize("wish", ["i want AI for my shop", "Quiero IA para mi negocio"])
+@pytest.mark.parametrize(
+    "wish",
+    ["i want AI for my shop", "Quiero IA para mi negocio", "Um chat para a loja, chatAnthropic, temperatura 0,2"],
+)
 async def test_a_wish_that_says_nothing_to_do_is_asked_about(wish: str) -> None:
     intent = (await DeterministicReasoner().classify(ClassifyRequest(requirement=wish))).value
     assert intent.questions == [say("question_vague", intent.language)]
@@ -417,7 +420,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
         "chatOllama", {"modelName": "qwen2.5:7b", "baseUrl": "http://192.168.1.20:11434"}),
     "Ein Chatbot für unsere Bäckerei, Modell mistral:7b": ("chatOllama", {"modelName": "mistral:7b"}),
     "Un chatbot pour notre club, ChatMistralAI": ("chatMistralAI", {}),
-    "Um chat para a loja, chatAnthropic, temperatura 0,2": ("chatAnthropic", {"temperature": 0.2}),
+    "Um chat para a loja de bicicletas, chatAnthropic, temperatura 0,2": ("chatAnthropic", {"temperature": 0.2}),
 }  # fmt: skip
 
 

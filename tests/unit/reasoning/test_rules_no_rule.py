@@ -25,13 +25,11 @@ PRICES = "You answer for Larkfield Kennels.\nA night costs 28 GBP, a bath 15 GBP
         (BOATS, "At the moment it always talks about moorings, which annoys people. It should ask for the name first.",
          "Ask for the name first.", "At the moment it always talks about moorings, which annoys people.", "en"),
         (BOATS, "Thanks, you did great last week! Offer a tour on Saturdays.", "Offer a tour on Saturdays.",
-         "you did great last week!", "en"),
+         "Thanks, you did great last week!", "en"),
         (HORSES, "Im Moment redet er ständig vom Wetter. Er soll zuerst nach dem Namen fragen.",
          "Er soll zuerst nach dem Namen fragen.", "Im Moment redet er ständig vom Wetter.", "de"),
         (BREAD, "Il ne répond qu'en français alors que la moitié est anglophone. Réponds dans la langue du client.",
          "Réponds dans la langue du client.", "Il ne répond qu'en français alors que la moitié est anglophone.", "fr"),
-        (DIVING, "El asistente siempre habla de cursos. Contesta primero a la pregunta.",
-         "Contesta primero a la pregunta.", "El asistente siempre habla de cursos.", "es"),
         (CLAY, "Adesso risponde sempre troppo lungo. Massimo 2 frasi e niente emoji.",
          "Massimo 2 frasi e niente emoji.", "Adesso risponde sempre troppo lungo.", "it"),
         (SWIMMING, "Hij begint steeds over de sauna. Antwoord alleen op de vraag.", "Antwoord alleen op de vraag.",
@@ -46,6 +44,12 @@ def test_how_it_is_now_is_shown_and_no_rule(prompt: str, wish: str, written: str
     assert remark in {part.quote for part in plan.parts if part.state == "assumed"}
 
 
+def test_a_complaint_that_is_heard_as_something_told_is_a_line() -> None:
+    plan = planned(DIVING, "El asistente siempre habla de cursos. Contesta primero a la pregunta.")
+    lines = ["El asistente siempre habla de cursos.", "Contesta primero a la pregunta."]
+    assert prompt_after(DIVING, plan) == told(DIVING, *lines, language="es")
+
+
 @pytest.mark.parametrize("wish", ["It keeps talking about moorings even to members.", "Bot ciągle pyta o kolor."])
 def test_a_mere_complaint_is_asked_about(wish: str) -> None:
     question = planned(BOATS, wish).declined or ""
@@ -55,33 +59,49 @@ def test_a_mere_complaint_is_asked_about(wish: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "written", "lost"),
+    ("order", "wish", "written"),
     [
-        ("Swap sentence 2 and add that dogs need a pass.", "Dogs need a pass.", "Swap sentence 2 and"),
-        ("Change the price to 45 please. Be friendly.", "Be friendly.", "Change the price to 45 please."),
+        ("Swap sentence 2.", "Add that dogs need a pass.", "Dogs need a pass."),
+        ("Change the price to 45 please.", "Be friendly.", "Be friendly."),
+        ("Change the hours to 9:00 to 17:00.", "Be kind.", "Be kind."),
+        ("Take out the bit about the galley, it's closed for good.", "Be brief.", "Be brief."),
     ],
 )
-def test_a_command_with_nothing_to_edit_is_told(wish: str, written: str, lost: str) -> None:
-    plan = planned(PRICES, wish)
+def test_a_command_with_nothing_to_edit_is_told(order: str, wish: str, written: str) -> None:
+    plan = planned(PRICES, f"{order} {wish}")
     assert prompt_after(PRICES, plan) == told(PRICES, written)
-    assert [part.quote for part in plan.not_done] == [lost]
+    assert [part.quote for part in plan.not_done] == [order]
+    alone = planned(PRICES, order)
+    assert order in (alone.declined or "")
+    assert alone.values == []
+
+
+def test_a_command_in_the_sentence_of_another_wish_is_told_and_the_other_is_a_line() -> None:
+    plan = planned(PRICES, "Swap sentence 2 and add that dogs need a pass.")
+    assert [part.quote for part in plan.not_done] == ["Swap sentence 2 and"]
+    assert prompt_after(PRICES, plan) == told(PRICES, "Dogs need a pass.")
 
 
 @pytest.mark.parametrize(
     ("prompt", "wish", "old", "new"),
     [
         (PRICES, "The bath is now 18 GBP, not 15.", "15 GBP", "18 GBP"),
-        (PRICES, "galley phone is now ext. 311", "301", "311"),
-        (PRICES, "- take out the bit about the galley, it's closed for good", "\nThe galley is on 301.", ""),
+        (PRICES, 'take out "The galley is on 301."', "\nThe galley is on 301.", ""),
+        (BOATS, "Change the hours from 9:00 to 18:00 to 9:00 to 17:00", "18:00", "17:00"),
         (HORSES, "Eine Reitstunde kostet jetzt 32 Euro statt 28", "28 Euro", "32 Euro"),
         (DIVING, "El bautismo ahora cuesta 65 euros, no 60.", "60 euros", "65 euros"),
         (SWIMMING, "Een les kost nu 14 euro i.p.v. 12", "12 euro", "14 euro"),
     ],
 )
-def test_a_new_fact_changes_the_old_one(prompt: str, wish: str, old: str, new: str) -> None:
+def test_a_new_fact_changes_the_old_one_that_is_named(prompt: str, wish: str, old: str, new: str) -> None:
     plan = planned(prompt, wish)
     assert prompt_after(prompt, plan) == prompt.replace(old, new)
     assert plan.not_done == []
+
+
+def test_a_new_fact_without_the_old_one_is_added() -> None:
+    plan = planned(PRICES, "Galley phone is now ext. 311")
+    assert (prompt_after(PRICES, plan), plan.not_done) == (told(PRICES, "Galley phone is now ext. 311"), [])
 
 
 def test_a_sentence_is_not_cut_at_what_is_shortened() -> None:
@@ -94,18 +114,20 @@ def test_a_sentence_is_not_cut_at_what_is_shortened() -> None:
 def test_what_a_number_was_before_is_no_rule() -> None:
     plan = planned(BOATS, "Guests complain.\n- temperature 0.3, not 1\n- answer in Irish")
     assert {value.param: value.value for value in plan.values}["temperature"] == 0.3
-    assert prompt_after(BOATS, plan) == told(BOATS, "Answer in Irish")
+    assert prompt_after(BOATS, plan) == told(BOATS, "Guests complain.", "Answer in Irish")
 
 
 def test_what_stays_beside_the_rest_is_no_wish() -> None:
-    wish = "El asistente solo habla de precios en la web. Contesta primero a la pregunta. La fuente y lo demás igual."
-    plan = planned(DIVING, wish)
-    assert prompt_after(DIVING, plan) == told(DIVING, "Contesta primero a la pregunta.", language="es")
+    lines = ["El asistente solo habla de precios en la web.", "Contesta primero a la pregunta."]
+    plan = planned(DIVING, f"{' '.join(lines)} La fuente y lo demás igual.")
+    assert prompt_after(DIVING, plan) == told(DIVING, *lines, language="es")
 
 
-def test_no_rule_is_written_about_an_address_that_nothing_came_of() -> None:
-    wish = "Our free berths are live: https://api.heron.example/berths (GET). It should look there by itself."
-    assert planned(BOATS, wish).declined
+def test_an_address_that_nothing_came_of_is_told_as_not_done_and_is_in_no_prompt() -> None:
+    address = "Our free berths are live: https://api.heron.example/berths (GET)."
+    plan = planned(BOATS, f"{address} It should look there by itself.")
+    assert address in [part.quote for part in plan.not_done]
+    assert "berths" not in prompt_after(BOATS, plan)
 
 
 def test_both_halves_of_a_wish_are_done() -> None:
@@ -118,11 +140,6 @@ def test_the_kind_of_the_flow_at_hand_is_no_part_to_build() -> None:
     plan = planned(BOATS, "Rename the agentflow to Heron Helper and set the token limit to 250")
     assert (plan.declined, plan.new_name) == (None, "Heron Helper")
     assert {value.param: value.value for value in plan.values} == {"maxTokens": 250}
-
-
-def test_a_command_about_what_the_prompt_says_once_changes_it_in_place() -> None:
-    plan = planned(BOATS, "Change the hours to 9:00 to 17:00")
-    assert prompt_after(BOATS, plan) == BOATS.replace("18:00", "17:00")
 
 
 def test_a_provider_is_known_in_the_cases_of_polish() -> None:

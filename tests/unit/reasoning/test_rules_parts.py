@@ -5,7 +5,7 @@ import pytest
 from flowise_dev_agent.contracts.plan import Part
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
-from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PlanRequest
+from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
 BASE = [
@@ -21,7 +21,7 @@ BASE = [
 ]
 
 
-async def parts_of(wish: str, catalogue: NodeStore) -> list[Part]:
+async def planned(wish: str, catalogue: NodeStore) -> PlanContract:
     base = compile_ops(GraphIR.empty(), BASE, catalogue.schemas).graph
     rules = DeterministicReasoner()
     intent = (await rules.classify(ClassifyRequest(requirement=wish, forced="update"))).value
@@ -34,7 +34,7 @@ async def parts_of(wish: str, catalogue: NodeStore) -> list[Part]:
         base=base,
         parts=(Part(id="p1", quote=wish),),
     )
-    return (await rules.plan(request)).value.parts
+    return (await rules.plan(request)).value
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ async def parts_of(wish: str, catalogue: NodeStore) -> list[Part]:
     ],
 )
 async def test_a_value_that_is_set_is_done_whatever_is_said_beside_it(wish: str, catalogue: NodeStore) -> None:
-    parts = await parts_of(wish, catalogue)
+    parts = (await planned(wish, catalogue)).parts
     (done,) = [part for part in parts if "0.2" in part.quote]
     assert (done.state, "chatOpenAI_0.temperature" in done.values) == ("covered", True)
     assert not any(part.state == "not_understood" for part in parts)
@@ -54,11 +54,13 @@ async def test_a_value_that_is_set_is_done_whatever_is_said_beside_it(wish: str,
 
 async def test_a_part_that_is_done_as_a_whole_is_one_part(catalogue: NodeStore) -> None:
     wish = "Set the temperature to 0.2"
-    (part,) = await parts_of(wish, catalogue)
+    (part,) = (await planned(wish, catalogue)).parts
     assert (part.quote, part.state) == (wish, "covered")
 
 
-async def test_a_number_beside_a_part_is_no_remark(catalogue: NodeStore) -> None:
-    parts = await parts_of("Switch to gpt-4o-mini, and the price of a survey to 130", catalogue)
-    assert ["130" in part.quote for part in parts if part.state == "not_understood"] == [True]
-    assert any("chatOpenAI_0.modelName" in part.values for part in parts if part.state == "covered")
+async def test_a_number_beside_a_part_is_told_and_is_no_remark(catalogue: NodeStore) -> None:
+    plan = await planned("Switch to gpt-4o-mini, and the price of a survey to 130", catalogue)
+    values = {f"{value.node_id}.{value.param}": str(value.value) for value in plan.values}
+    told = next(key for key, text in values.items() if "the price of a survey to 130" in text.lower())
+    assert (values["chatOpenAI_0.modelName"], {part.state for part in plan.parts}) == ("gpt-4o-mini", {"covered"})
+    assert {"chatOpenAI_0.modelName", told} <= {key for part in plan.parts for key in part.values}

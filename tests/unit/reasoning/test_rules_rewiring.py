@@ -1,4 +1,4 @@
-"""Changes by rules of what a flow reads and of its steps: sources, addresses, approvals, replies, branches, copies."""
+"""Changes by rules of what a flow reads, of the titles of its steps and of copies; the steps of an AgentFlow stay."""
 
 import asyncio
 from itertools import pairwise
@@ -12,6 +12,8 @@ from flowise_dev_agent.contracts.plan import OpsAnswer
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, RemoveNode, SetParam, compile_ops
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlanRequest
+from flowise_dev_agent.reasoning.phrases import say
+from flowise_dev_agent.reasoning.rules.language.text import detect_language
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
 STORE = NodeStore.from_snapshot()
@@ -72,7 +74,7 @@ SERVED = compile_ops(
 
 
 def step(id_: str, label: str, text: str) -> AddNode:
-    params = {"llmMessages": [{"role": "system", "content": text}]}
+    params: dict[str, Any] = {"llmMessages": [{"role": "system", "content": text}]}
     return AddNode(node_name="llmAgentflow", node_id=id_, label=label, params=params)
 
 
@@ -123,6 +125,24 @@ SORTED = compile_ops(
 ).graph  # fmt: skip
 
 
+LIMITED = compile_ops(
+    GraphIR.empty(),
+    [
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+        step("llmAgentflow_0", "Letter", "Write the letter."),
+        AddNode(node_name="conditionAgentflow", node_id="conditionAgentflow_0", label="Big order", params={
+            "conditions": [{"type": "number", "value1": "{{ question }}", "operation": "larger", "value2": 40}]}),
+        AddNode(node_name="directReplyAgentflow", node_id="directReplyAgentflow_0", label="Big reply",
+                params={"directReplyMessage": "We call you within three days."}),
+        *chain("startAgentflow_0", "conditionAgentflow_0"),
+        *(Connect(source_node_id="conditionAgentflow_0", source_anchor=str(number), target_node_id=target,
+                  target_anchor=target)
+          for number, target in enumerate(("directReplyAgentflow_0", "llmAgentflow_0"))),
+    ],
+    STORE.schemas,
+).graph  # fmt: skip
+
+
 def planned(graph: GraphIR, wish: str) -> PlanContract:
     async def asked() -> PlanContract:
         rules = DeterministicReasoner()
@@ -164,6 +184,16 @@ def changed(graph: GraphIR, wish: str) -> tuple[GraphIR, PlanContract]:
     return compile_ops(graph, ops, STORE.schemas, credentials=chosen).graph, plan
 
 
+def declines_structure(graph: GraphIR, wish: str, *said: str) -> None:
+    """A wish for other steps is declined with the sentences that ask for them, and changes nothing."""
+    plan = planned(graph, wish)
+    before, _, behind = say("declined_structure", detect_language(wish), parts="|").partition("|")
+    declined = plan.declined or ""
+    assert (declined.startswith(before), declined.endswith(behind)) == (True, True), declined
+    assert all(f"«{one.removesuffix('.')}" in declined for one in said or (wish,)), declined
+    assert not any((plan.nodes, plan.values, plan.steps, plan.removals, plan.connections, plan.disconnections))
+
+
 def sources(graph: GraphIR) -> set[str]:
     return {edge.source for edge in graph.edges if edge.target == "store_0" and edge.input_name == "document"}
 
@@ -172,10 +202,6 @@ def inputs(graph: GraphIR, id_: str) -> dict[str, Any]:
     node = graph.node(id_)
     assert node is not None
     return dict(node.inputs)
-
-
-def after(graph: GraphIR, id_: str) -> set[str]:
-    return {edge.target for edge in graph.edges if edge.source == id_}
 
 
 @pytest.mark.parametrize(
@@ -271,62 +297,63 @@ def test_a_part_that_is_not_done_is_listed_and_the_rest_is_done(wish: str, told:
     assert inputs(graph, "chain_0")["responsePrompt"] != PROMPT
 
 
-def test_the_address_of_a_call_and_the_text_of_the_reply_are_others() -> None:
+def test_the_address_of_a_call_is_another_one_and_the_text_of_the_reply_is_told_as_not_done() -> None:
     wish = (
         'the call should go to https://api.heron.example/v2/letters?x=1 now and the last message should read "Sent, J."'
     )
     graph, plan = changed(STEPS, wish)
     assert inputs(graph, "httpAgentflow_0")["url"] == "https://api.heron.example/v2/letters?x=1"
-    assert inputs(graph, "directReplyAgentflow_0")["directReplyMessage"] == "Sent, J."
-    assert {value.node_id for value in plan.values} == {"httpAgentflow_0", "directReplyAgentflow_0"}
+    assert inputs(graph, "directReplyAgentflow_0")["directReplyMessage"] == "Done."
+    assert any('the last message should read "Sent, J."' in part.quote for part in plan.not_done)
+    assert {value.node_id for value in plan.values} == {"httpAgentflow_0"}
 
 
-@pytest.mark.parametrize(
-    ("wish", "before"),
-    [
-        (
-            'I want to approve it before the letter writer step. If I say no it ends with "Nothing sent."',
-            "llmAgentflow_1",
-        ),
-        ('Vor dem Aufruf der API eine Freigabe einbauen. Bei Nein kommt: "Nothing sent."', "httpAgentflow_0"),
-    ],
-)
-def test_a_person_agrees_in_front_of_a_step_and_a_refusal_has_its_own_reply(wish: str, before: str) -> None:
-    graph, _ = changed(STEPS, wish)
-    assert [edge.source for edge in graph.edges if edge.target == before] == ["humanInputAgentflow_0"]
-    (refused,) = after(graph, "humanInputAgentflow_0") - {before}
-    assert inputs(graph, refused)["directReplyMessage"] == "Nothing sent."
+#: A flow, a wish for other steps of it, and the sentences that are quoted where it is not the whole wish.
+STRUCTURE: list[tuple[GraphIR, str, list[str]]] = [
+    (STEPS, 'I want to approve it before the letter writer step. If I say no it ends with "Nothing sent."',
+     ["I want to approve it before the letter writer step."]),
+    (STEPS, 'Vor dem Aufruf der API eine Freigabe einbauen. Bei Nein kommt: "Nothing sent."',
+     ["Vor dem Aufruf der API eine Freigabe einbauen."]),
+    (STEPS, 'Bevor die Antwort rausgeht, will ich sie freigeben. Also nach dem Schritt "Letter writer" eine Freigabe.',
+     ["Bevor die Antwort rausgeht", "Also nach dem Schritt"]),
+    (STEPS, "Remove the Summarise report step. Remove the Letter writer step.",
+     ["Remove the Summarise report step.", "Remove the Letter writer step."]),
+    (STEPS, "Nach dem Letter writer noch ein POST an https://log.heron.example/v1/in mit der Frage und dem Text.", []),
+    (STEPS, 'In the "Letter writer" step: be brief. Please swap the order of the two steps.',
+     ["Please swap the order of the two steps."]),
+    (STEPS, 'In the "Letter writer" step: be brief. Somebody has to approve it.', ["Somebody has to approve it."]),
+    (APPROVED, "The approval step is no longer needed. Remove it.", ["The approval step is no longer needed."]),
+    (APPROVED, "Il passaggio di approvazione va tolto", []),
+    (APPROVED, "Die Freigabe bitte raus", []),
+    (APPROVED, "Supprime la validation", []),
+    (APPROVED, "Remove the approval. The letter should go straight out.", ["Remove the approval."]),
+    (APPROVED, "It should go straight from the draft to the approval.", []),
+    (APPROVED, "When the secretary has approved it, first POST the question and the text to "
+     "https://log.heron.example/v1/in.", []),
+    (APPROVED, "Always write in French. Swap the order of the steps.", ["Swap the order of the steps."]),
+    (SORTED, "In the Boats branch a colleague has to approve the answer before it goes out.", []),
+    (SORTED, "Remove the Boats branch", []),
+    (SORTED, 'Add a branch "Press".', []),
+    (SORTED, 'Add a branch "Press" with the reply "Ask Jo." and add a branch "Spam" with the reply "No, thank you."',
+     []),
+    (SORTED, 'Add a branch to the triage: "Press". If a journalist writes, reply with "Ask Jo. 5 pm is best."',
+     ['Add a branch to the triage: "Press".']),
+    (SORTED, "Add another branch for lost property that asks where it was left and promises nothing.", []),
+    (SORTED, "we need a further route for sponsors where the bot says that Kim calls them back", []),
+    (SORTED, "Bitte noch einen Zweig für Kündigungen, der nach dem Grund fragt und auf das Formular verweist", []),
+    (SORTED, "Ajoute une branche pour la presse qui demande le nom du journal", []),
+    (LIMITED, 'One more branch please, for the money. They get the reply "Write to Kim." Today it goes to «Big reply»',
+     ["One more branch please, for the money"]),
+    (LIMITED, "The limit for big orders goes from 40 to 60.", []),
+    (LIMITED, "Die Grenze für Big order soll 60 statt 40 sein.", []),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "wish",
-    [
-        "The approval step is no longer needed. Remove it.",
-        "Il passaggio di approvazione va tolto",
-        "Die Freigabe bitte raus",
-        "Supprime la validation",
-    ],
-)
-def test_an_approval_goes_and_its_neighbours_are_connected(wish: str) -> None:
-    graph, plan = changed(APPROVED, wish)
-    assert after(graph, "llmAgentflow_0") == {"directReplyAgentflow_0"}
-    assert (plan.removals, plan.values) == (["humanInputAgentflow_0"], [])
-
-
-def test_before_it_goes_out_is_in_front_of_the_request_that_sends_it() -> None:
-    wish = 'Bevor die Antwort rausgeht, will ich sie freigeben. Also nach dem Schritt "Letter writer" eine Freigabe.'
-    graph, plan = changed(STEPS, wish)
-    assert [edge.source for edge in graph.edges if edge.target == "httpAgentflow_0"] == ["humanInputAgentflow_0"]
-    assert {value.node_id for value in plan.values} == {"humanInputAgentflow_0"}
-    assert plan.steps[0] == "`Letter writer` → `Human Input` → `POST HTTP request`"
-
-
-def test_an_approval_in_a_branch_is_behind_its_last_step_and_then_the_answer_goes_out() -> None:
-    graph, _ = changed(SORTED, "In the Boats branch a colleague has to approve the answer before it goes out.")
-    assert after(graph, "llmAgentflow_0") == {"humanInputAgentflow_0"}
-    assert after(graph, "llmAgentflow_1") == set()
-    (reply,) = after(graph, "humanInputAgentflow_0")
-    assert inputs(graph, reply)["directReplyMessage"] == "{{ llmAgentflow_0 }}"
+@pytest.mark.parametrize(("graph", "wish", "said"), STRUCTURE)
+def test_steps_branches_approvals_and_conditions_are_declined_and_stay(
+    graph: GraphIR, wish: str, said: list[str]
+) -> None:
+    declines_structure(graph, wish, *said)
 
 
 @pytest.mark.parametrize(
@@ -334,25 +361,35 @@ def test_an_approval_in_a_branch_is_behind_its_last_step_and_then_the_answer_goe
     [
         "Please swap the order of the two steps.",
         "Somebody has to approve it.",
+        "Add an approval before the HTTP request.",
+        "Füge nach dem Letter writer eine Freigabe ein.",
     ],
 )
-def test_what_is_about_the_flow_and_not_built_is_in_no_prompt(wish: str) -> None:
-    graph, plan = changed(STEPS, f'In the "Letter writer" step: be brief. {wish}')
-    assert wish in [part.quote for part in plan.not_done]
-    assert "be brief" in str(inputs(graph, "llmAgentflow_1")["llmMessages"])
-    assert wish[:-1] not in str(inputs(graph, "llmAgentflow_1")["llmMessages"])
+def test_an_item_of_a_list_that_is_about_the_steps_is_told_and_is_in_no_prompt(wish: str) -> None:
+    graph, plan = changed(STEPS, f'- In the "Letter writer" step: be brief.\n- {wish}')
+    assert [part.quote for part in plan.not_done] == [wish]
+    told = str(inputs(graph, "llmAgentflow_1")["llmMessages"])
+    assert ("be brief" in told, wish[:-1] in told) == (True, False)
+    assert [(node.id, node.label) for node in graph.nodes] == [(node.id, node.label) for node in STEPS.nodes]
+    assert [edge.ends for edge in graph.edges] == [edge.ends for edge in STEPS.edges]
+
+
+def test_the_reason_of_an_item_about_the_steps_is_that_they_are_not_changed_or_not_understood() -> None:
+    plan = planned(STEPS, '- In the "Letter writer" step: be brief.\n- Add an approval before the HTTP request.')
+    (part,) = plan.not_done
+    assert part.state == "not_understood"
+    assert part.reason in {say("part_structure", "en"), say("part_missed", "en")}
 
 
 @pytest.mark.parametrize(
-    ("graph", "wish"),
+    "wish",
     [
-        (STEPS, "Nach dem Letter writer soll noch ein Schritt kommen, der den Brief ins Englische übersetzt."),
-        (STEPS, "If the amount is over 500 euros, the boss has to approve before the letter is sent."),
-        (APPROVED, "At most 3 tries before it gives up"),
+        "Nach dem Letter writer soll noch ein Schritt kommen, der den Brief ins Englische übersetzt.",
+        "If the amount is over 500 euros, the boss has to approve before the letter is sent.",
     ],
 )
-def test_a_step_a_comparison_and_a_repetition_to_come_are_neither_built_nor_told(graph: GraphIR, wish: str) -> None:
-    assert planned(graph, wish).declined
+def test_a_step_and_a_comparison_to_come_are_neither_built_nor_told(wish: str) -> None:
+    assert planned(STEPS, wish).declined
 
 
 @pytest.mark.parametrize(
@@ -382,34 +419,19 @@ def test_of_a_step_that_is_not_done_no_model_is_told_and_no_loop_gets_its_limit(
     [
         "Zmień nazwę kroku „Letter” na „List”.",
         'Rename the step "Letter" to "List".',
-        'Letter soll "List" heißen.',
-        "Rename Letter to List.",
     ],
 )
 def test_a_step_is_called_another_name(wish: str) -> None:
     graph, plan = changed(APPROVED, wish)
     assert {node.id: node.label for node in graph.nodes}["llmAgentflow_0"] == "List"
-    assert plan.values == []
+    assert (plan.values, plan.not_done) == ([], [])
 
 
-def test_two_steps_that_follow_each_other_go_together() -> None:
-    graph, plan = changed(STEPS, "Remove the Summarise report step. Remove the Letter writer step.")
-    assert after(graph, "startAgentflow_0") == {"httpAgentflow_0"}
-    assert plan.removals == ["llmAgentflow_0", "llmAgentflow_1"]
-
-
-def test_a_branch_that_goes_leaves_no_way_without_a_step() -> None:
-    assert planned(SORTED, "Remove the Boats branch").declined
-
-
-def test_a_branch_of_which_nothing_but_the_name_is_said_is_not_built() -> None:
-    assert planned(SORTED, 'Add a branch "Press".').declined
-
-
-def test_the_text_of_a_branch_to_come_is_no_other_text_of_a_reply_that_is_there() -> None:
-    graph, _ = changed(SORTED, 'Add a branch "Press" with the reply "Ask Jo."')
-    wish = 'One more branch please, for the money. They get the reply "Write to Kim." Today it goes to «Press»'
-    assert not any(value.value == "Write to Kim." for value in planned(graph, wish).values)
+@pytest.mark.parametrize("wish", ['Letter soll "List" heißen.', "Rename Letter to List."])
+def test_a_title_that_is_not_in_quotes_is_declined(wish: str) -> None:
+    plan = planned(APPROVED, wish)
+    assert f"«{wish.removesuffix('.')}" in (plan.declined or "")
+    assert plan.steps == []
 
 
 def test_of_two_tools_the_one_that_an_agent_takes_is_reason_enough() -> None:
@@ -427,28 +449,11 @@ def test_of_two_tools_the_one_that_an_agent_takes_is_reason_enough() -> None:
     assert any(node.node_name == "braveSearchAPI" for node in plan.nodes)
 
 
-def test_two_branches_each_have_their_reply() -> None:
-    wish = 'Add a branch "Press" with the reply "Ask Jo." and add a branch "Spam" with the reply "No, thank you."'
-    graph, _ = changed(SORTED, wish)
-    replies = {edge.output_name: inputs(graph, edge.target).get("directReplyMessage") for edge in graph.edges
-               if edge.source == "conditionAgentAgentflow_0"}  # fmt: skip
-    assert replies == {"0": None, "1": None, "2": "Ask Jo.", "3": "No, thank you."}
-
-
-def test_a_wish_for_all_models_is_asked_for_only_where_there_are_several() -> None:
-    graph, _ = changed(APPROVED, "Always write in French. Swap the order of the steps.")
+def test_a_wish_for_all_models_is_asked_about_only_where_there_are_several() -> None:
+    graph, _ = changed(APPROVED, "Always answer in French.")
     assert "French" in str(inputs(graph, "llmAgentflow_0")["llmMessages"])
-
-
-def test_a_branch_with_a_fixed_reply_comes_behind_the_others() -> None:
-    wish = 'Add a branch to the triage: "Press". If a journalist writes, reply with "Ask Jo. 5 pm is best."'
-    graph, plan = changed(SORTED, wish)
-    assert not plan.not_done
-    rows = inputs(graph, "conditionAgentAgentflow_0")["conditionAgentScenarios"]
-    assert [row["scenario"] for row in rows] == ["Boats", "Other", "Press"]
-    replies = {edge.target: edge.output_name for edge in graph.edges if edge.source == "conditionAgentAgentflow_0"}
-    assert replies == {"llmAgentflow_0": "0", "llmAgentflow_1": "1", "directReplyAgentflow_0": "2"}
-    assert inputs(graph, "directReplyAgentflow_0")["directReplyMessage"] == "Ask Jo. 5 pm is best."
+    plan = planned(STEPS, "Always answer in French.")
+    assert plan.declined == say("declined_which", "en", nodes="Summarise report, Letter writer")
 
 
 def test_a_step_is_meant_by_what_it_does() -> None:
@@ -526,14 +531,14 @@ def test_each_value_of_a_line_is_exchanged_where_it_stands_and_the_line_stays() 
     "wish",
     [
         "A couple of things about the club bot. Customers say it sounds like a bank. Never mention vouchers.",
-        "Hola, varias cosas. Los clientes dicen que es frío. Never mention vouchers.",
+        "Hola, varias cosas. Never mention vouchers.",
     ],
 )
 def test_what_people_say_and_an_introduction_are_told_to_no_model(wish: str) -> None:
     graph, _ = changed(DOCUMENTS, wish)
     added = inputs(graph, "chain_0")["responsePrompt"]
     assert "Never mention vouchers." in added
-    assert not any(word in added for word in ("couple", "bank", "varias", "clientes"))
+    assert not any(word in added for word in ("couple", "bank", "Hola", "varias"))
 
 
 AGENT = compile_ops(
@@ -610,11 +615,6 @@ def test_the_embeddings_go_with_their_provider(wish: str) -> None:
     assert {node.node_name for node in plan.nodes if not node.existing} == {"chatMistralAI", "mistralAIEmbeddings"}
 
 
-def test_what_should_go_straight_to_a_step_is_not_taken_out() -> None:
-    plan = planned(APPROVED, "It should go straight from the draft to the approval.")
-    assert not plan.removals
-
-
 def test_a_quotation_is_the_message_of_a_moderation_only_where_people_are_told_it() -> None:
     moderated = [
         AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o"}),
@@ -637,87 +637,12 @@ def test_a_quotation_is_the_message_of_a_moderation_only_where_people_are_told_i
     assert any((one.param, one.value) == ("moderationErrorMessage", "Please be kind.") for one in told.values)
 
 
-@pytest.mark.parametrize(
-    ("wish", "name", "task"),
-    [
-        ("Add another branch for lost property that asks where it was left and promises nothing.",
-         "Lost property", "Asks where it was left and promises nothing"),
-        ("we need a further route for sponsors where the bot says that Kim calls them back",
-         "Sponsors", "The bot says that Kim calls them back"),
-        ("Bitte noch einen Zweig für Kündigungen, der nach dem Grund fragt und auf das Formular verweist",
-         "Kündigungen", "Nach dem Grund fragt und auf das Formular verweist"),
-        ("Ajoute une branche pour la presse qui demande le nom du journal", "La presse",
-         "Demande le nom du journal"),
-    ],
-)  # fmt: skip
-def test_a_branch_is_told_in_one_sentence_with_what_it_does(wish: str, name: str, task: str) -> None:
-    graph, plan = changed(SORTED, wish)
-    assert not plan.not_done
-    (new,) = after(graph, "conditionAgentAgentflow_0") - {"llmAgentflow_0", "llmAgentflow_1"}
-    assert inputs(graph, "conditionAgentAgentflow_0")["conditionAgentScenarios"][-1] == {"scenario": name}
-    assert inputs(graph, new)["llmMessages"][0]["content"] == task
-
-
-@pytest.mark.parametrize(
-    ("graph", "wish", "before"),
-    [
-        (APPROVED, "When the secretary has approved it, first POST the question and the text to "
-         "https://log.heron.example/v1/in.", "humanInputAgentflow_0"),
-        (STEPS, "Nach dem Letter writer noch ein POST an https://log.heron.example/v1/in mit der Frage und dem Text.",
-         "llmAgentflow_1"),
-    ],
-)  # fmt: skip
-def test_what_was_made_is_sent_to_an_address_behind_a_step(graph: GraphIR, wish: str, before: str) -> None:
-    made, plan = changed(graph, wish)
-    assert not plan.not_done
-    (code,) = [node for node in made.nodes if node.name == "customFunctionAgentflow"]
-    (call,) = [node.id for node in made.nodes if inputs(made, node.id).get("url") == "https://log.heron.example/v1/in"]
-    assert (inputs(made, call)["method"], inputs(made, call)["body"]) == ("POST", f"{{{{ {code.id} }}}}")
-    assert [edge.source for edge in made.edges if edge.target == code.id] == [before]
-    assert after(made, code.id) == {call}
-    sent = {row["variableValue"] for row in code.inputs["customFunctionInputVariables"]}
-    writer = "llmAgentflow_0" if before.startswith("human") else before
-    assert sent == {"{{ question }}", f"{{{{ {writer} }}}}"}
-
-
-def test_an_approval_that_went_leaves_no_wish_open_that_the_draft_goes_on() -> None:
-    graph, plan = changed(APPROVED, "Remove the approval. The letter should go straight out.")
-    assert after(graph, "llmAgentflow_0") == {"directReplyAgentflow_0"}
-    assert not plan.not_done
-
-
-LIMITED = compile_ops(
-    GraphIR.empty(),
-    [
-        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
-        step("llmAgentflow_0", "Letter", "Write the letter."),
-        AddNode(node_name="conditionAgentflow", node_id="conditionAgentflow_0", label="Big order", params={
-            "conditions": [{"type": "number", "value1": "{{ question }}", "operation": "larger", "value2": 40}]}),
-        AddNode(node_name="directReplyAgentflow", node_id="directReplyAgentflow_0", label="Big reply",
-                params={"directReplyMessage": "We call you within three days."}),
-        *chain("startAgentflow_0", "conditionAgentflow_0"),
-        *(Connect(source_node_id="conditionAgentflow_0", source_anchor=str(number), target_node_id=target,
-                  target_anchor=target)
-          for number, target in enumerate(("directReplyAgentflow_0", "llmAgentflow_0"))),
-    ],
-    STORE.schemas,
-).graph  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "wish", ["The limit for big orders goes from 40 to 60.", "Die Grenze für Big order soll 60 statt 40 sein."]
-)
-def test_a_condition_compares_with_another_number(wish: str) -> None:
-    graph, plan = changed(LIMITED, wish)
-    assert not plan.not_done
-    (row,) = inputs(graph, "conditionAgentflow_0")["conditions"]
-    assert (row["operation"], row["value2"]) == ("larger", 60)
-
-
-def test_a_number_of_a_fixed_reply_is_another_one() -> None:
-    graph, plan = changed(LIMITED, 'Rename "Big reply" to "Call back" and change the three days in there to five.')
-    assert not plan.not_done
-    assert inputs(graph, "directReplyAgentflow_0")["directReplyMessage"] == "We call you within five days."
+def test_a_number_of_a_fixed_reply_is_told_as_not_done_and_no_other_step_is_told() -> None:
+    graph, plan = changed(LIMITED, 'Rename "Big reply" to "Call back". Change the three days in there to five.')
+    assert {node.id: node.label for node in graph.nodes}["directReplyAgentflow_0"] == "Call back"
+    assert inputs(graph, "directReplyAgentflow_0")["directReplyMessage"] == "We call you within three days."
+    assert inputs(graph, "llmAgentflow_0") == inputs(LIMITED, "llmAgentflow_0")
+    assert any("the three days in there to five" in part.quote for part in plan.not_done)
 
 
 def test_what_is_said_before_a_step_is_named_is_not_told_to_that_step() -> None:

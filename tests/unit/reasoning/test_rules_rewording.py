@@ -32,9 +32,6 @@ TEA = "茶道教室「松風」の案内係です。\n体験は3000円です。\
 CLAY = "Sei la voce del laboratorio Terracotta.\nDai del lei ai clienti.\nUn corso costa 90 euro."
 BOOKS = "Você responde pela livraria Farol.\nUm vale custa 20 euros.\nLigue para 213 555 010."
 
-HELLO = "Du hilfst im Teeladen Blatt.\nBegrüße alle mit „Moin“."
-SHOP = "You answer for the quilt shop.\nWe are closed on Sundays.\nOur address is 3 Mill Lane."
-
 
 def flow(prompt: str, *more: AddNode) -> GraphIR:
     ops = [
@@ -87,23 +84,21 @@ def prompt_after(prompt: str, plan: PlanContract) -> str:
 
 
 @pytest.mark.parametrize(
-    ("wish", "remark", "param"),
+    ("wish", "shown", "param", "remark"),
     [
-        ("it keeps getting the sums wrong, add a calculator", "it keeps getting the sums wrong", "systemMessage"),
-        (
-            "Customers complained last week. Set the temperature to 0.2",
-            "Customers complained last week.",
-            "temperature",
-        ),
+        # In the sentence that asks for a part it is no part of its own.
+        ("it keeps getting the sums wrong, add a calculator",
+         {"it keeps getting the sums wrong, add a calculator": "covered"}, "systemMessage", "sums"),
+        ("Customers complained last week. Set the temperature to 0.2",
+         {"Customers complained last week.": "assumed", "Set the temperature to 0.2": "covered"}, "temperature",
+         "complained"),
     ],
-)
-def test_a_remark_is_shown_and_written_nowhere(wish: str, remark: str, param: str) -> None:
+)  # fmt: skip
+def test_a_remark_is_shown_and_written_nowhere(wish: str, shown: dict[str, str], param: str, remark: str) -> None:
     plan = planned(BOATS, wish)
     assert plan.declined is None
     assert param in {value.param for value in plan.values}
-    assert [(part.quote.strip(" ,"), part.state) for part in plan.parts if part.state != "covered"] == [
-        (remark, "assumed")
-    ]
+    assert {part.quote: part.state for part in plan.parts} == shown
     assert not any(remark in str(value.value) for value in plan.values)
 
 
@@ -144,7 +139,7 @@ def test_a_copy_with_another_value_is_a_copy_and_only_that_differs(wish: str, na
     "wish",
     [
         "Rename Front to Desk",
-        "Rename the model to Main model. Set the temperature to 0.2",
+        "Rename the model to Main model",
         "Renombra el modelo a Principal",
         "Renomeie o modelo para Principal",
         "Renomme le modèle en Principal",
@@ -159,6 +154,12 @@ def test_a_wish_to_rename_a_node_is_declined_and_never_told_to_the_model(wish: s
     plan = planned(BOATS, wish, graph=flow(BOATS, more))
     assert plan.declined
     assert plan.values == []
+
+
+def test_beside_a_wish_to_rename_a_node_the_rest_is_done_and_the_rename_is_listed() -> None:
+    plan = planned(BOATS, "Rename the model to Main model. Set the temperature to 0.2")
+    assert [(value.param, value.value) for value in plan.values] == [("temperature", 0.2)]
+    assert [part.quote for part in plan.not_done] == ["Rename the model to Main model."]
 
 
 def test_words_and_a_tool_of_one_wish_are_both_kept_when_the_chain_becomes_an_agent() -> None:
@@ -177,10 +178,17 @@ def test_a_correction_takes_back_a_tool_and_keeps_the_words_and_the_chain() -> N
 
 
 def test_a_correction_of_words_holds_below_them() -> None:
-    wish, later = "Tell people about gift vouchers and the autumn sale", "Leave out the bit about the sale"
+    wish, later = "Tell people about gift vouchers and the autumn sale", "Never mention the autumn sale"
     plan = planned(BOATS, wish, previous=planned(BOATS, wish), feedback=later)
     before, after = [str(value.value) for value in plan.values]
     assert "\n".join([BOATS, before, after]) == told(BOATS, wish, later)
+
+
+def test_a_correction_that_only_takes_something_out_of_the_words_is_listed_and_is_none_of_them() -> None:
+    wish, later = "Tell people about gift vouchers and the autumn sale", "Leave out the bit about the sale"
+    plan = planned(BOATS, wish, previous=planned(BOATS, wish), feedback=later)
+    assert prompt_after(BOATS, plan) == told(BOATS, wish)
+    assert [part.quote for part in plan.not_done] == [later]
 
 
 def test_a_conversation_that_gets_a_file_answers_from_it_with_its_prompt_kept() -> None:
@@ -403,10 +411,6 @@ EDITOR = "agentAgentflow_0.agentModelConfig"
 @pytest.mark.parametrize(
     ("wish", "changed"),
     [
-        ("loop at most 3 times", {"loopAgentflow_0.maxLoopCount": 3}),
-        ("max 3 keer herhalen", {"loopAgentflow_0.maxLoopCount": 3}),
-        ("limit pętli na 4", {"loopAgentflow_0.maxLoopCount": 4}),
-        ("Begrenze die Schleife auf 4", {"loopAgentflow_0.maxLoopCount": 4}),
         ("the Editor should use gpt-4o-mini, not the Writer", {f"{EDITOR}.modelName": "gpt-4o-mini"}),
         (
             "the Editor should use Claude, not the Writer",
@@ -421,38 +425,50 @@ def test_of_steps_only_the_one_that_is_meant_changes_and_keeps_its_values(wish: 
     assert {f"{v.node_id}.{v.param}": v.value for v in plan.values if v.value is not True} == changed
 
 
-@pytest.mark.parametrize("wish", ["ask me before the reply is sent", "Frag mich, bevor die Antwort rausgeht"])
-def test_a_person_is_asked_in_front_of_the_reply(wish: str) -> None:
-    plan = planned("", wish, graph=compile_ops(GraphIR.empty(), STEPS, STORE.schemas).graph)
-    assert {node.node_name for node in plan.nodes if not node.existing} == {"humanInputAgentflow"}
-    assert [(one.source, one.target) for one in plan.disconnections] == [("agentAgentflow_0", "directReplyAgentflow_0")]
-    assert [(one.source, one.output, one.target) for one in plan.connections] == [
-        ("agentAgentflow_0", "agentAgentflow", "humanInputAgentflow_0"),
-        ("humanInputAgentflow_0", "proceed", "directReplyAgentflow_0"),
-    ]
-    for other in ("ask a person before sending the answer", "moet iemand akkoord geven voordat de mail weggaat"):
-        assert "«" in (planned(BOATS, other).declined or "")
-
-
 @pytest.mark.parametrize(
-    ("wish", "step"),
+    ("wish", "language"),
     [
-        ("Ask me for approval before the Editor step", "agentAgentflow_0"),
-        ("Vor dem Schritt Editor soll ich zustimmen", "agentAgentflow_0"),
-        ("ask a human before the Writer starts", "llmAgentflow_0"),
+        ("loop at most 3 times", "en"),
+        ("max 3 keer herhalen", "nl"),
+        ("limit pętli na 4", "pl"),
+        ("Begrenze die Schleife auf 4", "de"),
+        ("ask me before the reply is sent", "en"),
+        ("ask a person before sending the answer", "en"),
+        ("moet iemand akkoord geven voordat de mail weggaat", "nl"),
+        ("Ask me for approval before the Editor step", "en"),
+        ("Vor dem Schritt Editor soll ich zustimmen", "de"),
+        ("ask a human before the Writer starts", "en"),
     ],
 )
-def test_a_person_is_asked_in_front_of_the_step_that_is_named(wish: str, step: str) -> None:
-    plan = planned("", wish, graph=compile_ops(GraphIR.empty(), STEPS, STORE.schemas).graph)
-    assert plan.declined is None
-    assert [one.target for one in plan.disconnections] == [step]
-    assert [(one.source, one.output) for one in plan.connections if one.target == step] == [
-        ("humanInputAgentflow_0", "proceed")
+def test_a_wish_for_repetitions_or_for_a_person_to_be_asked_is_declined(wish: str, language: str) -> None:
+    graph = compile_ops(GraphIR.empty(), STEPS, STORE.schemas).graph
+    plan = planned("", wish, graph=graph, inside=components_of(graph))
+    assert plan.declined in {say("declined_structure", code, parts=f"«{wish}»") for code in ("en", language)}
+    assert [*plan.values, *plan.nodes, *plan.removals, *plan.connections, *plan.disconnections] == []
+
+
+def test_a_wish_to_be_asked_that_is_not_heard_as_one_for_the_steps_is_declined_with_its_words() -> None:
+    graph = compile_ops(GraphIR.empty(), STEPS, STORE.schemas).graph
+    plan = planned("", "Frag mich, bevor die Antwort rausgeht", graph=graph, inside=components_of(graph))
+    assert "«Frag mich, bevor" in (plan.declined or "")
+    assert [*plan.values, *plan.nodes, *plan.removals, *plan.connections, *plan.disconnections] == []
+
+
+def test_of_a_list_the_item_about_repetitions_is_listed_and_the_others_are_done() -> None:
+    graph = compile_ops(GraphIR.empty(), STEPS, STORE.schemas).graph
+    wish = "1. loop at most 3 times\n2. temperature 0.2 in the Writer"
+    plan = planned("", wish, graph=graph, inside=components_of(graph))
+    assert [(one.node_id, one.param, one.value) for one in plan.values] == [
+        ("llmAgentflow_0", "llmModelConfig.temperature", 0.2)
     ]
+    assert [(part.quote, part.reason) for part in plan.not_done] == [
+        ("loop at most 3 times", say("part_structure", "en"))
+    ]
+    assert [*plan.removals, *plan.connections, *plan.disconnections] == []
 
 
 @pytest.mark.parametrize(
-    "wish", ["in the Editor step, answer in French", "Im Schritt Editor auf Französisch antworten"]
+    "wish", ["in the Editor step, answer in French", "Im Schritt Editor immer auf Französisch antworten"]
 )
 def test_the_step_that_is_named_is_told_and_not_where_it_is(wish: str) -> None:
     texts = [AddNode(node_name=f"{kind}Agentflow", node_id=f"{kind}Agentflow_0", label=label,
@@ -595,21 +611,21 @@ def steps_with(*tools: str) -> GraphIR:
 
 
 @pytest.mark.parametrize(
-    ("there", "wish", "after"),
+    ("there", "wish", "after", "unsaid"),
     [
-        ([], "add a calculator, it can't even do 14 x 23.50", ["calculator"]),
-        (["calculator"], "Er soll auch im Web suchen", ["calculator", "serpAPI"]),
-        (["calculator", "currentDateTime"], "take the calculator out again", ["currentDateTime"]),
-        (["calculator"], "Nimm den Taschenrechner raus", []),
+        ([], "add a calculator, it can't even do 14 x 23.50", ["calculator"], ["«14», «23.50»"]),
+        (["calculator"], "Er soll auch im Web suchen", ["calculator", "serpAPI"], []),
+        (["calculator", "currentDateTime"], "take the calculator out again", ["currentDateTime"], []),
+        (["calculator"], "Nimm den Taschenrechner raus", [], []),
     ],
 )
-def test_tools_in_an_agentflow_come_and_go(there: list[str], wish: str, after: list[str]) -> None:
+def test_tools_in_an_agentflow_come_and_go(there: list[str], wish: str, after: list[str], unsaid: list[str]) -> None:
     plan = planned("", wish, graph=steps_with(*there))
     assert plan.declined is None
     (value,) = plan.values
     rows: Any = value.value
     assert (value.param, [row["agentSelectedTool"] for row in rows]) == ("agentTools", after)
-    assert plan.not_done == []
+    assert [part.reason for part in plan.not_done] == [say("part_rest", "en", words=words) for words in unsaid]
     assert ("serpApi" in plan.credential_requirements) == ("serpAPI" in after)
 
 
@@ -646,7 +662,7 @@ def test_a_sentence_of_a_wish_and_its_reason_is_written_whole(wish: str) -> None
     [
         ("The deposit is 20 euros. Please leave the rest exactly as it is.", "The deposit is 20 euros."),
         ("Hi there, mention the tides! Thanks a lot", "Mention the tides!"),
-        ("Nenne die Gezeiten, bitte. Der Rest bleibt, wie er ist. Danke!", "Nenne die Gezeiten."),
+        ("Nenne die Gezeiten, bitte. Der Rest bleibt, wie er ist. Danke!", "Nenne die Gezeiten, bitte."),
         ("Parle des marées, et laisse le reste tel quel. Merci !", "Parle des marées."),
         ("Habla de las mareas; lo demás se queda igual. Gracias", "Habla de las mareas"),
         ("Parla delle maree. Il resto lascialo com'è, grazie.", "Parla delle maree."),
@@ -658,7 +674,7 @@ def test_a_sentence_of_a_wish_and_its_reason_is_written_whole(wish: str) -> None
         ("Kann er am Ende nach dem Boot fragen?", "Am Ende nach dem Boot fragen."),
     ],
 )  # fmt: skip
-def test_scope_courtesy_and_questions_leave_the_wish_alone(wish: str, written: str) -> None:
+def test_scope_thanks_and_questions_leave_the_wish_alone(wish: str, written: str) -> None:
     prompt = "You answer for Heron Boats in Cobh.\nNever mention discounts."
     plan = planned(prompt, wish)
     assert prompt_after(prompt, plan).rstrip(".") == told(prompt, written).rstrip(".")
@@ -702,7 +718,8 @@ def test_beside_a_part_only_wishes_of_words_are_written(wish: str, written: list
     texts = [str(value.value) for value in plan.values]
     lines = [line for text in texts for line in text.split("\n") if line and line[3:] in wish]
     assert lines == written
-    assert plan.not_done == []
+    # What is said of the file and is no part by itself may be listed; the file comes all the same.
+    assert {part.quote for part in plan.not_done} <= {"Please add our price list"}
     assert written or any("prices_2027.pdf]" in text for text in texts)
 
 
@@ -728,7 +745,6 @@ def test_a_memory_of_few_messages_is_set_without_an_accent() -> None:
     "wish",
     [
         "add Wikipedia",
-        'Can you put a filter in front that blocks certain words? gun, bomb. It should say "Be kind."',
         "Est-ce que l'agent peut envoyer un SMS au client ? Ajoutez-lui ça",
     ],
 )
@@ -736,6 +752,13 @@ def test_a_part_that_is_not_understood_is_declined_and_never_told_to_the_model(w
     plan = planned(BOATS, wish)
     assert plan.declined
     assert plan.values == []
+
+
+def test_of_a_question_for_a_part_the_first_sentence_is_told_as_not_done_and_not_to_the_model() -> None:
+    part = "Can you put a filter in front that blocks certain words?"
+    plan = planned(BOATS, f'{part} gun, bomb. It should say "Be kind."')
+    assert part in [one.quote for one in plan.not_done]
+    assert "filter" not in prompt_after(BOATS, plan)
 
 
 def test_a_value_is_never_what_was_hidden_from_reading(monkeypatch: pytest.MonkeyPatch) -> None:

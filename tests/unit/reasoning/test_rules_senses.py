@@ -104,7 +104,7 @@ def test_what_stays_is_neither_done_nor_put_into_the_prompt() -> None:
 
 def test_a_part_that_is_to_be_kept_short_is_not_taken_for_one_that_stays() -> None:
     plan = planned(BOATS, "Never mention vouchers. Keep the tool answers short.")
-    assert prompt_after(BOATS, plan) == told(BOATS, "Never mention vouchers. Keep the tool answers short.")
+    assert prompt_after(BOATS, plan) == told(BOATS, "Never mention vouchers.", "Keep the tool answers short.")
 
 
 @pytest.mark.parametrize(

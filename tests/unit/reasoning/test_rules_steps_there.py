@@ -1,11 +1,11 @@
-"""Changes by rules of the steps of an AgentFlow that is there: forms, requests, limits, approvals for some cases."""
+"""Changes by rules in an AgentFlow that is there: values and texts of its steps; the steps themselves stay."""
 
 import pytest
 
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS
-from tests.unit.reasoning.test_rules_rewiring import STORE, after, chain, changed, inputs, planned, step
+from tests.unit.reasoning.test_rules_rewiring import STORE, chain, changed, declines_structure, inputs, planned, step
 
 BOOKING = compile_ops(
     GraphIR.empty(),
@@ -36,144 +36,6 @@ BOOKING = compile_ops(
 ).graph  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("wish", "fields"),
-    [
-        ("The form should also ask for the phone number and the wanted date.", ["Phone number", "Wanted date"]),
-        ("Das Formular soll auch nach der Telefonnummer fragen.", ["Telefonnummer"]),
-        ("Nel modulo ci vuole anche l'email", ["Email"]),
-        ('Add a field "Club" to the form', ["Club"]),
-    ],
-)
-def test_a_form_asks_for_more(wish: str, fields: list[str]) -> None:
-    graph, plan = changed(BOOKING, wish)
-    assert not plan.not_done
-    rows = inputs(graph, "startAgentflow_0")["formInputTypes"]
-    assert [row["label"] for row in rows] == ["Your name", "Kind of boat", *fields]
-
-
-def test_a_form_lets_people_choose_and_has_one_more_to_choose() -> None:
-    wish = 'The form needs a choice "When?" with morning / noon / evening. Add "sup board" to the kinds of boat.'
-    graph, plan = changed(BOOKING, wish)
-    assert not plan.not_done
-    _, boat, when = inputs(graph, "startAgentflow_0")["formInputTypes"]
-    assert (when["type"], when["label"], when["name"]) == ("options", "When?", "when")
-    assert [one["option"] for one in when["addOptions"]] == ["morning", "noon", "evening"]
-    assert [one["option"] for one in boat["addOptions"]] == ["kayak", "canoe", "sup board"]
-
-
-@pytest.mark.parametrize(
-    "wish",
-    [
-        "In the form they always complain that it takes too long to see what it costs",
-        "The form should be friendlier and explain why we ask all these things",
-    ],
-)
-def test_what_is_no_name_becomes_no_field_of_a_form(wish: str) -> None:
-    plan = planned(BOOKING, wish)
-    assert not any(value.param == "formInputTypes" for value in plan.values)
-
-
-def test_a_request_has_another_header_and_sends_more_of_what_there_is() -> None:
-    wish = "To the register: add the header X-From: bot. The name should go to the register, too."
-    graph, plan = changed(BOOKING, wish)
-    assert not plan.not_done
-    call = inputs(graph, "httpAgentflow_0")
-    assert call["headers"] == [{"key": "X-From", "value": "bot"}]
-    assert call["body"] == '{"offer": "{{ llmAgentflow_1 }}", "name": "{{ $form.name }}"}'
-
-
-@pytest.mark.parametrize(
-    "wish",
-    ["Cap the loop at 2.", "Es darf höchstens 2 mal neu geschrieben werden.", "Si può rifare al massimo due volte."],
-)
-def test_a_repetition_has_another_limit(wish: str) -> None:
-    graph, plan = changed(BOOKING, wish)
-    assert not plan.not_done
-    assert inputs(graph, "loopAgentflow_0")["maxLoopCount"] == 2
-
-
-def test_what_a_model_may_repeat_is_no_limit_of_a_loop() -> None:
-    plan = planned(BOOKING, "Offer: never repeat yourself, at most 2 times mention the price.")
-    assert not any(value.param == "maxLoopCount" for value in plan.values)
-
-
-def test_an_approval_that_comes_does_not_take_the_place_of_one_that_goes() -> None:
-    wish = "Add an approval behind the Engine help. Remove the approval of the money draft."
-    graph, plan = changed(TRIAGE, wish)
-    assert not plan.not_done
-    assert after(graph, "llmAgentflow_0") == {"directReplyAgentflow_0"}
-    assert after(graph, "llmAgentflow_1") == {"humanInputAgentflow_1"}
-
-
-def test_who_approves_is_told_another_text() -> None:
-    graph, plan = changed(BOOKING, 'The text of the approval should be "Please look at the dates."')
-    assert not plan.not_done
-    assert inputs(graph, "humanInputAgentflow_0")["humanInputDescription"] == "Please look at the dates."
-
-
-@pytest.mark.parametrize(
-    "wish",
-    ["We don't need the approval any more. Send it directly.", "Wir brauchen die Freigabe nicht mehr, nimm sie raus."],
-)
-def test_an_approval_that_nobody_needs_goes_with_what_a_refusal_led_to(wish: str) -> None:
-    graph, plan = changed(BOOKING, wish)
-    assert not plan.not_done
-    assert plan.removals == ["humanInputAgentflow_0", "loopAgentflow_0"]
-    assert after(graph, "llmAgentflow_1") == {"httpAgentflow_0"}
-
-
-@pytest.mark.parametrize("wish", ["Before the Engine help's answer goes out I want to approve it.",
-                                  "Bevor die Antwort von Engine help rausgeht, will ich sie freigeben."])  # fmt: skip
-def test_before_the_answer_of_a_model_goes_out_is_behind_the_model(wish: str) -> None:
-    graph, plan = changed(TRIAGE, wish)
-    assert not plan.not_done
-    assert after(graph, "llmAgentflow_1") == {"humanInputAgentflow_1"}
-
-
-def test_what_a_reply_shows_of_a_step_is_not_lost() -> None:
-    wish = 'Send money draft should end with "Write again if it is unclear."'
-    graph, plan = changed(TRIAGE, wish)
-    assert not plan.not_done
-    text = inputs(graph, "directReplyAgentflow_0")["directReplyMessage"]
-    assert text == "{{ llmAgentflow_0 }} Write again if it is unclear."
-    assert planned(TRIAGE, 'Send money draft should say "Write again."').declined
-
-
-def test_a_request_that_comes_is_no_other_address_of_one_that_is_there() -> None:
-    wish = "Before it goes to the register, send the name in a POST to https://log.example/in too."
-    graph, _ = changed(BOOKING, wish)
-    assert inputs(graph, "httpAgentflow_0")["url"] == "https://boats.example/api"
-
-
-def test_a_request_is_made_with_another_method() -> None:
-    graph, plan = changed(BOOKING, "To the register should use PUT instead of POST.")
-    assert not plan.not_done
-    assert inputs(graph, "httpAgentflow_0")["method"] == "PUT"
-
-
-def test_a_reply_and_a_title_of_one_wish_are_no_name_of_a_branch() -> None:
-    wish = "Ajoute une branche pour la presse avec la réponse « Écrivez à jo@heron.example. » "
-    plan = planned(TRIAGE, f"{wish}Et renomme Engine help en « Aide ».")
-    assert plan.declined or not any("Aide" in str(value.value) for value in plan.values)
-
-
-def test_what_is_to_go_and_is_not_there_is_told_to_no_model() -> None:
-    plan = planned(TRIAGE, "Please remove the Slack message after the Engine help, the channel is gone.")
-    assert "Slack" in (plan.declined or "")
-
-
-def test_the_price_of_one_more_to_choose_is_not_lost() -> None:
-    graph, plan = changed(BOOKING, 'Add "sup board" to the kinds of boat, in the offer it is 30 euros a day.')
-    assert "sup board" in str(inputs(graph, "startAgentflow_0")["formInputTypes"])
-    assert plan.not_done or "30 euros" in str(inputs(graph, "llmAgentflow_1")["llmMessages"])
-
-
-def test_a_step_stays_whose_value_another_one_reads() -> None:
-    plan = planned(BOOKING, "Remove the Read dates step")
-    assert plan.declined
-
-
 TRIAGE = compile_ops(
     GraphIR.empty(),
     [
@@ -195,38 +57,6 @@ TRIAGE = compile_ops(
     ],
     STORE.schemas,
 ).graph  # fmt: skip
-
-
-def test_a_case_in_which_an_answer_goes_out_directly_is_told_to_no_model() -> None:
-    wish = "If it is about invoices and below 20 euros the money draft must go directly to the customer."
-    assert planned(TRIAGE, wish).declined
-
-
-@pytest.mark.parametrize(
-    ("wish", "case"),
-    [
-        ("I only want to approve it if it is about a refund. All others can go out directly.", "It is about a refund"),
-        ("Freigeben nur noch, wenn es um eine Erstattung geht.", "Es um eine Erstattung geht"),
-        ("L'approbation seulement si c'est un remboursement", "C'est un remboursement"),
-    ],
-)
-def test_a_person_is_asked_in_some_cases_alone(wish: str, case: str) -> None:
-    graph, plan = changed(TRIAGE, wish)
-    assert not plan.not_done
-    (fork,) = after(graph, "llmAgentflow_0")
-    assert inputs(graph, fork)["conditionAgentScenarios"][0] == {"scenario": case}
-    ways = {edge.output_name: edge.target for edge in graph.edges if edge.source == fork}
-    assert ways == {"0": "humanInputAgentflow_0", "1": "directReplyAgentflow_0"}
-
-
-def test_an_approval_comes_behind_the_model_that_is_meant_and_a_refusal_goes_back_to_it() -> None:
-    wish = "The engine answers should also be approved before they go out. If we say no, write it again, max 2 times."
-    graph, plan = changed(TRIAGE, wish)
-    assert not plan.not_done
-    assert after(graph, "llmAgentflow_1") == {"humanInputAgentflow_1"}
-    (back,) = [node for node in graph.nodes if node.name == "loopAgentflow"]
-    assert (back.inputs["loopBackToNode"], back.inputs["maxLoopCount"]) == ("llmAgentflow_1-Engine help", 2)
-    assert back.id in after(graph, "humanInputAgentflow_1")
 
 
 def model(id_: str, label: str, text: str, name: str, chat: str, **config: object) -> AddNode:
@@ -257,6 +87,104 @@ MODELS = compile_ops(
     credentials={"openAIApi": "a7acd2ec-afaf-5f55-9aef-0532197ae938",
                  "anthropicApi": "a7acd2ec-afaf-5f55-9aef-0532197ae938"},
 ).graph  # fmt: skip
+
+
+#: A flow, a wish for other steps of it, and the sentences that are quoted where it is not the whole wish.
+STRUCTURE: list[tuple[GraphIR, str, list[str]]] = [
+    (BOOKING, "Das Formular soll auch nach der Telefonnummer fragen.", []),
+    (BOOKING, "Nel modulo ci vuole anche l'email", []),
+    (BOOKING, 'Add a field "Club" to the form', []),
+    (BOOKING, 'The form needs a choice "When?" with morning / noon / evening. Add "sup board" to the kinds of boat.',
+     ['The form needs a choice "When?" with morning / noon / evening.']),
+    (BOOKING, "To the register: add the header X-From: bot. The name should go to the register, too.",
+     ["To the register: add the header X-From: bot.", "The name should go to the register, too."]),
+    (BOOKING, "To the register should use PUT instead of POST.", []),
+    (BOOKING, "Before it goes to the register, send the name in a POST to https://log.example/in too.", []),
+    (BOOKING, "Cap the loop at 2.", []),
+    (BOOKING, "Si può rifare al massimo due volte.", []),
+    (BOOKING, 'The text of the approval should be "Please look at the dates."', []),
+    (BOOKING, "We don't need the approval any more. Send it directly.", ["We don't need the approval any more."]),
+    (BOOKING, "Wir brauchen die Freigabe nicht mehr, nimm sie raus.", []),
+    (BOOKING, "Remove the Read dates step", []),
+    (TRIAGE, "Add an approval behind the Engine help. Remove the approval of the money draft.",
+     ["Add an approval behind the Engine help.", "Remove the approval of the money draft."]),
+    (TRIAGE, "Before the Engine help's answer goes out I want to approve it.", []),
+    (TRIAGE, "Bevor die Antwort von Engine help rausgeht, will ich sie freigeben.", []),
+    (TRIAGE, "I only want to approve it if it is about a refund. All others can go out directly.",
+     ["I only want to approve it if it is about a refund."]),
+    (TRIAGE, "Freigeben nur noch, wenn es um eine Erstattung geht.", []),
+    (TRIAGE, "L'approbation seulement si c'est un remboursement", []),
+    (TRIAGE, "The engine answers should also be approved before they go out. If we say no, write it again, max 2 "
+     "times.", ["The engine answers should also be approved before they go out.", "If we say no, write it again"]),
+    (TRIAGE, "Ajoute une branche pour la presse avec la réponse « Écrivez à jo@heron.example. » Et renomme Engine help "
+     "en « Aide ».", ["Ajoute une branche pour la presse avec la réponse"]),
+    (TRIAGE, "Please remove the Slack message after the Engine help, the channel is gone.", []),
+    (MODELS, "Add a field to the form: dog, yes or no? If yes, the packing list has a lead on it.",
+     ["Add a field to the form: dog, yes or no?"]),
+    (MODELS, "Ins Formular soll noch ein Feld: Hund, ja oder nein? Bei ja gehört eine Leine auf die Packing list.",
+     ["Ins Formular soll noch ein Feld: Hund, ja oder nein?"]),
+    (MODELS, "A new form field \"Age\", and if it's empty don't mention children.", []),
+    (MODELS, "A mountain guide wants to see the packing list before it goes out. If she says no it is written again, "
+     "at most twice.", ["A mountain guide wants to see the packing list before it goes out."]),
+    (MODELS, "Die Chefin will die Packing list erst sehen, bevor sie rausgeht. Bei Ablehnung wird sie neu geschrieben, "
+     "höchstens 2 Mal.", ["Die Chefin will die Packing list erst sehen, bevor sie rausgeht."]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("graph", "wish", "said"), STRUCTURE)
+def test_forms_requests_limits_and_approvals_are_declined_and_stay(graph: GraphIR, wish: str, said: list[str]) -> None:
+    declines_structure(graph, wish, *said)
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "The form should also ask for the phone number and the wanted date.",
+        "Es darf höchstens 2 mal neu geschrieben werden.",
+    ],
+)
+def test_what_is_not_heard_as_a_wish_for_the_steps_is_declined_with_its_words(wish: str) -> None:
+    assert f"«{wish.removesuffix('.')}" in (planned(BOOKING, wish).declined or "")
+
+
+@pytest.mark.parametrize(
+    ("graph", "other", "wish"),
+    [
+        (BOOKING, "Offer: mention the deposit.", 'Add a field "Club" to the form'),
+        (BOOKING, "Offer: mention the deposit.", "Remove the Read dates step"),
+        (TRIAGE, "Engine help: mention the deposit.", "Remove the approval of the money draft."),
+        (MODELS, "Packing list: mention the deposit.", "Aggiungi un'approvazione prima della Packing list."),
+    ],
+)
+def test_of_a_list_only_what_is_about_steps_is_not_done(graph: GraphIR, other: str, wish: str) -> None:
+    made, plan = changed(graph, f"- {other}\n- {wish}")
+    assert [part.quote for part in plan.not_done] == [wish]
+    (node,) = [one for one in made.nodes if "deposit" in str(one.inputs)]
+    assert wish.removesuffix(".") not in str(node.inputs)
+    assert [edge.ends for edge in made.edges] == [edge.ends for edge in graph.edges]
+    before, behind = ([(one.label, one.inputs) for one in all_.nodes if one.id != node.id] for all_ in (graph, made))
+    assert before == behind
+
+
+def test_what_a_model_may_repeat_is_told_to_it_and_is_no_limit_of_a_loop() -> None:
+    wish = "Offer: never repeat yourself, at most 2 times mention the price."
+    graph, plan = changed(BOOKING, wish)
+    assert [(value.node_id, value.param) for value in plan.values] == [("llmAgentflow_1", "llmMessages[0].content")]
+    assert "at most 2 times mention the price" in str(inputs(graph, "llmAgentflow_1")["llmMessages"])
+    assert inputs(graph, "loopAgentflow_0")["maxLoopCount"] == 5
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        'Send money draft should end with "Write again if it is unclear."',
+        'Send money draft should say "Write again."',
+    ],
+)
+def test_the_text_of_a_fixed_reply_is_not_changed_and_no_other_step_is_told(wish: str) -> None:
+    plan = planned(TRIAGE, wish)
+    assert f"«{wish.removesuffix('.')}" in (plan.declined or "")
+    assert plan.values == []
 
 
 def temperatures(graph: GraphIR) -> list[float]:
@@ -312,24 +240,6 @@ def test_what_is_so_already_and_is_to_stay_changes_nothing(wish: str) -> None:
 @pytest.mark.parametrize(
     "wish",
     [
-        "A mountain guide wants to see the packing list before it goes out. If she says no it is written again, "
-        "at most twice.",
-        "Die Chefin will die Packing list erst sehen, bevor sie rausgeht. Bei Ablehnung wird sie neu geschrieben, "
-        "höchstens 2 Mal.",
-        "De gids wil de packing list eerst zien voordat die naar de gasten gaat. Bij afkeuren opnieuw schrijven, "
-        "maximaal 2 keer.",
-    ],
-)
-def test_a_limit_of_something_new_is_none_of_a_loop_that_is_there(wish: str) -> None:
-    plan = planned(MODELS, wish)
-    if plan.declined is None:
-        graph, _ = changed(MODELS, wish)
-        assert inputs(graph, "loopAgentflow_0")["maxLoopCount"] == 4
-
-
-@pytest.mark.parametrize(
-    "wish",
-    [
         "put it back to how it was before Kim changed it",
         "Revert the last change please",
         "Mach das wieder so wie vorher",
@@ -363,39 +273,9 @@ def test_of_which_model_a_value_is_is_asked_where_nothing_says_it(wish: str) -> 
     assert "Route planner, Packing list" in declined
 
 
-@pytest.mark.parametrize(
-    ("wish", "options"),
-    [
-        ("Add a field to the form: dog, yes or no? If yes, the packing list has a lead on it.", ["yes", "no"]),
-        ("Ins Formular soll noch ein Feld: Hund, ja oder nein? Bei ja gehört eine Leine auf die Packing list.",
-         ["ja", "nein"]),
-    ],
-)  # fmt: skip
-def test_yes_or_no_is_one_field_and_its_rule_has_what_was_said(wish: str, options: list[str]) -> None:
-    graph, _ = changed(MODELS, wish)
-    _, field = inputs(graph, "startAgentflow_0")["formInputTypes"]
-    assert [one["option"] for one in field["addOptions"]] == options
-    told = inputs(graph, "llmAgentflow_1")["llmMessages"][0]["content"]
-    assert f"{field['label']}: {{{{ $form.{field['name']} }}}}. " in told
-
-
-def test_a_rule_for_a_field_that_comes_is_for_the_step_that_reads_the_form() -> None:
-    graph, _ = changed(MODELS, "A new form field \"Age\", and if it's empty don't mention children.")
-    told = inputs(graph, "llmAgentflow_0")["llmMessages"][0]["content"]
-    assert told.endswith("{{ $form.age }}. If it's empty don't mention children.")
-    assert inputs(graph, "llmAgentflow_1") == inputs(MODELS, "llmAgentflow_1")
-
-
-@pytest.mark.parametrize(
-    "wish",
-    [
-        "We need a shopping list too, next to the packing list, with prices. It should stand below the packing list. "
-        'Rename "Plan again" to "Once more".',
-        "Wir brauchen noch eine Einkaufsliste neben der Packing list. Sie soll unter der Packing list stehen. "
-        "„Plan again“ heißt jetzt „Noch einmal“.",
-    ],
-)
-def test_what_comes_beside_a_step_is_no_rule_for_that_step(wish: str) -> None:
-    graph, plan = changed(MODELS, wish)
-    assert inputs(graph, "llmAgentflow_1") == inputs(MODELS, "llmAgentflow_1")
-    assert sum(part.state == "not_understood" for part in plan.parts) > 1
+def test_what_comes_beside_a_step_is_told_as_not_done_and_is_no_rule_for_that_step() -> None:
+    beside = "Wir brauchen noch eine Einkaufsliste neben der Packing list."
+    graph, plan = changed(MODELS, f"{beside} Auf die Packing list gehört Wasser.")
+    assert beside in [part.quote for part in plan.not_done]
+    told = str(inputs(graph, "llmAgentflow_1")["llmMessages"])
+    assert ("Wasser" in told, "Einkaufsliste" in told) == (True, False)

@@ -27,7 +27,7 @@ def test_which_source_counts_is_told_and_adds_nothing(rule: str) -> None:
         [],
         [],
     )
-    assert prompt_after(BOATS, plan) == told(BOATS, f"Never mention vouchers. {rule}")
+    assert prompt_after(BOATS, plan) == told(BOATS, "Never mention vouchers.", rule)
     assert plan.not_done == []
 
 
@@ -90,7 +90,7 @@ def test_a_list_that_does_not_begin_at_one_is_written_without_its_numbers() -> N
 def test_a_condition_is_not_told_without_what_it_is_for() -> None:
     plan = planned(BOATS, "Nenne nie Gutscheine. Wenn jemand nach dem Wetter fragt, such im Internet.")
     written = next(str(value.value) for value in plan.values if value.param == "systemMessage")
-    assert written.endswith("Nenne nie Gutscheine. Wenn jemand nach dem Wetter fragt, such im Internet.")
+    assert written.endswith("- Nenne nie Gutscheine.\n- Wenn jemand nach dem Wetter fragt, such im Internet.")
     assert "toolAgent" in {node.node_name for node in plan.nodes}
 
 

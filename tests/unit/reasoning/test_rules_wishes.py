@@ -30,13 +30,12 @@ AGAINST = [
     (HORSES, "Please answer in English too, wenn jemand Englisch schreibt"),
     (BOATS, "We close at 20:00 now"),
     (BOATS, "Stop apologising"),
-    (BOATS, "Remove discounts and the opening hours"),
     (BOATS, "On Sundays use 10:00 instead of 9:00"),
-    (BREAD, "Le pain de mie coûte 3,50 €. Et il faut tutoyer les clients"),
+    (BREAD, "Le pain de mie coûte 3,50 € et il faut tutoyer les clients"),
     (DIVING, "Ya no tutees, trata de usted a todo el mundo"),
     (BIKES, "Odpowiadaj po angielsku"),
     (SWIMMING, "Spreek ouders voortaan aan met je"),
-    (TEA, "体験は3500円になりました。英語でも答えて。"),
+    (TEA, "体験は3500円になりました。"),
     (CLAY, "Mai più emoji, sono ridicole"),
     (BOOKS, "O vale para crianças passou a 25 euros"),
 ]
@@ -53,6 +52,20 @@ def test_a_wish_against_a_prompt_is_added_whole_without_a_question(prompt: str, 
 
 
 @pytest.mark.parametrize(
+    ("prompt", "wish", "lines"),
+    [
+        (BREAD, "Le pain de mie coûte 3,50 €. Et il faut tutoyer les clients",
+         ["Le pain de mie coûte 3,50 €.", "Il faut tutoyer les clients"]),
+        (TEA, "体験は3500円になりました。英語でも答えて。", ["体験は3500円になりました。", "英語でも答えて。"]),
+    ],
+)  # fmt: skip
+def test_each_sentence_of_a_wish_is_a_line_of_its_own(prompt: str, wish: str, lines: list[str]) -> None:
+    plan = planned(prompt, wish)
+    assert prompt_after(prompt, plan) == told(prompt, *lines, language=PROMPTS[prompt])
+    assert (plan.declined, plan.not_done) == (None, [])
+
+
+@pytest.mark.parametrize(
     ("prompt", "wish", "old", "new"),
     [
         (BOATS, "Use 053 555 0199 instead of 053 555 0166.", "053 555 0166", "053 555 0199"),
@@ -61,8 +74,6 @@ def test_a_wish_against_a_prompt_is_added_whole_without_a_question(prompt: str, 
          "Never mention discounts", "Mention discounts once"),
         (BOATS, "Change the hours from 9:00 to 18:00 to 9:00 to 17:30", "9:00 to 18:00", "9:00 to 17:30"),
         (BOATS, "Delete the sentence «Never mention discounts.»", "Never mention discounts.\n", ""),
-        (BOATS, "remove the line Start every answer by apologising for the wait",
-         "Start every answer by apologising for the wait.\n", ""),
         ("Begrüße alle mit „Moin“.", "Statt „Moin“ soll er „Servus“ sagen.", "Moin", "Servus"),
         (HORSES, "Ändere den Preis von 28 Euro auf 32 Euro", "28 Euro", "32 Euro"),
         (HORSES, "Lösche den Satz „Ruf uns an: 08151 22 33.“", " Ruf uns an: 08151 22 33.", ""),
@@ -115,7 +126,7 @@ def test_a_later_wish_comes_under_the_heading_that_is_there() -> None:
 def test_the_lines_of_a_wish_stay_and_an_empty_prompt_gets_no_heading() -> None:
     wish = "Please change these:\n- never mention vouchers\n- end with a joke"
     # What only announces the lines is none of them.
-    assert prompt_after(BOATS, planned(BOATS, wish)) == told(BOATS, "Never mention vouchers\n- end with a joke")
+    assert prompt_after(BOATS, planned(BOATS, wish)) == told(BOATS, "Never mention vouchers", "End with a joke")
     assert prompt_after("", planned("", "never mention vouchers")).strip() == "Never mention vouchers"
 
 
@@ -131,6 +142,7 @@ def test_a_sentence_without_an_instruction_is_a_remark_only_beside_a_part_of_the
 PIECES = [wish for _, wish in AGAINST] + [
     "Set the temperature to 0.2", "Add a calculator", "use gpt-4o-mini", "leave the rest as it is", "Thanks a lot!",
     "The old answers were far too long", "1. greet people\n2. never use emojis", "Say «we are closed» on 24.12.",
+    "Remove discounts and the opening hours", "英語でも答えて。",
 ]  # fmt: skip
 
 
@@ -150,10 +162,20 @@ def test_p84_no_letter_of_a_prompt_is_lost_and_no_word_of_a_wish(prompt: str, wi
     assert {*lost} <= {*"123", "please", "leave", "the", "rest", "as", "it", "is", "thanks", "a", "lot"}, lost
 
 
-@given(st.sampled_from(sorted(PROMPTS)), st.text(max_size=120))
-def test_p84_any_line_at_all_is_added_or_exchanges_one_stretch(prompt: str, line: str) -> None:
+SPELLED = [
+    "Use 053 555 0199 instead of 053 555 0166.", "replace Cobh by Kinsale", "remove «Never mention discounts.»",
+    "Ändere den Preis von 28 Euro auf 32 Euro", "remplace « Vouvoie » par « Tutoie »",
+    "our phone number changed: 0177 2233 44",
+]  # fmt: skip
+
+
+@given(st.sampled_from(sorted(PROMPTS)), st.text(max_size=120) | st.sampled_from(SPELLED))
+def test_p84_any_line_at_all_is_added_or_exchanges_what_the_prompt_says(prompt: str, line: str) -> None:
     found = exchange(line, prompt)
-    assert found is None or (found.old in prompt and len(found.after) >= len(prompt) - len(found.old) - 3)
+    if found:
+        gone = [old for old, _ in found.pairs]
+        assert all(old in prompt for old in gone)
+        assert len(found.after) >= len(prompt) - sum(len(old) * prompt.count(old) for old in gone) - 3
 
 
 OFFICE = """You answer for the Blue Harbour sailing school.
@@ -170,36 +192,36 @@ TALLER = "El curso empieza el 12 de abril. La clase cuesta 40 euros.\nAbrimos a 
     ("prompt", "wish", "changes"),
     [
         (OFFICE, "the price is now 45 not 40", {"40 euros": "45 euros"}),
-        (OFFICE, "The boat hire goes up to 60 euros, the summer camp stays", {"55 euros": "60 euros"}),
-        (HORSES, "Eine Reitstunde kostet jetzt 32 Euro, der Ausritt bleibt", {"28 Euro": "32 Euro"}),
-        (OFFICE, "Kelly has left, it is Sam now", {"Kelly Moran": "Sam", "Kelly": "Sam"}),
-        (OFFICE, "Kelly Moran doesn't work here any more, Sam Byrne took over",
-         {"Kelly Moran": "Sam Byrne", "Kelly": "Sam Byrne"}),
         (OFFICE, "we open at 9 instead of 8 on Saturdays", {"at 8": "at 9"}),
-        (OFFICE, "the course starts on 3 May", {"12 April": "3 May"}),
-        (OFFICE, "the office closes at 21:30 and the boat hire is now 60 euros", {"20:00": "21:30", "55": "60"}),
-        (STUDIO, "der Kurs beginnt am 3. Mai", {"12. April": "3. Mai"}),
         (STUDIO, "Die Miete ist jetzt 45, nicht 40", {"40 Euro": "45 Euro"}),
-        (ATELIER, "Kelly est partie, c'est Sam maintenant", {"Kelly": "Sam"}),
-        (ATELIER, "La séance coûte 45 €", {"40 €": "45 €"}),
-        (TALLER, "el curso empieza el 3 de mayo y la clase cuesta 42 euros", {"12 de abril": "3 de mayo", "40": "42"}),
         (TALLER, "abrimos a las 10 en vez de a las 9", {"a las 9": "a las 10"}),
-        ("Scones are £3. Tea is £3.", "Scones are £4 now", {"Scones are £3": "Scones are £4"}),
     ],
-)  # fmt: skip
-def test_a_fact_that_is_said_anew_changes_in_place_and_is_not_added(
-    prompt: str, wish: str, changes: dict[str, str]
-) -> None:
+)
+def test_a_fact_beside_the_old_one_changes_in_place(prompt: str, wish: str, changes: dict[str, str]) -> None:
     plan, after = planned(prompt, wish), prompt
     for old, new in changes.items():
         after = after.replace(old, new)
     assert (prompt_after(prompt, plan), plan.not_done) == (after, [])
 
 
-def test_each_fact_of_a_wish_changes_for_itself_and_a_new_one_is_added() -> None:
-    wish = "The boat hire is 60 euros now, the office closes at 21:30 and dogs pay 2 pounds"
-    after = OFFICE.replace("55", "60").replace("20:00", "21:30")
-    assert prompt_after(OFFICE, planned(OFFICE, wish)) == told(after, "Dogs pay 2 pounds")
+@pytest.mark.parametrize(
+    ("prompt", "wish", "language"),
+    [
+        (OFFICE, "The boat hire goes up to 60 euros, the summer camp stays", "en"),
+        (HORSES, "Eine Reitstunde kostet jetzt 32 Euro, der Ausritt bleibt", "de"),
+        (OFFICE, "Kelly Moran doesn't work here any more, Sam Byrne took over", "en"),
+        (OFFICE, "The office closes at 21:30 and the boat hire is now 60 euros", "en"),
+        (OFFICE, "The boat hire is 60 euros now, the office closes at 21:30 and dogs pay 2 pounds", "en"),
+        (STUDIO, "Der Kurs beginnt am 3. Mai", "de"),
+        (ATELIER, "Kelly est partie, c'est Sam maintenant", "fr"),
+        (ATELIER, "La séance coûte 45 €", "fr"),
+        (TALLER, "El curso empieza el 3 de mayo y la clase cuesta 42 euros", "es"),
+        ("Scones are £3. Tea is £3.", "Scones are £4 now", "en"),
+    ],
+)
+def test_a_fact_that_is_only_said_anew_is_added_and_the_old_one_stays(prompt: str, wish: str, language: str) -> None:
+    plan = planned(prompt, wish)
+    assert (prompt_after(prompt, plan), plan.not_done) == (told(prompt, wish, language=language), [])
 
 
 def test_a_sentence_that_is_spelled_out_beside_another_wish_changes_in_place() -> None:
@@ -222,16 +244,16 @@ def test_another_prompt_replaces_the_whole_one_only_when_a_wish_says_so(wish: st
 
 
 @pytest.mark.parametrize(
-    ("wish", "written"),
+    "wish",
     [
-        ("Answer in French from now on.", "Answer in French."),
-        ("Ab jetzt bitte duzen", "Duzen"),
-        ("Désormais, vouvoie tout le monde", "Vouvoie tout le monde"),
-        ("Knippen kost voortaan 28 euro", "Knippen kost voortaan 28 euro"),
+        "Answer in French from now on.",
+        "Ab jetzt bitte duzen",
+        "Désormais, vouvoie tout le monde",
+        "Knippen kost voortaan 28 euro",
     ],
 )
-def test_what_the_heading_says_is_not_said_twice(wish: str, written: str) -> None:
-    assert prompt_after(BOATS, planned(BOATS, wish)) == told(BOATS, written)
+def test_from_when_on_a_line_holds_stays_in_it(wish: str) -> None:
+    assert prompt_after(BOATS, planned(BOATS, wish)) == told(BOATS, wish)
 
 
 @pytest.mark.parametrize(
@@ -239,11 +261,7 @@ def test_what_the_heading_says_is_not_said_twice(wish: str, written: str) -> Non
     [
         ("Add a calculator and always calculate prices with VAT", "Always calculate prices with VAT", []),
         ("rename it to Tax Desk and stop it from saying 'no worries'", "Stop it from saying 'no worries'", []),
-        (
-            "it invents laws, we got into trouble!! use a temperature of 0",
-            "",
-            ["it invents laws, we got into trouble!!"],
-        ),
+        ("it invents laws, we got into trouble!! use a temperature of 0", "", []),
         ("1. greet with Ahoy\n2. temperature 0.2\n3. no emojis", "Greet with Ahoy\n- No emojis", []),
         ("温度を0.2にして、もっと丁寧に答えて", "もっと丁寧に答えて", []),
         ("Make a copy called Tax Two that answers for Vienna, use gpt-4o-mini there", "Answers for Vienna", []),
@@ -281,17 +299,36 @@ Say so if you do not know."""
     ("prompt", "wish", "old", "new"),
     [
         (LONG, "our phone number changed: 01736 555 200", "01736 555 100", "01736 555 200"),
-        (LONG, "delete the sentence about dogs", "- Dogs are welcome.\n", ""),
+        (LONG, 'delete the sentence "Dogs are welcome."', "- Dogs are welcome.\n", ""),
         (HORSES, "Unsere neue Telefonnummer: 08151 99 88", "08151 22 33", "08151 99 88"),
-        (BOATS, "Remove the line about discounts", "Never mention discounts.\n", ""),
     ],
     ids=lambda value: "".join(char for char in value if char.isascii() and char.isalnum())[-8:],
 )
-def test_the_one_number_to_call_or_sentence_changes_in_place(prompt: str, wish: str, old: str, new: str) -> None:
+def test_the_one_number_or_a_quoted_sentence_changes(prompt: str, wish: str, old: str, new: str) -> None:
     plan = planned(prompt, wish)
     assert prompt_after(prompt, plan) == prompt.replace(old, new)
     assert old.strip("- \n") in plan.steps[0]
     assert plan.not_done == []
+
+
+@pytest.mark.parametrize(
+    ("prompt", "order"),
+    [
+        (LONG, "delete the sentence about dogs"),
+        (BOATS, "Remove the line about discounts"),
+        (BOATS, "remove the line Start every answer by apologising for the wait"),
+        (BOATS, "Remove discounts and the opening hours"),
+        (HORSES, "Streiche den Satz über den Ausritt"),
+        (BREAD, "Supprime la phrase sur le pain de seigle"),
+    ],
+)
+def test_an_order_to_take_out_what_is_not_quoted_is_told_and_changes_nothing(prompt: str, order: str) -> None:
+    plan = planned(prompt, order)
+    assert order.partition(" and ")[0] in (plan.declined or "")
+    assert (plan.values, plan.removals) == ([], [])
+    beside = planned(prompt, f"{order}. Ende mit einem Witz.")
+    assert prompt_after(prompt, beside) == told(prompt, "Ende mit einem Witz.", language=PROMPTS.get(prompt, "en"))
+    assert [part.state for part in beside.parts if part.quote.startswith(order[:10])] == ["not_understood"]
 
 
 @pytest.mark.parametrize(
@@ -324,12 +361,12 @@ def test_a_fact_that_is_another_one_changes_nothing_in_place(prompt: str, wish: 
         ("People keep asking about parking, that's annoying. Tell them there is a car park behind the church.",
          "Tell them there is a car park behind the church.",
          ["People keep asking about parking, that's annoying."]),
-        ("People were cross last week. It can mention discounts now, my boss says.", "It can mention discounts now",
-         ["People were cross last week.", "my boss says."]),
-        ("my boss said it should never promise a free table", "Never promise a free table", ["my boss said"]),
-        ("Die Gäste siezen, das Geduze kommt bei den Älteren nicht gut an!!", "Die Gäste siezen",
-         ["das Geduze kommt bei den Älteren nicht gut an!!"]),
-        ("I clienti si lamentano che è freddo. Sii più caloroso, per favore", "Sii più caloroso",
+        ("People were cross last week. It can mention discounts now, my boss says.",
+         "It can mention discounts now, my boss says.", ["People were cross last week."]),
+        ("My boss said it should never promise a free table", "My boss said it should never promise a free table", []),
+        ("Die Gäste siezen, das Geduze kommt bei den Älteren nicht gut an!!",
+         "Die Gäste siezen, das Geduze kommt bei den Älteren nicht gut an!!", []),
+        ("I clienti si lamentano che è freddo. Sii più caloroso, per favore", "Sii più caloroso, per favore",
          ["I clienti si lamentano che è freddo."]),
         ("Customers who complain get a free coffee", "Customers who complain get a free coffee", []),
         ("The terrace is great for dogs, say so", "The terrace is great for dogs, say so", []),

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,6 @@ from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.validate.limits import BOUNDS
 from flowise_dev_agent.reasoning.contracts import PlanRequest
-from flowise_dev_agent.reasoning.rules.design import wishes
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.owners import in_named, set_in
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
@@ -72,9 +72,13 @@ def asked_values(
     own = {"@Chat Models", *(one.name for one in models), *(param.name for one in models for param in one.params)}
     about = [one for one in change.spans if (one.names | one.params) & own]
     placed = set_in(request, inside, wish, about)
-    lost = [Span(*one.words, frozenset({"signal", wishes.UNPLACED})) for one in leaves([*clauses(wish, change=True)])
+    lost = [Span(*one.words, frozenset({"signal"})) for one in leaves([*clauses(wish, change=True)])
             if inside and not placed and one.meets(about) and one.sense.part > _HALF > one.sense.told]  # fmt: skip
-    meant = {**placed, **in_named(request, stays, wish, world, change.spans)}
+    # Of nodes of which there is one of a kind nobody says which.
+    kinds = Counter(one.category for one in stays.values())
+    several = {id_: one for id_, one in stays.items() if kinds[one.category] > 1}
+    named = in_named(request, several, wish, world, change.spans)
+    meant = {**placed, **{id_: one for id_, one in stays.items() if id_ in named or id_ not in several}}
     for place, current in meant.items():
         node_id, _, path = place.partition(".")
         schema = wanted if path and wanted else current

@@ -22,7 +22,7 @@ from flowise_dev_agent.reasoning.rules.design.providers import CHATS, chat_provi
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read, tool_named
 from flowise_dev_agent.reasoning.rules.design.selection import select, usable
 from flowise_dev_agent.reasoning.rules.design.steps import design_steps, is_stepwise, speaks_of_steps
-from flowise_dev_agent.reasoning.rules.design.values import Said, named_fields, parameters, prompt_field
+from flowise_dev_agent.reasoning.rules.design.values import Said, dimensions, named_fields, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, means, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, capital, masked, mentioned, normalised
@@ -38,7 +38,7 @@ _INSTEAD = "This cannot be built as described. What should be built instead?"
 #: A tool that a clause may ask for -> the row of the table of tools.
 _TOOLS = {"web_search": "webSearch", "calculator": "calculator", "date_time": "currentDateTime"}
 _REMEMBERED = frozenset({"memory", "memory_store"})
-_HALF, _SURE = 0.5, 0.8
+_LIKELY, _HALF, _SURE = 0.4, 0.5, 0.8
 _LOADERS = {"text": "plainText", "pdf": "pdfFile", "csv": "csvFile", "docx": "docxFile", "store": "documentStore"}
 
 
@@ -148,15 +148,21 @@ def _asks_alone(reading: Reading, found: Sequence[Clause]) -> Reading:
     return replace(reading, text=text)
 
 
-def _forgets(found: Sequence[Clause], request: PlanRequest, world: World) -> bool:
-    """Whether a wish says that nothing of a conversation is kept. Raises DeclinedError, a question, where it says the
-    opposite, too; an answer settles it."""
+def remembered(found: Sequence[Clause]) -> tuple[list[Clause], list[Clause]]:
+    """The clauses by which a conversation is remembered, and those by which nothing of it is."""
     named = [one for one in found if _REMEMBERED & {*one.asks(), *["memory"] * (
-             one.off and one.sense.concepts.get("memory", 0) > _HALF)}]  # fmt: skip
+             one.off and one.sense.concepts.get("memory", 0) > _LIKELY)}]  # fmt: skip
     forgets, recalls = (pattern("reading", name).search for name in ("forgets", "recalls"))
     off = [one for one in found if (one.off and one in named) or forgets(one.said)]
     on = [one for one in found if (one in named or (recalls(one.said) and not one.off)) and one not in off and not any(
         other.start < one.end and one.start < other.end for other in off)]  # fmt: skip
+    return on, off
+
+
+def _forgets(found: Sequence[Clause], request: PlanRequest, world: World) -> bool:
+    """Whether a wish says that nothing of a conversation is kept. Raises DeclinedError, a question, where it says the
+    opposite, too; an answer settles it."""
+    on, off = remembered(found)
     if not (on and off):
         return bool(off)
     question = world.say("question_both", one=on[0].said, two=off[-1].said)
@@ -221,6 +227,7 @@ def designed(
         # Rules beside a prompt that is given word for word hold, too.
         reading = replace(reading, system_text="\n".join([reading.system_text, *rules_beside(reading)]))
     values = values_of(nodes, reading, reading.system_text or prompt, world)
+    values += dimensions(values, nodes)
     account = Account(reading.text, spans, whole, [*values, *request.ready_values], ready=bool(world.ready), shown=text)
     account.check(world, tells=True)
     _check_missing(account, request, world)

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import product
-from typing import Any
 
-from flowise_dev_agent.contracts.plan import Design
+from flowise_dev_agent.contracts.plan import Design, Part
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
 from flowise_dev_agent.reasoning.contracts import PlanRequest
@@ -25,17 +24,17 @@ from flowise_dev_agent.reasoning.rules.design import (
     writing,
 )
 from flowise_dev_agent.reasoning.rules.design.asked import AGENT, asked_values, in_range, one_each, own_tools
-from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
-from flowise_dev_agent.reasoning.rules.design.owners import in_named, meant, own_names, without_kept
+from flowise_dev_agent.reasoning.rules.design.clauses import Clause, clauses, leaves
+from flowise_dev_agent.reasoning.rules.design.owners import in_named, meant, own_names, titled, without_kept
 from flowise_dev_agent.reasoning.rules.design.pending import is_pending, merged
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
-from flowise_dev_agent.reasoning.rules.design.rewiring import find_steps
 from flowise_dev_agent.reasoning.rules.design.selection import Edits, find_edits, has_list, unwanted, usable
 from flowise_dev_agent.reasoning.rules.design.sources import find_sources
-from flowise_dev_agent.reasoning.rules.design.values import Said, exchanged, without_braces
+from flowise_dev_agent.reasoning.rules.design.structure import structure_of
+from flowise_dev_agent.reasoning.rules.design.values import Said, dimensions, exchanged, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, table, words
-from flowise_dev_agent.reasoning.rules.language.text import Span, masked, mentioned, normalised, quoted_spans
+from flowise_dev_agent.reasoning.rules.language.text import Span, masked, mentioned, mentions, normalised, quoted_spans
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import wire
 
@@ -44,9 +43,7 @@ _SENTENCE = pattern("values", "sentence")
 _PARSER = "structuredOutputParser"
 #: That sources are not to be shown.
 _HIDES = (pattern("text", "no"), words("remove"), pattern("titles", "off"))
-_FORGETS, _IF_SO = (pattern("change", name) for name in ("forgets", "if_so"))
-#: What is no remark about a part that is not done.
-_GOES_ON = (pattern("change", "outcome"), pattern("rewiring", "comes"))
+_FORGETS = pattern("change", "forgets")
 
 
 def wish_of(request: PlanRequest) -> str | None:
@@ -96,12 +93,14 @@ class _Change:
 
     def take_name(self) -> None:
         """What the flow is to be called, and what stays as it is. Raises DeclinedError."""
-        wish = naming.without_scope(self.wish, naming.names_in(self.request), ends=not self.copied)
+        wish = naming.without_scope(self.wish) if self.copied else self.wish
         wish = pattern("about", "appended").sub("", wish)
         takes = self.request.existing and not self.copied
-        self.new_name, wish = naming.take_flow_name(wish) if takes else ("", wish)
+        # "Rename it to Heron and leave the rest": the name ends there.
+        self.new_name, rest = naming.take_flow_name(naming.without_scope(wish)) if takes else ("", wish)
+        wish = rest if self.new_name else wish
         titles = {label.casefold() for label in self.request.labels.values()}
-        renames = words("rename").search(wish) and not self.inside
+        renames = words("rename").search(wish) and not self.inside and len(_SENTENCE.findall(wish)) == 1
         if renames or wish.partition("→")[0].strip().casefold() in titles:
             raise self.world.decline("declined_node_name")
         vague = wording.says_nothing(wish) and not (self.new_name or self.copied)
@@ -114,7 +113,7 @@ class _Change:
         request, world = self.request, self.world
         self._settle()
         self.wish = without_kept(request, self.wish)
-        made = find_steps(request, find_sources(request, self.wish, self.existing))
+        made = find_sources(request, self.wish, self.existing)
         self.wish = made.text
         change = _read(request, self.wish, world)
         self.refused = {} if self.inside else _refused(change, self.wish, world)
@@ -128,18 +127,33 @@ class _Change:
             sources = None if made.added else change.sources
             change = replace(change, loaders=(), urls=(), knowledge=False, sources=sources)
         self.made, self.change = made, change
+        taken = [one for one in change.spans if (one.names or one.params) and not (one.keep or one.task)]
+        self.structure = structure_of(request, self.wish, taken, inside=self.inside)
 
     def _settle(self) -> None:
-        """Take the answer where a sentence wants answers to be short and to tell all. Raises DeclinedError,
-        a question."""
+        """Take the answer where a wish contradicts itself: answers are to be short and to tell all, a conversation is
+        to be remembered and not. Raises DeclinedError, a question."""
+        there = any(one.category == "Memory" for one in self.existing.values())
+        on, off = build.remembered([*clauses(self.wish, change=True)]) if there else ([], [])
+        if on and off:
+            self._chosen(on[0].said, off[-1].said, [*on, *off])
+            return
         for start, end, _ in wording.sentences(self.wish, quoted_spans(self.wish)):
             brief, full = (pattern("change", name).search(self.wish, start, end) for name in ("brief", "thorough"))
             if brief and full and not any(pattern("change", "apart").finditer(self.wish, start, end)):
-                asked = self.world.say("question_both", one=brief[0].strip(), two=full[0].strip())
-                if not (said := next((one for key, one in self.request.clarifications if key.endswith(asked)), "")):
-                    raise DeclinedError(asked)
-                self.wish = self.shown = f"{self.wish}\n{normalised(said)}"
+                self._chosen(brief[0].strip(), full[0].strip(), [])
                 return
+
+    def _chosen(self, one: str, two: str, said: Sequence[Clause]) -> None:
+        """Go on with the answer to which of two holds, in the place of what was `said`. Raises DeclinedError, the
+        question."""
+        asked = self.world.say("question_both", one=one, two=two)
+        answer = next((text for key, text in self.request.clarifications if key.endswith(asked)), "")
+        if not answer:
+            raise DeclinedError(asked)
+        for clause in said:
+            self.wish = masked(self.wish, clause.start, clause.end)
+        self.wish = self.shown = f"{self.wish}\n{normalised(answer)}"
 
     def edit(self) -> None:
         """The nodes that come, go and are exchanged."""
@@ -170,6 +184,7 @@ class _Change:
         so = [one for one in found if not (self.planned or (one.node_id, one.param.partition(".")[0]) in other)
               and str(request.stored(one.node_id, one.param)).casefold() == str(one.value).casefold()]  # fmt: skip
         self.so, self.values = so, [one for one in found if one not in so]
+        self.values += dimensions(self.values, {**self.stays, **self.added})
         self.gone = [*map(world.schema, out), *(self.existing[node_id] for node_id in self.going)]
         there = {**self.stays, **world.schemas(request.inside)}
         spans = build.spans_of(change, {**there, **self.added})
@@ -190,24 +205,20 @@ class _Change:
                        and not place.endswith(_NO_WORDS)}  # fmt: skip
         texts.swap(self.made.swaps)
         taken = [one for one in self.change.spans if (one.names or one.params) and not (one.task or one.keep)]
+        taken += self.structure.named
         texts.reword(self.wish, taken, lambda said: self._near(said, texts.held), copied=self.copied)
         given = [one for one in told.spans if "template" in one.params]
         self.lost = [one for one in told.lost(world) if one not in given]
         self.lost += [*self.unplaced, *(Span(*place, frozenset({"signal"})) for place in self.refused)]
-        sources = any(one.category == "Document Loaders" for one in self.stays.values())
-        groups = ["parts", "own", *["sources"] * sources, *["steps"] * self.inside]
-        # What is quoted may be the value of a field.
-        kept = {*told.missed} - {*self.lost}
-        said = wishes.pieces(self.wish, [*told.done, *given, *texts.spans], self.lost, kept, groups=groups,
-                             copied=self.copied)  # fmt: skip
-        said = [one._replace(kind="undone") if (one.kind == "wish" or (
-            one.kind == "remark" and any(own.search(self.wish[one.start : one.end]) for own in _GOES_ON))) and any(
-            span.meets(one.start, one.end) for span in self.made.undone) else one for one in said]  # fmt: skip
+        done = [*told.done, *given, *texts.spans, *self.structure.named]
+        said = wishes.pieces(self.wish, done, self.lost, copied=self.copied)
+        said = [one._replace(kind="undone") if one.kind in ("wish", "part") and any(
+            span.meets(one.start, one.end) for span in self.structure.undone) else one for one in said]  # fmt: skip
         if self.closed:
             # Into a prompt that stays only that is written which the wish says to add, and nothing by the way.
             said = [one._replace(kind="undone" if wording.instructs(line) else "remark")
-                    if one.kind == "wish" and not wording.adds(line := self.wish[one.start : one.end]) else one
-                    for one in said]  # fmt: skip
+                    if one.kind == "wish" and not wording.adds(line := self.wish[one.start : one.end].strip())
+                    else one for one in said]  # fmt: skip
         undone = [Span(*one[:2]) for one in said if one.kind == "undone"]
         # Of what is told as not done nothing is set.
         self.values = [one for one in self.values if not (asked := told.leading_to(one)) or not all(
@@ -221,7 +232,7 @@ class _Change:
         values = {str(one.value) for one in (*self.so, *self.values)}
         placed, former = dict[str, list[str]](), list[str]()
         lines = list[tuple[str, list[wishes.Piece], list[str]]]()
-        for line, run in wishes.lines(self.wish, said, values, apart=self.inside):
+        for line, run in wishes.lines(self.wish, said, values):
             # "Rename the Writer and have it sign": what is done beside it says which step is meant.
             front = next((one for one in reversed(said) if one.end == run[0].start and one.kind == "part"), None)
             former = self._step_of(self.shown[front.start : front.end], former) if front and self.inside else former
@@ -229,13 +240,17 @@ class _Change:
         done = self.made.spans or texts.spans or self.values or self.added or self.going
         done = done or any(len(open_) == 1 for _, _, open_ in lines)
         for line, run, open_ in lines:
-            if len(open_) > 1 and words("all_of_them").search(line):
+            # A step that is named and has no prompt is told nothing, and no other one is.
+            named = titled(self.request, line) if self.inside else []
+            if named and not any(place.partition(".")[0] in named for place in open_):
+                open_ = []
+            if len(open_) > 1 and not self.structure.undone and words("all_of_them").search(line):
                 for place in open_:
-                    placed.setdefault(place, []).append(self._given(line))
-            elif len(open_) > 1 and self.inside and done:
+                    placed.setdefault(place, []).append(without_braces(line))
+            elif not open_ or (len(open_) > 1 and self.inside and (done or self.structure.undone)):
                 said = [one._replace(kind="undone") if one in run else one for one in said]
             else:
-                placed.setdefault(self._only(open_), []).append(self._given(line))
+                placed.setdefault(self._only(open_), []).append(without_braces(line))
         if self.change.system_text or self.change.prompt_text:
             place = self._only(self._near(self.wish, self.places))
             texts.give(place, self.places[place], self.change, placed)
@@ -243,31 +258,16 @@ class _Change:
             texts.tell(place, lines, named=len(self.places) > 1, fresh=not writing.held(self.request, place))
         return said
 
-    def _given(self, line: str) -> str:
-        """A line for a model, with what is filled in from now on if it is a rule for that."""
-        shown = [f"{row['label']}: {{{{ $form.{row['name']} }}}}. " for row in self._asked_in(line)]
-        return "".join(shown) + without_braces(line)
-
-    def _asked_in(self, line: str) -> list[dict[str, str]]:
-        """The fields that come into a form and of which a line speaks."""
-        asked = [(one.node_id, one.value) for one in self.made.values if one.param == "formInputTypes"]
-        there = [row["name"] for id_, _ in asked for row in _rows(self.request.stored(id_, "formInputTypes"))]
-        new = [row for _, rows in asked for row in _rows(rows) if row["name"] not in there]
-        case = len(new) == 1 and _IF_SO.match(line)
-        return [row for row in new if case or wording.whole(row["label"]).search(line)]
-
     def _step_of(self, line: str, former: list[str]) -> list[str]:
         """The places that a line may be for: what follows on words for a step is for that one, too."""
         open_ = self._near(line, self.places)
         if len(open_) < 2 or not self.inside:
             return open_
-        about = meant(self.request, line, {place.partition(".")[0] for place in open_})
+        # Beside steps that are to be others a step has to be named.
+        find = titled if self.structure.undone else meant
+        about = find(self.request, line, {place.partition(".")[0] for place in open_})
         own = [place for place in open_ if place.partition(".")[0] in about]
-        nodes = {node.id: node.inputs for node in (self.request.base.nodes if self.request.base else ())}
-        # What is filled in is for the step that reads what is filled in.
-        own = own or [place for place in open_ if self._asked_in(line)
-                      and "$form." in str(nodes.get(place.partition(".")[0]))]  # fmt: skip
-        return own or (former if len(former) == 1 else open_)
+        return own or (former if len(former) == 1 and not self.structure.undone else open_)
 
     def _only(self, places: Sequence[str]) -> str:
         """The one place. Raises DeclinedError."""
@@ -293,7 +293,7 @@ class _Change:
         self.spoken, self.values = "\n".join(texts.written), one_each(self.values, values)
         written = [*texts.written, *(str(one.value) for one in (*self.so, *self.values) if one not in values)]
         # What a field held before is often named, too.
-        written += [*self.made.labels.values(), *self.made.named]
+        written += [name for id_, title in self.structure.titles.items() for name in (title, request.labels[id_])]
         written += [str(request.stored(one.node_id, one.param)) for one in self.values]
         own = [prompt.Unit(one.start, one.end, one.kind == "part", True) for one in self.said if one.kind != "remark"]
         told.tell(own, [*self.so, *self.values], written)
@@ -306,20 +306,21 @@ class _Change:
     def check(self) -> None:
         """Raises DeclinedError for a wish of which nothing is done, and for a copy without what was wished for it."""
         world, undone = self.world, self.undone
-        own = self.values or self.added or self.going or self.new_name or self.made.labels
+        own = self.values or self.added or self.going or self.new_name or self.structure.titles
         here = [place for place in self.present if not undone or any(one.meets(*place) for one in undone)]
         reasons = [*self.refused.values(), *(f"{self.present[place]} {self.question}" for place in here)]
         if not (own or self.copied or self.already) and reasons:
             raise DeclinedError(reasons[0])
         if undone and not (own or self.already):
-            if self.unplaced:
+            if self.unplaced and not self.structure.undone:
                 self._only(list(self.request.inside))
-            self.told.check(world, frozenset({"call", "service"}))
-            raise world.decline("declined_wish", parts=", ".join(f"«{self.told.quote(one)}»" for one in undone))
+            if not self.structure.undone:
+                self.told.check(world, frozenset({"call", "service"}))
+                raise world.decline("declined_wish", parts=", ".join(f"«{self.told.quote(one)}»" for one in undone))
+            raise world.decline("declined_structure", parts="; ".join(f"«{one}»" for one in self.structure.said))
         if not (own or self.copied):
-            complains = not self.answer and wording.complains(self.wish)
-            said = " ".join(self.already) or (self.question if complains else world.say("declined_no_change"))
-            raise DeclinedError(said)
+            said = world.say("declined_no_change") if self.answer else self.question
+            raise DeclinedError(" ".join(self.already) or said)
 
     def _steps(self) -> list[str]:
         """What the plan tells besides values."""
@@ -329,41 +330,45 @@ class _Change:
                   for named, names in table("tools") if one.name in names for place in self.places
                   for sentence in _SENTENCE.findall(writing.held(request, place))
                   if named.search(sentence)]  # fmt: skip
-        found += self.made.steps
         found += [world.say("step_remove", node=id_, label=request.labels.get(id_) or self.existing[id_].label)
                   for id_ in edits.removed]  # fmt: skip
         found += [world.say("step_replace", node=id_, old=self.existing[id_].label, new=world.schema(name).label)
                   for id_, name in edits.replaced.items()]  # fmt: skip
-        found += [world.say("step_retitle", old=old, new=new) for id_, new in self.made.labels.items()
+        found += [world.say("step_retitle", old=old, new=new) for id_, new in self.structure.titles.items()
                   if (old := request.labels.get(id_))]  # fmt: skip
         same = self.copied and not (self.values or self.added or self.going)
         found += [world.say("step_copy")] if same else []
         found += [world.say("step_rename", old=request.target or "", new=self.new_name)] if self.new_name else []
         return found
 
+    def _reason(self, part: Part) -> str:
+        """Why a part is not done."""
+        steps = part.state == "not_understood" and any(part.quote in one for one in self.structure.said)
+        return self.world.say("part_structure") if steps else part.reason
+
     def design(self) -> Design:
         request, world, told, planned = self.request, self.world, self.told, self.planned
         partners = wire({**self.added, **self.stays}, list(self.stays), self.occupied).connections if self.added else []
-        touched = [*(one.node_id for one in self.values), *(op.target_node_id for op in partners), *self.made.labels]
+        touched = [*(one.node_id for one in self.values), *(op.target_node_id for op in partners)]
+        touched += self.structure.titles
         shown = {**{id_: self.stays[id_] for id_ in dict.fromkeys(touched) if id_ in self.stays}, **self.added}
         named = (world.store.get(name) for name in (*self.come, *(str(one.value) for one in self.values)))
         needed = [*(planned.credential_requirements if planned else ()),
                   *required_types([*self.added.values(), *filter(None, named)], world.available)]  # fmt: skip
         asides = [told.quote(Span(*one[:2])).strip(" ,;:") for one in self.said if one.kind == "remark"]
         by = f"feedback:{1 if planned else 0}" if request.feedback else "requirement"
-        reasons = {**self.present, **self.refused}
-        why = {told.quote(one).strip(" ,;:"): reasons[place] for one in self.undone for place in reasons
+        why = {told.quote(one).strip(" ,;:"): reason for one in self.undone for place, reason in self.refused.items()
                if one.meets(*place)}  # fmt: skip
         prompts = [f"{one.node_id}.{one.param}" for one in one_each(self.moved, self.texts.values)]
         design = Design(
             goal=world.say("goal_change", requirement=telling.short(self.wish)), operation=request.intent.operation,
             flow_name=planned.flow_name if planned else request.intent.title, new_name=self.new_name or None,
             flow_kind="AGENTFLOW" if self.inside else "CHATFLOW", values=self.values,
-            connections=[*self.made.links], disconnections=[*self.made.cuts],
-            nodes=telling.planned(shown, world, existing=set(request.existing), labels=self.made.labels),
+            connections=[*self.made.links],
+            nodes=telling.planned(shown, world, existing=set(request.existing), labels=self.structure.titles),
             credential_requirements=list(dict.fromkeys(needed)),
             removals=[node_id for node_id in self.going if node_id in request.existing], steps=self._steps(),
-            parts=[one.model_copy(update={"reason": why.get(one.quote, one.reason)})
+            parts=[one.model_copy(update={"reason": why.get(one.quote) or self._reason(one)})
                    for one in told.parts(world, source=by, remarks=asides, prompts=prompts)],
         )  # fmt: skip
         design = telling.told(design, shown, Said(self.change, self.spoken), world)
@@ -394,11 +399,6 @@ def _present(
     return found
 
 
-def _rows(held: Any) -> list[dict[str, str]]:
-    """The fields of a form."""
-    return held or []
-
-
 def _read(request: PlanRequest, text: str, world: World) -> Reading:
     """The wish, in which the names of nodes only say where. Raises DeclinedError where two models could be meant."""
     base = request.base.nodes if request.base else ()
@@ -413,7 +413,9 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
         change = replace(change, provider=new[-1], model=own[-1] if own else None)
     stores = [names[0] for named, names in table("vector_stores") if mentioned(change.text, named)]
     if other := [name for name in stores if name not in here]:
-        change = replace(change, vector_store=other[0])
+        named = next(looked_for for looked_for, names in table("vector_stores") if names[0] == other[0])
+        spans = (Span(*one.span(), frozenset({other[0]})) for one in mentions(change.text, named))
+        change = replace(change, vector_store=other[0], spans=(*change.spans, *spans))
     if len(chats := {one.chat for one in new}) > 1:
         raise world.decline("question_model", names=", ".join(sorted(chats)))
     where = [wording.whole(name) for id_ in request.existing for name in own_names(request, id_)]

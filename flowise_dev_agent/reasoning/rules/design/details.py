@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, pairwise
 from urllib.parse import parse_qsl, unquote
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -48,6 +49,7 @@ _NAME_END = re.compile(r"\s?[(:–—]|\s(?:as|als|come|como|comme|jako)\s|\s(?:
 _MARKS, _STAND_INS = ",;:./&()", "\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue007"
 #: Marks that separate fields are hidden where they are within one.
 _HIDDEN, _SHOWN = str.maketrans(_MARKS, _STAND_INS), str.maketrans(_STAND_INS, _MARKS)
+_HIDDEN_BRACKETS = re.compile(f"{_STAND_INS[6]}[^{_STAND_INS[7]}]*{_STAND_INS[7]}")
 _MAX_FIELDS = 20
 
 
@@ -77,7 +79,11 @@ def _whole(text: str) -> str:
 def listed(listing: str) -> tuple[Field, ...]:
     """The fields of a list."""
     found: dict[str, Field] = {}
-    for part in _SEPARATOR.split(_whole(listing)):
+    text = _whole(listing)
+    whole = [one.span() for one in _HIDDEN_BRACKETS.finditer(text)]
+    cuts = [one.span() for one in _SEPARATOR.finditer(text) if not any(a < one.start() < b for a, b in whole)]
+    for a, b in [*pairwise([0, *chain.from_iterable(cuts), len(text)])][::2]:
+        part = text[a:b]
         said = _ARTICLE.sub("", part.strip(" \t-•*\"'`“”«»")).translate(_SHOWN)
         # A name ends where brackets or a number begin: "urgency from 1 to 5 (5 is high)".
         bare = _AS_BOOLEAN.sub("", _NAME_END.split(said)[0])
@@ -105,6 +111,8 @@ def _identifier(said: str) -> str:
 # --- Requests to addresses: tools of an agent ----------------------------------------------------------------------
 
 _REQUEST, _GAP = pattern("reading", "request"), re.compile(r"[{<](\w+)[}>]")
+#: "/orders/NUMBER": what varies, in capitals.
+_CAPITALS = re.compile(r"(?<=/)([A-Z][A-Z_]{2,})(?=/|$)")
 _FEW = 8
 _SENTENCE_END, _VARIES = re.compile(r"[.!?]\s|\n"), re.compile(r"=(?:[{<]|[A-Z_-]+(?=&|$)|(?=&|$))")
 
@@ -124,7 +132,8 @@ class Request:
     def values(self, number: int) -> dict[str, str]:
         """The fields of its node, the `number`th of its type; what varies in the address is filled in by the model."""
         # What is written as it is asked stays; a name in capitals or braces varies.
-        address, _, query = self.url.partition("?") if _VARIES.search(self.url) else (self.url, "", "")
+        url = _CAPITALS.sub(r"{\1}", self.url)
+        address, _, query = url.partition("?") if _VARIES.search(url) else (url, "", "")
         inputs = {name: {"type": "string", "in": "path", "required": True} for name in _GAP.findall(address)}
         inputs |= {name: {"type": "string", "in": "query", "description": value} for name, value in parse_qsl(query)}
         last = _identifier(unquote(_GAP.sub("", address.partition("?")[0])).rstrip("/").rpartition("/")[2]) or "address"

@@ -5,10 +5,20 @@ from collections.abc import Set
 from itertools import takewhile
 
 from flowise_dev_agent.reasoning.contracts import PlanRequest
-from flowise_dev_agent.reasoning.rules.design.wording import asks
+from flowise_dev_agent.reasoning.rules.design.prompt import is_empty
+from flowise_dev_agent.reasoning.rules.design.wording import asks, sentences, words_of
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import sense
-from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, concepts, quoted_spans, squeeze
+from flowise_dev_agent.reasoning.rules.language.text import (
+    DONE,
+    NUL,
+    Span,
+    concepts,
+    masked,
+    quoted,
+    quoted_spans,
+    squeeze,
+)
 
 _FLOW, _COPYING = pattern("naming", "flow"), ("called", "in_copy", "otherwise", "untouched")
 _CALLED, _IN_COPY, _OTHERWISE, _UNTOUCHED = (pattern("copying", name) for name in _COPYING)
@@ -20,6 +30,8 @@ _QUOTES, _LONGEST_NAME, _FEW_WORDS, _LIKELY, _HALF = "\"“”„«»「」' ", 
 _ALSO = re.compile(r"(?:^|(?<=[.!?\n])|(?<=[.!?]\s))((?:[^\W\d]+\s?){1,3})$")
 _AND = re.compile(rf"\s(?:{'|'.join(wordset('ands'))})\s")
 _CONTACT, _GOES_ON_TO = pattern("exchange", "contact"), re.compile(r"(?:[^.!?\n]|[.!?](?!\s))*")
+#: "The Rosengarten one".
+_IT = re.compile(r"(?i)(?<!\w)(?:ones?)(?!\w)")
 _ENDED = re.compile(r"[.!?] $")
 _GOES_ON = re.compile(r"(?:,| [–—-])\s\w")
 _SCOPE, _COURTESY, _KEEPS = (pattern("change", name) for name in ("scope", "courtesy", "keeps"))
@@ -51,6 +63,13 @@ def keeps_prompt(said: str) -> bool:
     return named and sense(said, change=True).keep > _HALF and not _OTHERWISE_SAME.search(said)
 
 
+def keeps_flow(said: str, target: str) -> bool:
+    """Whether a sentence says that the flow of this name stays as it is."""
+    own = {word for word in words_of(target) if not is_empty(word)} & {*words_of(said)}
+    named = own and (words("any_bot").search(said) or words("flow").search(said) or _IT.search(said))
+    return bool(named) and sense(said, change=True).keep > _HALF and not concepts(said, "parts", "sources")
+
+
 def without_scope(text: str, names: Set[str] = frozenset(), *, ends: bool = False) -> str:
     """The text without what is to stay as it is ("leave the rest alone", "keep the memory"), and without thanks; with
     `ends` the marks stay that end a sentence in front of another one."""
@@ -73,13 +92,23 @@ def take_flow_name(text: str) -> tuple[str, str]:
     none."""
     match = _FLOW.search(text)
     if match is None:
-        return "", text
+        return _renamed(text)
     name, end = match["name"], match.end()
     # "Front desk and answer briefly" is a name and another wish.
     ends = re.finditer(r"\s(?:and|und|y|et|e)\s", name) if name[:1] not in "\"“„«'" else ()
     if cut := next((one for one in ends if asks(wish := name[one.end() :]) or words("insists").match(wish)), None):
         name, end = name[: cut.start()], match.start("name") + cut.start()
     return squeeze(name.strip(_QUOTES + NUL))[:_LONGEST_NAME], f"{text[: match.start()]}{NUL}{text[end:]}"
+
+
+def _renamed(text: str) -> tuple[str, str]:
+    """The same where a sentence with one quotation says that the flow is renamed."""
+    for start, end, _ in sentences(text, quoted_spans(text)):
+        said, names = text[start:end], quoted(text[start:end])
+        flow = words("rename").search(said) and (words("flow").search(said) or words("any_bot").search(said))
+        if flow and len(names) == 1:
+            return names[0], masked(text, start, end)
+    return "", text
 
 
 def in_texts(text: str, request: PlanRequest, new: str) -> tuple[Span, str, str] | None:
@@ -98,7 +127,7 @@ def in_texts(text: str, request: PlanRequest, new: str) -> tuple[Span, str, str]
 
 def _copy_named(text: str) -> re.Match[str] | None:
     """Where a copy gets its name; one that it is made with, beside an address or a number to call, is the bot's."""
-    found = _CALLED.search(text) or _COPIED_AS.search(text) or _OTHERWISE.search(text)
+    found = _FLOW.search(text) or _CALLED.search(text) or _COPIED_AS.search(text) or _OTHERWISE.search(text)
     goes_on = _GOES_ON_TO.match(text, found.end()) if found and _WITH.match(found[0]) else None
     return None if goes_on and _CONTACT.search(goes_on[0]) else found
 

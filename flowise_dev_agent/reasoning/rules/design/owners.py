@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence, Set
+from functools import reduce
 
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.contracts import PlanRequest
@@ -27,6 +28,12 @@ def titled(request: PlanRequest, said: str, among: Collection[str] = ()) -> list
     forms, "the step that writes the reply" for the Reply writer."""
     titles = _titles(request, among)
     whole = [id_ for id_, name in titles.items() if wording.whole(name).search(said)]
+    # "Send money draft" is not the Money draft.
+    longer = {id_: [other for other in whole if len(titles[other]) > len(titles[id_])] for id_ in whole}
+    rest = {
+        id_: reduce(lambda text, one: wording.whole(titles[one]).sub(" ", text), longer[id_], said) for id_ in whole
+    }
+    whole = [id_ for id_ in whole if wording.whole(titles[id_]).search(rest[id_])]
     return whole or [id_ for id_, name in titles.items() if _stems(name) and _stems(name) <= _stems(said)]
 
 

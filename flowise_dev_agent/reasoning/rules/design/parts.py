@@ -26,7 +26,12 @@ _FORMER = pattern("facts", "former")
 _NOT = re.compile(rf"(?i)(?:{words('instead_of').pattern})\s*{NUMBER}")
 _SETTING, _PRODUCT, _OUTSIDE = (pattern("facts", name) for name in ("setting", "product", "outside"))
 _WHERE, _WHO = pattern("naming", "where"), pattern("reading", "who_asks")
-_NUMBERS = re.compile(r"(?:(?<!\w)\.)?(?<![A-Za-z])\d+(?:[.,:-]\d+)*(?!\d|st\b|nd\b|rd\b|th\b|[ºª])")
+_NUMBERS = re.compile(r"(?:(?<!\w)\.)?(?<![\w])(?<!\w\.)\d+(?:[.,:-]\d+)*(?!\d|st\b|nd\b|rd\b|th\b|[ºª])")
+_PATHS = re.compile(r"(?<!\S)/[\w-]+(?:/[\w-]+)*/?(?=[\s.,;]|$)")
+#: What is no word of a language: the name of a host, a table, a model.
+_NAMES = re.compile(
+    r"(?<![\w@/.:-])(?:[A-Za-z][\w-]*(?:\.[\w-]+)+|[A-Za-z]\w*_\w+|[A-Za-z][A-Za-z-]*\d[\w.-]*)(?<![.-])"
+)
 #: What a model in the settings would not make possible either, and what is not done whatever else is.
 _IMPOSSIBLE = {"train", "offline", "guarantee", "pay", "phone", "device"}
 _NEVER = {"team", "bots", *_IMPOSSIBLE}
@@ -36,8 +41,6 @@ _CERTAIN = {"bots", "more_branches", *_IMPOSSIBLE}
 _THEIRS = {"approval", "send", "schedule"}
 #: Kinds of which a sentence in a flow that is there says how to behave: "until they have paid".
 _TOLD = {"sequence", "branch", "output", "form"}
-#: Kinds that an AgentFlow is made of: without them the rest of a change makes no sense.
-_WAYS = {"more_branches", "branch", "loop", "approval", "team"}
 _MOST, _LONGEST_REASON, _HEAD, _NEAR = 40, 120, 6, 60
 _SURELY, _LIKELY, _HALF, _LITTLE, _LONG = 0.8, 0.6, 0.5, 0.1, 5
 
@@ -97,7 +100,7 @@ class Account:
         flow can do."""
         found = self._signals()
         inside = any(one.is_agentflow for one in self._there.values())
-        if any(kind in _NEVER - _IMPOSSIBLE or (inside and kind in _WAYS) for _, kind in found):
+        if any(kind in _NEVER - _IMPOSSIBLE for _, kind in found) and not inside:
             self.check(world)
         present = {name for one in self._there.values() for name in (one.name, f"@{one.category}")}
         said = [Span(*one.span(), frozenset({"signal"})) for one, kind in found
@@ -121,12 +124,14 @@ class Account:
             values += [f"{one.node_id}.{one.param}" for one in self._values if one.value in quoted(quote)]
             values += [] if unit.structure or (given and quote.casefold() not in self._written) else prompts
             neutral = all(map(is_empty, said)) or {*said} <= wordset("greetings")
-            lost = self._unsaid(unit) or any(span.meets(unit.start, unit.end) for span in self.missed)
+            unsaid = self._unsaid(unit)
+            lost = bool(unsaid) or any(span.meets(unit.start, unit.end) for span in self.missed)
             covered = not lost and bool(unit.structure or nodes or values or neutral or (prompts and not found))
             prose = covered and not nodes and set(values) <= set(prompts)
             # Of a language that the rules do not read a wish for a part may be told to the model, too.
             foreign = prose and world.language not in READ
-            open_ = self._is_open(unit) or any(one.start < unit.end and unit.start < one.end for one, _ in self.unmet)
+            unmet = [one for one, name in self.unmet if name or not nodes]
+            open_ = self._is_open(unit) or any(one.start < unit.end and unit.start < one.end for one in unmet)
             told = covered and not (self._there and unit.structure) and open_
             # Beside a prompt that is given word for word a remark is written nowhere.
             aside = not (covered or lost or told or self._there or (prompts and not given))
@@ -140,6 +145,8 @@ class Account:
                      if kind in _IMPOSSIBLE and unit.start <= one.start() < unit.end]  # fmt: skip
             key = f"gap_{never[0]}" if never and key == "part_missed" else key
             reason = "" if state == "covered" else world.say(key)
+            if unsaid and (nodes or values) and key == "part_missed":
+                reason = world.say("part_rest", words=", ".join(f"«{one}»" for one in unsaid))
             found.append(Part(id=f"p{len(found) + 1}", quote=quote, source=source, state=state, nodes=nodes,
                               values=values, reason=reason))  # fmt: skip
         found += [Part(id=f"p{number}", quote=quote, source=source, state="assumed", reason=world.say("part_remark"))
@@ -147,21 +154,27 @@ class Account:
         # What is not done comes first where there are too many.
         return sorted(found, key=lambda part: len(found) > _MOST and part.state == "covered")[:_MOST]
 
-    def _unsaid(self, unit: Unit) -> bool:
-        """Whether a number, a quotation or a language of a stretch is in nothing that is written, or a setting in no
-        field of its own."""
-        begin = [max(one.start(), one.start("most")) for one in _SETTING.finditer(self._text, unit.start, unit.end)]
-        if any(not any(span.meets(start, start + 1) and not span.keep for span, _ in self._done) for start in begin):
-            return True
+    def _unsaid(self, unit: Unit) -> list[str]:
+        """The numbers, quotations and languages of a stretch that are in nothing that is written, and settings that are
+        in no field of their own."""
+        settings = [(max(one.start(), one.start("most")), one[0])
+                    for one in _SETTING.finditer(self._text, unit.start, unit.end)]  # fmt: skip
+        found = [squeeze(said) for start, said in settings if not any(
+            span.meets(start, start + 1) and not span.keep for span, _ in self._done)]  # fmt: skip
         said = _NOT.sub(" ", _FORMER.sub(" ", self._text[unit.start : unit.end]))
         said = BRACKETS.sub(lambda one: " " if complains(one[0].strip("([])")) else one[0], said)
         for span in self._kept:
             said = said.replace(self.quote(span), " ") if span.meets(unit.start, unit.end) else said
         named = [*(one for one in quoted(said) if one.strip("\x00 ")), *words("languages").findall(said)]
+        named += _NAMES.findall(said) if unit.structure else []
         # A place in an address ("{name}") is written in another way.
-        named += [re.split(r"[{?]", one)[0] for one in URL.findall(said)] if self._there else []
-        lost = any(not _numbers(one) & self._numbers for one in _NUMBERS.findall(said))
-        return lost or any(one.casefold() not in self._written for one in named)
+        named += (
+            [re.split(r"[{?]", one)[0] for one in (*URL.findall(said), *_PATHS.findall(said))] if self._there else []
+        )
+        # "Two years old" is what goes.
+        gone = any(DONE in one.names and one.meets(unit.start, unit.end) for one in self.spans)
+        found += [one for one in _NUMBERS.findall(said) if not (gone or _numbers(one) & self._numbers)]
+        return [*dict.fromkeys([*found, *(one for one in named if one.casefold() not in self._written)])]
 
     def check(self, world: World, ignored: Set[str] = frozenset(), *, tells: bool = False) -> None:
         """Raises DeclinedError, which names everything that is not done, without signals of the kinds in `ignored`.

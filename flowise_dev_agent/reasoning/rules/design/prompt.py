@@ -19,7 +19,7 @@ _BEHAVES = pattern("prompt", "behaves")
 #: What asks for a bot: "and would like", "build me". How what follows is called where nobody asks for it.
 _FRAME, _WISH, _COURTESY = pattern("prompt", "frame"), pattern("prompt", "wish"), pattern("change", "courtesy")
 _ASKED, _CASES = pattern("prompt", "asked"), [(re.compile(row["said"]), row["becomes"]) for row in constants("cases")]
-_OTHERS = pattern("prompt", "others")
+_OTHERS, _LIMITS = pattern("prompt", "others"), pattern("prompt", "limits")
 #: A wish without a word for a bot is one where it asks for a part at least as probably as this.
 _PART = 0.4
 #: A stretch between commas that is no clause of its own ("which can calculate").
@@ -66,7 +66,9 @@ def units(text: str, spans: Sequence[Span]) -> list[Unit]:
     for start, end in pairwise(sorted(cuts)):
         mine = tokens[bisect_left(tokens, (start, 0, "")) : bisect_left(tokens, (end, 0, ""))]
         read, told = any(marks[at] for at, _, _ in mine), (word for at, _, word in mine if not marks[at])
-        structure = read and all(is_empty(re.sub(r"^[ld]['’]|['’]s$", "", word)) for word in told)
+        # "It must only use the PDF" is a rule, too.
+        limits = _LIMITS.search(text, start, end) and not re.search(r"\d", text[start:end])
+        structure = read and not limits and all(is_empty(re.sub(r"^[ld]['’]|['’]s$", "", word)) for word in told)
         found.append(Unit(start, end, structure, start in opening))
     return found
 
@@ -121,7 +123,7 @@ def _sentence(text: str, sentence: Sequence[Unit]) -> str:
         said += whole[-1:] if whole[-1:] in ".!?" and said and said.rstrip('"”»“')[-1:] not in ".!?" else ""
     # A ban is never empty: "No small talk."
     banned = not any(unit.structure for unit in sentence) and is_negated(said, *[said.rfind(" ") + 1] * 2)
-    return said if (banned or _says_something(said)) and _COURTESY.sub("", said) else ""
+    return said if (banned or _says_something(said) or _LIMITS.search(said)) and _COURTESY.sub("", said) else ""
 
 
 def _words(said: str) -> list[str]:

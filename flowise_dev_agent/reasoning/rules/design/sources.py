@@ -13,6 +13,7 @@ from flowise_dev_agent.reasoning.rules.design import build, wording
 from flowise_dev_agent.reasoning.rules.design.details import in_ascii
 from flowise_dev_agent.reasoning.rules.design.providers import MODEL_SERVER
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, table, words
+from flowise_dev_agent.reasoning.rules.language.senses import sense
 from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, masked
 
 _URL = re.compile(r"https?://[^\s\"'<>)\]”“»]+(?<![.,;:!?])")
@@ -23,16 +24,16 @@ _CALLS, _SWAPS, _BY = pattern("change", "calls"), pattern("exchange", "swaps"), 
 _BARE = re.compile(r"^https?://(?:www\.)?|/$")
 #: "The docs moved. Swap it."
 _FEW = 5
+#: How probable it has to be that a clause is a rule for the bot, whatever source it speaks of.
+_TOLD = 0.7
 #: Fields that say where a model is served.
 _SERVERS = frozenset({"basepath", "basePath", "baseUrl"})
 
 
 @dataclass(frozen=True)
 class Made:
-    """`text` is the wish with NULs for addresses; `spans` are where what is done here is said, `undone` what is not.
-    `swaps` is old -> new, wherever the flow names it; `added` is id -> type, `links` and `cuts` connections that come
-    and go, `labels` titles, `steps` tell of what values do not show, and `named` is what
-    is called by its name."""
+    """`text` is the wish with NULs for addresses; `spans` are where what is done here is said. `swaps` is old -> new,
+    wherever the flow names it; `added` is id -> type, and `links` are connections that come."""
 
     text: str
     spans: tuple[Span, ...] = ()
@@ -41,11 +42,6 @@ class Made:
     added: Mapping[str, str] = field(default_factory=dict[str, str])
     removed: tuple[str, ...] = ()
     links: tuple[DesignConnection, ...] = ()
-    cuts: tuple[DesignConnection, ...] = ()
-    undone: tuple[Span, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    steps: tuple[str, ...] = ()
-    named: tuple[str, ...] = ()
 
 
 def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSchema]) -> Made:
@@ -58,6 +54,8 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
               if one.category in ("Document Loaders", "Tools")}  # fmt: skip
     for start, end in wording.clauses(text) if titles else ():
         said, plain = text[start:end], wording.unquoted(text[start:end])
+        if sense(said.strip(), change=True).told > _TOLD:
+            continue
         kinds = [names[0] for looked_for, names in table("loaders") if loaders and looked_for.search(plain)]
         kinds += [web] if loaders and (_PAGE.search(plain) or _URL.search(said)) else []
         file, refers = _FILE.search(said), wording.refers(plain)
@@ -76,7 +74,7 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
             comes = web if address else next((one for one in kinds or last if one != web), "")
         elif mine and address and not pages and (instead or words("change").search(plain)):
             comes, goes = web, mine
-        elif out:
+        elif out and not (words("all_of_them").search(plain) and len({*mine}) < len(loaders)):
             goes = [id_ for id_ in spoken if id_ not in loaders] or (mine if stays else [])
         elif file and not address and len(mine) == 1 and file[0] not in request.labels.get(mine[0], ""):
             fields = [one["name"] for one in loaders[mine[0]].input_definitions if one["type"] == "file"]

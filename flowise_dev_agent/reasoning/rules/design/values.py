@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.patch import InputParam, NodeSchema
 from flowise_dev_agent.patch.model.placeholders import MARK, placeholder_file
 from flowise_dev_agent.patch.model.visibility import is_visible
@@ -23,6 +24,7 @@ _TOLD_BEFORE = pattern("values", "told")
 _TOLD = ("approval", "placeholder", "good_for", "expert_in", "retriever_tool")
 _ADDRESS = re.compile(r"url|uri|host|endpoint|link|webpath|address", re.IGNORECASE)
 _NAME = re.compile(r"index|collection|table|database|bucket|namespace|store|key$", re.IGNORECASE)
+_DIMENSION = re.compile(r"[dD]imension$")
 _WORD, _CAMEL = re.compile(r"[A-Za-z0-9]+"), re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LINK, _ON, _OFF, _EMPTIED, _GONE, _IS_ON, _IS_OFF = (
     f"(?:{pattern('titles', name).pattern})" for name in ("link", "on", "off", "emptied", "gone", "is_on", "is_off")
@@ -149,6 +151,18 @@ def _needed(schema: NodeSchema, said: Said, language: str) -> dict[str, Any]:
 # --- What only the person can know --------------------------------------------------------------------------------
 
 
+def dimensions(values: Sequence[PlannedValue], nodes: Mapping[str, NodeSchema]) -> list[PlannedValue]:
+    """How long the vectors of embeddings that are set are, for a vector store that has to be told and was not: with
+    another length nothing is stored."""
+    sizes = [constants("dimensions").get(one.value) for one in values if one.param == "modelName"
+             and one.node_id in nodes and nodes[one.node_id].category == "Embeddings"]  # fmt: skip
+    fields = [(id_, param.name) for id_, schema in nodes.items() if schema.category == "Vector Stores"
+              for param in schema.params if _DIMENSION.search(param.name)]  # fmt: skip
+    set_ = {(one.node_id, one.param) for one in values}
+    return [PlannedValue(node_id=id_, param=name, value=sizes[0]) for id_, name in fields
+            if len(sizes) == 1 and sizes[0] and (id_, name) not in set_]  # fmt: skip
+
+
 def open_params(schema: NodeSchema, values: Mapping[str, Any] | None = None) -> list[InputParam]:
     """Required fields that are shown and that neither `values` nor a default fills."""
     given = {**{param.name: param.default for param in schema.params}, **(values or {})}
@@ -201,7 +215,9 @@ def _fill(schema: NodeSchema, param: InputParam, reading: Reading, found: Mappin
 def named_fields(schema: NodeSchema, reading: Reading) -> dict[str, tuple[Any, int, int]]:
     """Field name -> (value, start, end) for the fields of this type that the text names with a value that fits."""
     found, text = dict[str, tuple[Any, int, int]](), reading.text
-    for param, forms in _patterns(schema):
+    # "Top K" is said of what is looked up.
+    own = (one for one in _patterns(schema) if (schema.category, one[0].name) != ("Chat Models", "topK"))
+    for param, forms in own:
         # "Limit 500 tokens" is no limit of pages.
         others = [one for one in reading.spans if one.params and not one.names and param.name not in one.params]
         for looked_for, value in forms:

@@ -1,34 +1,31 @@
-"""What becomes of each clause of a wish for a change: it asks for a part, it is for the model, it asks for nothing, or
-for what is not understood. The second reader says what a clause is; where it is not sure the words decide."""
+"""What becomes of each sentence of a wish for a change: it asks for a part, it is for the model, it asks for nothing or
+for what is not understood. The second reader says what a sentence is. Words for the model are never lost: what is not
+sure is for the model, and a sentence is cut only beside what asks for a part in it."""
 
 import re
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Literal, NamedTuple
 
-from flowise_dev_agent.reasoning.rules.design import wording
-from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, behaves
+from flowise_dev_agent.reasoning.rules.design import naming, wording
+from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
+from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS
 from flowise_dev_agent.reasoning.rules.design.wording import IF, alters, asks, instructs, unquoted
 from flowise_dev_agent.reasoning.rules.language import text as texts
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
 from flowise_dev_agent.reasoning.rules.language.senses import sense
-from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, quoted, quoted_spans
+from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, quoted, quoted_spans
 
-_REFERS, _REMARK, _DESCRIBES = (pattern("about", name) for name in ("refers", "remark", "describes"))
-_WANTS, _REMAINS, _KEEPS = (pattern("change", name) for name in ("wants", "remains", "keeps"))
-_OF_IT, _FORMER = pattern("copying", "of_it"), pattern("exchange", "former")
-_OUTCOME = pattern("change", "outcome")
-_NUMBER_ALONE = re.compile(r"\W*\d[\d.,:]*(?:\s\w+)?\W*")
 _VALUE, _ENDS = re.compile(r"\d|[\"“„«「]|\w@\w"), " ,;:–—-•*\n"
 #: From here on the second reader is believed; what is less probable than the last is not.
-_LIKELY, _CERTAIN, _HALF, _LEAST, _LITTLE, _FEW, _SHORT = 0.6, 0.85, 0.5, 0.3, 0.1, 6, 4
+_CERTAIN, _SURE, _LIKELY, _HALF, _LEAST, _FEW, _HEAD = 0.9, 0.8, 0.6, 0.5, 0.3, 5, 40
+#: What was read already.
+_HIDDEN = frozenset({"@hidden"})
+#: A switch that shows sources, and nothing of how they are cited.
 _CITES = frozenset({"returnSourceDocuments"})
-#: "A few things, please:"
-_OPENS = re.compile(r"\w\s?:\s*$")
-
-#: A value of which nothing says where it is set.
-UNPLACED = "@unplaced"
+#: "Everything else stays".
+_SCOPE, _COURTESY = pattern("change", "scope"), pattern("change", "courtesy")
 
 Kind = Literal["part", "wish", "remark", "undone"]
 
@@ -42,250 +39,170 @@ class Piece(NamedTuple):
     item: int
 
 
-def view(said: str) -> str:
-    """What a clause does in the eyes of the second reader: it tells the bot something, asks for a part, keeps
-    something or is idle; empty where that is not sure."""
-    if len(said.split()) < 2:
-        return ""
-    about = sense(said, change=True)
-    # What tells, too, tells: words for the bot are never lost.
-    part = about.part if about.told < _LIKELY else 0
-    shares = {"tells": about.told, "part": part, "keeps": about.keep, "idle": max(about.idle, about.complaint)}
-    best = max(shares, key=lambda one: shares[one])
-    return best if shares[best] > _LIKELY else ""
-
-
-def pieces(
-    text: str, done: Sequence[Span], lost: Sequence[Span], kept: Iterable[Span] = (), *,
-    groups: Sequence[str] = ("parts", "own"), copied: bool = False,
-) -> list[Piece]:  # fmt: skip
-    """What each clause of a wish asks for. By `done` something changes, `lost` asks for a part and nothing comes of it,
-    `kept` names what is there; `groups` are the concepts that name a part. In a copy all is told. What was read already
-    is a NUL."""
-    hidden = [Span(*one.span(), frozenset({one[0]})) for one in re.finditer(r"\x00+", text)]
-    asked = [one for one in done if (one.names or one.params) and not one.keep] + hidden
-    there = [*kept, *(one for one in texts.concepts(text, *groups) if copied and "copy" in one.names)]
-    named = [one for one in texts.concepts(text, *groups) if not any(one.meets(span.start, span.end) for span in there)]
+def pieces(text: str, done: Sequence[Span], lost: Sequence[Span], *, copied: bool = False) -> list[Piece]:
+    """What each stretch of a wish asks for. By `done` something changes, `lost` asks for a part and nothing comes of
+    it. What was read already is a NUL. Of a copy the facts are all told."""
+    hidden = [Span(*one.span(), _HIDDEN) for one in re.finditer(f"{NUL}+", text)]
+    asked = [one for one in done if (one.names or one.params) and not (one.keep or one.denied)] + hidden
     known = "|".join(re.escape(text[one.start : one.end]) for one in [*done, *hidden])
-    wish = _Wish(text, [one for one in asked if not one.denied], lost, named, re.compile(known or r"\Z\A"),
-                 groups, copied)  # fmt: skip
-    read, found = [*wording.sentences(text, wish.closed)], list[Piece]()
-    for number, (start, end, item) in enumerate(read):
+    wish = _Wish(text, asked, lost, re.compile(known or r"\Z\A"), copied)
+    found = list[Piece]()
+    for start, end, item in wording.sentences(text, wish.closed):
         first = len(found)
-        last: Kind | None = next((one.kind for one in reversed(found) if one.kind != "remark"), None)
-        wished = any(asks(text[a:b].strip()) or (other and not item) for a, b, other in read[number + 1 :])
-        for begin, finish, kind in wish.read(start, end, last, wished=wished):
+        for begin, finish, kind in wish.read(start, end):
             begin = found.pop().start if found[first:] and found[-1].kind == kind else begin
             found.append(Piece(begin, finish, kind, item))
+    # Where nothing is wished for what is neither a complaint nor by the way is the wish.
+    if not any(one.kind in ("wish", "undone") or wish.asks_part(*one[:2]) for one in found):
+        found = [
+            one._replace(kind="wish") if one.kind == "remark" and wish.may_tell(*one[:2]) else one for one in found
+        ]
     return found
 
 
 @dataclass(frozen=True)
 class _Wish:
-    """`built`: where what is done is asked for; `lost`: what is not; `named`: parts that are not there."""
+    """`built`: where what is done is asked for; `lost`: what is not; `known`: all of these words."""
 
     text: str
     built: Sequence[Span]
     lost: Sequence[Span]
-    named: Sequence[Span]
     known: re.Pattern[str]
-    groups: Sequence[str]
     copied: bool
-
-    @property
-    def facts(self) -> bool:
-        """Whether something of it is a fact that is another one."""
-        return any(DONE in one.names for one in self.built)
 
     @property
     def closed(self) -> list[tuple[int, int]]:
         """What neither ends nor begins anew, whatever is in it."""
         return [*quoted_spans(self.text), *(one.span() for one in BRACKETS.finditer(self.text))]
 
-    def read(self, start: int, end: int, last: Kind | None, *, wished: bool) -> list[tuple[int, int, Kind]]:
-        """The clauses of a sentence that each say something of their own: one that is not sure goes on with the one in
-        front of it, the first with the one behind it. `last`: the kind of what is in front of the sentence."""
-        sentence = self.text[start:end].strip(_ENDS)
-        if any("://" in self.text[one.start : one.end] for one in self._here(self.lost, start, end)):
-            # What hangs on an address that nothing came of would be a rule about nothing.
-            return [(start, end, "undone")]
-        whole, told = view(sentence), sense(sentence, change=True).told
-        if wished and told < _LEAST and _OPENS.search(self.text[start:end]) and not (
-                self._here([*self.built, *self.lost], start, end) or _VALUE.search(sentence)):  # fmt: skip
-            return [(start, end, "remark")]
-        framed = _REMARK.search(self.text, start, end)
-        cuts = {*wording.borders(self.text, start, end, self.closed)}
-        cuts |= {framed.end()} if framed and asks(self.text[framed.end() : end].strip()) else set()
-        # A condition is nothing without what it is for, nor is a fact with the half of what it names.
-        ends = [at for at, to in pairwise([*sorted(cuts), end]) if not self._joins(start, at, to)
-                and (not IF.match(sentence) or alters(self.text[at:to].strip()))]  # fmt: skip
+    def asks_part(self, start: int, end: int) -> bool:
+        return any(one.meets(start, end) for one in self.built)
+
+    def may_tell(self, start: int, end: int) -> bool:
+        about = sense(self.text[start:end].strip(_ENDS), change=True)
+        return max(about.complaint, about.aside) < _HALF
+
+    def read(self, start: int, end: int) -> list[tuple[int, int, Kind]]:
+        """A sentence: as one where no part is asked for in it, else its clauses. A clause that says nothing of its own
+        belongs to the one in front of it, the first to the one behind it."""
+        said, opens = self.text[start:end].strip(_ENDS), self.text[start:end].rstrip()[-1:] == ":"
+        case = IF.match(said) and sense(said, change=True).told > _LIKELY and not alters(said)
+        orders, here = wording.takes_out(said), any(one.meets(start, end) for one in (*self.built, *self.lost))
+        if case or not (orders or here or texts.concepts(said, "parts") or _SCOPE.search(f" {said}") or _keeps(said)):
+            return [(start, end, "wish" if case else self._plain(said, opens=opens))]
         found = list[tuple[int, int, Kind | None]]()
-        for at, to in pairwise([start, *ends, end]):
-            begin, _, former = found[-1] if found else (at, at, None)
-            kind = self._sure(at, to, whole, told, former or last, inside=former is not None, wished=wished)
-            hangs = (
-                kind == "part"
-                and former != "wish"
-                and _REFERS.match(self.text[at:to])
-                and wording.says(self.text[begin:at])
-            )
-            goes_on = kind in (None, former) if former else kind != "remark"
-            if found and (hangs or (goes_on and wording.says(self.text[begin:at]))):
-                found[-1] = (begin, to, kind or former)
+        for at, to in pairwise([start, *sorted(wording.borders(self.text, start, end, self.closed)), end]):
+            kind = self._clause(at, to, orders=orders)
+            if found and kind in (None, found[-1][2]):
+                found[-1] = (found[-1][0], to, found[-1][2])
+            elif found and found[-1][2] is None:
+                found[-1] = (found[-1][0], to, kind)
             else:
                 found.append((at, to, kind))
-        return [(at, to, kind or self._open(at, to, last, wished=wished)) for at, to, kind in found
-                if self.text[at:to].strip(_ENDS)]  # fmt: skip
+        return [(at, to, kind or "part") for at, to, kind in found]
 
-    def _joins(self, start: int, at: int, end: int) -> bool:
-        """Whether "and" only names another thing of the fact in front of it."""
-        front, said = self.text[start:at].split(), self.text[at:end].strip(_ENDS)
-        read = self._here([one for one in (*self.built, *self.lost) if not one.params >= _CITES], start, end)
-        return bool(front and front[-1] in wordset("ands") and not (read or instructs(said) or alters(said)))
-
-    def _here(self, spans: Sequence[Span], start: int, end: int) -> list[Span]:
-        return [one for one in spans if one.meets(start, end)]
-
-    def _sure(
-        self, start: int, end: int, whole: str, told: float, last: Kind | None, *, inside: bool, wished: bool
-    ) -> Kind | None:
-        """What a clause certainly asks for. `whole` is what its sentence does, `told` how probable it is that it tells
-        the bot something; `last` is the kind of what is in front of it, in the same sentence where `inside`."""
-        said = wording.STEP.sub("", self.text[start:end].lstrip(_ENDS)).strip(_ENDS)
-        own, built, about = view(said), self._here(self.built, start, end), sense(said, change=True)
-        if any(UNPLACED in one.names for one in self._here(self.lost, start, end)):
-            return "undone"
-        if built:
-            return self._built(said, built, tells=own == "tells")
-        if (
-            inside
-            and (whole != "tells" or self.facts)
-            and (former := _FORMER.match(said))
-            and _NUMBER_ALONE.fullmatch(said[former.end() :])
-        ):
-            return "part"
-        case = IF.match(said)
-        tells = last == "part" and instructs(said)
-        if not wording.says(said) or (wording.is_word(said) and not self.copied) or (case and inside and not tells):
-            return None
-        if last == "undone" and _OUTCOME.match(said):
-            return "undone"
-        fact = _VALUE.search(said) or (self.copied and words("languages").search(said))
-        another = self.text[:start].rstrip().rpartition(" ")[2] in wordset("ands")
-        plain = not (fact or another or self.copied or self._here(self.lost, start, end)) and (
-            _REFERS.match(said) or (whole != "tells" and max(about.told, about.part) < _HALF)
-        )
-        reason = last == "part" and (plain or words("because").match(said))
-        if inside and (reason or (last == "remark" and not fact)) and not instructs(said):
-            return "remark" if reason else None
-        keeps = not inside or about.keep > _CERTAIN or _REMAINS.search(said) or _KEEPS.match(said)
-        if (keeps and (own or whole) == "keeps" and (about.keep > _HALF or not behaves(said))) or not wording.says(
-            self.known.sub(" ", said)
-        ):
-            return "part"
-        alone = not inside and (whole == own or whole != "tells")
-        short = inside and len(said.split()) < _SHORT
-        idle = own == "idle" and not (asks(said) or case or short) and whole != "tells"
-        describes = wished and _DESCRIBES.match(said)
-        opines, opens = wording.opines(said) and (alone or own != "tells"), _OPENS.search(self.text[start:end])
-        opens = opens and len(said.split()) <= _FEW and about.told < _LIKELY and not self._here(self.lost, start, end)
-        complains = about.complaint > _LIKELY and not (short or wording.commands(said) or about.told > _LEAST)
-        idle = not asks(said) and (idle or (describes and about.part < _HALF))
-        if not (self.copied and fact) and (opines or opens or complains or idle):
-            return "remark"
-        hangs = last == "undone" and not wording.PUT.match(said) and (
-            _REFERS.match(said) or (alters(said) and wording.refers(said)))  # fmt: skip
-        beside = inside and last == "part" and _VALUE.search(said) and about.told < _CERTAIN and not (
-            instructs(said) or self.copied or self.facts)  # fmt: skip
-        if (hangs and not case) or beside or self._fails(said, start, end, own or whole, told, inside=inside):
-            return "undone"
-        says = wording.commands(said) or _VALUE.search(said) or about.told > _LEAST
-        if wished and not (inside or says) and max(about.idle, about.complaint, about.aside) > _LITTLE:
-            return "remark"
-        if self.copied and not instructs(said):
-            # Of which flow the copy is; all else is a fact of it.
-            fact = fact or about.concepts.get("rename", 0) > _LIKELY
-            of_it = _OF_IT.match(said) or (about.part > _HALF and about.told < _LEAST)
-            return "wish" if fact or not of_it else "part"
-        return "wish" if instructs(said) or own == "tells" or (inside and last == "remark" and fact) else None
-
-    def _open(self, start: int, end: int, last: Kind | None, *, wished: bool) -> Kind:
-        """What is not sure is told to the bot, never lost: but for what only announces a wish, or stands beside a part
-        of the flow."""
-        said = self.text[start:end].strip(_ENDS)
-        if not wording.says(said):
-            return "part"
-        beside = (last != "wish" and bool(self.built or self.lost or self.named)) or wished
-        told = instructs(said) or view(said) == "tells" or _VALUE.search(said)
+    def _plain(self, said: str, *, opens: bool) -> Kind:
+        """What a sentence asks for in which no rule found a part; it `opens` a list."""
         about = sense(said, change=True)
-        if not beside or told or about.told >= _HALF:
-            return "wish"
-        if about.part < max(_HALF, about.idle, about.complaint):
+        if not wording.says(_COURTESY.sub(" ", f" {said} ")) or _keeps(said):
+            return "part"
+        # A signature is short.
+        short = len(said.split()) <= _FEW and about.aside > _HALF
+        quiet = about.told < _LEAST and (about.idle > _SURE or opens or short)
+        idle = max(about.idle, about.complaint) > max(_HALF, about.told)
+        idle = idle or (about.told < _LIKELY and wording.opines(said))
+        idle = quiet or (idle and not any(map(asks, said.split(", "))))
+        if idle and max(about.concepts.values(), default=0) < _HALF and not _VALUE.search(said):
             return "remark"
-        # Of what no part is known it is words for the bot.
-        known = max(about.concepts.values(), default=0) > _LEAST or self._here([*self.lost, *self.named], start, end)
-        return "undone" if known else "wish"
+        return "undone" if self._fails(said) else "wish"
 
-    def _built(self, said: str, built: Sequence[Span], *, tells: bool) -> Kind:
-        """What is done may be told, too: when to use it, and how."""
-        more, made = wording.says(self.known.sub(" ", said)), any(DONE in one.names for one in built)
-        case = IF.match(said) and not (wording.ALTERS.search(said) or made)
-        also = tells and instructs(said) and not (made or alters(said))
-        # "It has to cite the page": the switch alone shows the source, and nothing of how it is cited.
-        switched = all(one.params >= _CITES for one in built) and not alters(said)
-        cites = switched and instructs(said) and (more or max(one.end - one.start for one in built) > len(said) // 2)
-        return "wish" if cites or (more and (also or case)) else "part"
+    def _clause(self, start: int, end: int, *, orders: bool) -> Kind | None:
+        """What a clause asks for of a sentence in which a part is asked for, or which `orders` to take something out;
+        None for one that says nothing of its own, or why."""
+        said = self.text[start:end].strip(_ENDS)
+        about, built = sense(said, change=True), [one for one in self.built if one.meets(start, end)]
+        lost = [one for one in self.lost if one.meets(start, end)]
+        if not built and _keeps(said):
+            return "part"
+        if lost and about.told < (_SURE if any("signal" in one.names for one in lost) else _HALF):
+            return "undone"
+        rest = said.replace(NUL, " ")
+        if built and (any(one.params or one.names - _HIDDEN for one in built) or not wording.says(rest)):
+            return "wish" if self._is_told_too(said, built) else "part"
+        said = rest.strip(_ENDS)
+        # "A copy with a node ...".
+        if self.copied and texts.concepts(said, "parts", "own") and not asks(said):
+            return "undone"
+        # "Go to 600/80": a value of which nothing says what it is.
+        bare = re.search(r"\d", said) and sum(map(wording.says, said.split())) <= 1
+        if wording.takes_out(said) or (bare and not self.copied):
+            return "undone"
+        if not wording.says(said) or (wording.is_word(said) and not self.copied) or (
+                IF.match(said) and not instructs(said.partition(",")[2].strip())):  # fmt: skip
+            return None
+        value = _VALUE.search(said)
+        # What only says in other words what is asked for beside it.
+        if about.part > _SURE and about.told < _LEAST and not (value or alters(said)):
+            return None
+        if self._fails(said):
+            # "Please add our price list, it's a PDF": what comes is said beside it.
+            adds = words("add").search(said) and any(one.meets(*self._sentence(start)) for one in self.built)
+            return None if adds and not (value or texts.concepts(said, "parts", "own")) else "undone"
+        told = about.told > (_CERTAIN if orders or not value else _LIKELY) or (
+            self.copied and about.part < _HALF and (value or about.told > _LEAST))  # fmt: skip
+        return "wish" if told or (instructs(said) and about.told > max(about.complaint, about.keep)) else None
 
-    def _fails(self, said: str, start: int, end: int, mine: str, told: float, *, inside: bool) -> bool:
-        """Whether a clause asks for a part or a value, and nothing comes of it. Where one reader hears words for the
-        bot and the other a part, a word for a part decides."""
-        if wording.PUT.match(said):
+    def _sentence(self, at: int) -> tuple[int, int]:
+        return next(one[:2] for one in wording.sentences(self.text, self.closed) if one[0] <= at < one[1])
+
+    def _is_told_too(self, said: str, built: Sequence[Span]) -> bool:
+        """Whether words that ask for a part are for the model, too: when to use it, how to cite a source."""
+        about = sense(said, change=True)
+        if any(DONE in one.names for one in built) or alters(said) or not instructs(said) or about.off > _HALF:
             return False
-        if wording.restores(said):
-            return True
-        lost, about = self._here(self.lost, start, end), sense(said, change=True)
-        changes = alters(unquoted(said)) and not (
-            words("insists").search(said.partition(" ")[2]) and about.part < _CERTAIN
-        )
-        named = self._here(self.named, start, end)
-        wants = _WANTS.search(said) and any("parts" in one.params for one in named) and not behaves(said)
-        lost = lost and (changes or any("signal" in one.names for one in lost))
-        if lost or (wants and about.told < _CERTAIN):
-            return True
+        more, long = wording.says(self.known.sub(" ", said)), max(one.end - one.start for one in built) > len(said) // 2
+        return (more or long) if all(one.params >= _CITES for one in built) else more and about.told > _LIKELY
+
+    def _fails(self, said: str) -> bool:
+        """Whether it asks for a part or a value of which no rule knows, or only makes sense to who edits a text."""
+        about = sense(said, change=True)
+        if wording.PUT.search(said[:_HEAD]) and about.part < _SURE:
+            return False
         # That it should be another way is no part.
-        share = max((one for name, one in about.concepts.items() if name != "vague"), default=0)
-        sure = alters(said) or about.told < _LITTLE or share > _LEAST
-        step = "steps" in self.groups and about.part > _CERTAIN and share > _LIKELY and about.told < _HALF
-        heard = sure and about.part > _HALF and max(about.told, told) < _LEAST and not (
-            quoted(said) or behaves(said) or IF.match(said) or (self.copied and not named))  # fmt: skip
-        heard = (heard or (self.copied and named and not asks(said))) and not (
-            inside and not asks(said) and not self.copied
-        )
-        # What a text says no longer is nothing to tell beside it.
-        cut = about.concepts.get("prompt_delete", 0) > _HALF and about.part > max(about.told, _LIKELY)
-        spoken = changes and mine != "tells" and texts.concepts(said, *self.groups)
-        return bool(cut or heard or step or spoken or wording.edits(wording.line_of(said)))
+        share = max((one for name, one in about.concepts.items() if name != "vague"), default=0.0)
+        cut = about.concepts.get("prompt_delete", 0) > _HALF
+        asks_part = about.told < _LEAST and ((about.part > _SURE and not instructs(said))
+                                             or (share > _HALF and about.part > _LEAST))  # fmt: skip
+        edits = alters(unquoted(said)) and about.told < _HALF
+        named = texts.concepts(said, "parts") or (alters(unquoted(said)) and texts.concepts(said, "own"))
+        edits = edits or bool(named and about.told < _SURE and not IF.match(said))
+        return cut or asks_part or edits or wording.restores(said) or wording.edits(wording.line_of(said))
 
 
-def lines(
-    text: str, said: Sequence[Piece], values: Set[str], *, apart: bool = False
-) -> list[tuple[str, list[Piece]]]:  # fmt: skip
-    """What is for the model, each stretch whole or each piece `apart`, with its pieces; what only quotes one of the
+def _keeps(said: str) -> bool:
+    """Whether it says of something that it stays."""
+    about = sense(said, change=True)
+    scope = _SCOPE.search(f" {said}") and not wording.says(_SCOPE.sub(" ", f" {said}"))
+    named = scope or ((naming.keeps_prompt(said) or naming.stays(said)) and about.told < _SURE)
+    return bool(named) or about.keep > _SURE or (about.keep > max(about.told, _HALF) and not instructs(said))
+
+
+def lines(text: str, said: Sequence[Piece], values: Set[str]) -> list[tuple[str, list[Piece]]]:
+    """What is for the model, an item of a list or a sentence each, with its pieces; what only quotes one of the
     `values` is for a field."""
-    keyed = ((one, (one.kind, one.start if apart else one.item)) for one in said)
+    keyed = ((one, (one.kind, one.item or -one.start)) for one in said)
     runs = ([one for one, _ in run] for (kind, _), run in groupby(keyed, key=lambda pair: pair[1]) if kind == "wish")
-    found = ((text[run[0].start : run[-1].end], run) for run in runs)
+    found = ((text[run[0].start : run[-1].end].replace(NUL, " "), run) for run in runs)
     return [(wording.line_of(one), run) for one, run in found if not ((own := quoted(one)) and values >= {*own})]
 
 
 def unasked(text: str) -> str:
     """A wish with NULs for what asks for no part, whatever it names: what the bot is told, and what is left alone."""
-    for start, end in wording.clauses(text):
-        said = text[start:end].strip(" -•*")
-        about = sense(said, change=True)
+    for one in leaves([*clauses(text, change=True)]):
+        said, about = one.said, one.sense
         heard = max(about.concepts.values(), default=0) > _LIKELY
-        rule = about.told > (about.part if IF.match(said) else _CERTAIN) and not (heard or alters(said) or quoted(said))
-        # Where a sentence begins and ends is seen by what is around it.
-        begin, finish = end - len(text[start:end].lstrip()), start + len(text[start:end].rstrip(" .!?\n"))
-        text = texts.masked(text, begin, finish) if rule or about.keep > _LIKELY else text
+        rule = about.told > (about.part if IF.match(said) else 0.85) and not (heard or alters(said) or quoted(said))
+        # Where a sentence ends is seen by its mark.
+        end = one.words[0] + len(text[slice(*one.words)].rstrip(" .!?\n"))
+        text = texts.masked(text, one.words[0], end) if rule or about.keep > _LIKELY else text
     return text

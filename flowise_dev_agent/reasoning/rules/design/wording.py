@@ -4,14 +4,15 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, behaves, is_empty
+from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, behaves, is_empty, without
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import sense
-from flowise_dev_agent.reasoning.rules.language.text import capital, detect_language, quoted, quoted_spans
+from flowise_dev_agent.reasoning.rules.language.text import capital, detect_language, is_negated, quoted, quoted_spans
 
 _OBLIGED, _REMARK = pattern("about", "obliged"), pattern("about", "remark")
 _ADDRESS, IF = pattern("prompt", "address"), pattern("prompt", "if")
-_CAN_IT, _FROM_NOW, STEP = (pattern("change", name) for name in ("can_it", "from_now_on", "step"))
+_CAN_IT, STEP = pattern("change", "can_it"), pattern("change", "step")
+_SCOPE = pattern("change", "scope")
 ALTERS, _IT = pattern("change", "alters"), pattern("change", "it")
 _RESTORES = pattern("change", "restores")
 _SENTENCE, _VALUE = pattern("values", "sentence"), re.compile(r"\d|[\"“„«「]")
@@ -27,7 +28,7 @@ _COUNTED, _ANDS, _ENDS = map(re.compile, (r"(?<!\S)\(?(\d{1,2})[.)]\s+", rf"(?i)
 _LISTED = re.compile(rf"[\"”“»'’](?:,\s|\s){_AND}\s[\"“„«‘']")
 _ANY_QUOTE = re.compile(r"(?<!\w)[\"“”„«「'‘’]\s*([^\"“”„«»「」\n]{1,400}?)\s*[\"“”»」'’](?!\w)")
 #: How probable it has to be that a clause asks for nothing, that it is vague, that a part is not wanted.
-_ASIDE, _LIKELY, _HALF = 0.8, 0.6, 0.5
+_ASIDE, _LIKELY, _HALF, _FEW_WORDS = 0.8, 0.6, 0.5, 2
 _SWAPS, _A_LINE, _IN_PROMPT = (pattern("exchange", name) for name in ("swaps", "a_line", "in_prompt"))
 _MOST = re.compile(rf"(?i)^(?:{pattern('text', 'at_most').pattern})\s{NUMBER}")
 #: A script that puts no space between words.
@@ -53,11 +54,6 @@ def borders(text: str, start: int, end: int, closed: Sequence[tuple[int, int]]) 
 
 def unquoted(said: str) -> str:
     return _ANY_QUOTE.sub(" ", said)
-
-
-def tells(said: str) -> bool:
-    """Whether a clause says how to behave."""
-    return behaves(said.strip()) or _ADDRESS.match(said.strip()) is not None
 
 
 def adds(said: str) -> bool:
@@ -105,9 +101,15 @@ def is_off(text: str, start: int) -> bool:
     return any(sense(one.strip(), change=True).off > _HALF for one in (said, text[begin:end]))
 
 
+def takes_out(said: str) -> bool:
+    """Whether a clause begins with an order to take something out of the flow or of a text."""
+    order = next((one for one in words("remove").finditer(said) if not is_negated(said, *one.span())), None)
+    return order is not None and len(said[: order.start()].split()) <= _FEW_WORDS and not IF.match(said)
+
+
 def edits(line: str) -> bool:
     """Whether a line only makes sense to who edits a text."""
-    value = re.search(r"\d", line) is not None and not quoted(line)
+    value = re.search(NUMBER, line, re.IGNORECASE) is not None and not quoted(line)
     commands = (_SWAPS.match(line) or words("remove").match(line)) and (value or _A_LINE.search(line))
     return bool(commands or words("rename").match(line) or (value and _IN_PROMPT.search(line)))
 
@@ -153,15 +155,19 @@ def instructs(line: str) -> bool:
 def line_of(said: str) -> str:
     """A stretch as the model is told it: without what only frames it ("please add that", "it should")."""
     said = "\n".join(filter(None, (" ".join(re.sub(r"\s{2,}(?=[.!?])", "", row).split()) for row in said.split("\n"))))
-    said = _ENDS.sub("", said.strip(" ,;:–—\n").lstrip(" .!?"))
+    said = _ENDS.sub("", said.strip(" ,;:–—•\n").lstrip(" .!?"))
+    said = without(said.removeprefix("- "), wordset("greetings")) or said
     # "En" is no "and" in each language.
     joint = _ANDS.match(said) and said.partition(" ")[0].casefold() in wordset("ands", detect_language(said))
     said = (_ANDS.sub("", said) if joint else said).strip(" ,")
-    plain = _FROM_NOW.sub("", said).strip(" ,")
-    # "From now on we open at 8" is no sentence without it in each language.
-    plain = said = plain if asks(plain.partition("\n")[0]) or said.startswith(plain) or f", {plain}" in said else said
-    framed = False
+    # "Be brief, change nothing else"; not "if it burns, say that they run, and nothing else".
+    ends = None if IF.match(said) else next((one for one in _SCOPE.finditer(said) if one.end() > len(said) - 2), None)
+    said = said[: ends.start()].rstrip(" ,;") + said[ends.end() :] if ends and ends.start() else said
+    plain, framed = said, False
     while frame := _ALSO.match(plain) or PUT.match(plain) or _CAN_IT.match(plain):
+        # "Add Teams phones: ..." says what it is about.
+        if frame.re is PUT and says(words("add").sub(" ", frame[0])):
+            break
         plain, framed = plain[frame.end() :].strip(), framed or frame.re is not _ALSO
     if framed:
         return capital(re.sub(r"\s?\?+(?=\s|$)", ".", plain, count=1))

@@ -1,11 +1,12 @@
-"""How what a wish says gets into the texts of a flow: a value that it gives anew in the place of the one of its kind,
-words for the model under a heading by which they hold."""
+"""How what a wish says gets into the texts of a flow: a value takes the place of the one that is named beside it, an
+address to write to or a number to call of the only one of its kind; all else comes behind the text."""
 
 import html
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from flowise_dev_agent.contracts.plan import PlannedValue
@@ -16,14 +17,7 @@ from flowise_dev_agent.reasoning.rules.design import wording
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.design.values import without_braces
 from flowise_dev_agent.reasoning.rules.design.world import World
-from flowise_dev_agent.reasoning.rules.language.lexicon import (
-    FUNCTION_WORDS,
-    FUNCTIONS,
-    pattern,
-    patterns,
-    words,
-    wordset,
-)
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, pattern, words
 from flowise_dev_agent.reasoning.rules.language.text import (
     DONE,
     NUL,
@@ -34,22 +28,19 @@ from flowise_dev_agent.reasoning.rules.language.text import (
     quoted_spans,
 )
 
-_SENTENCE = pattern("values", "sentence")
-_TAG, _ROW_ENDS = re.compile(r"<[^<>]{1,300}>"), re.compile(r"^\s*?(?:\n|</p>|$)|^ +")
-_ROW_BEGINS, _CORE = re.compile(r"(?:(?<![^\n])(?:[-•*]\s*)?|<p>)$"), re.compile(r"[1-9]\d*")
-_LISTED = re.compile(r"(?i)\s*(?:[,/&]|and|or|und|oder|et|ou|y|o|e|en|of|i|lub)\s*")
-_FEW_WORDS, _MOST_CLAUSES, _MOST_VALUES, _LONGEST_READ, _STEM = 3, 8, 300, 1_000, 4
-_SWAPS, _BY, _SMALL, _A_LINE = (pattern("exchange", name) for name in ("swaps", "by", "small", "a_line"))
-_HEDGED, _NEUTRAL = (pattern("exchange", name) for name in ("hedged", "neutral"))
-_NOW, _NEW, _OTHER, _VALUES = (pattern("exchange", name) for name in ("now", "new", "other", "values"))
+_SENTENCE, _TAG = pattern("values", "sentence"), re.compile(r"<[^<>]{1,300}>")
+_ROW_ENDS, _ROW_BEGINS = re.compile(r"^\s*?(?:\n|</p>|$)|^ +"), re.compile(r"(?:(?<![^\n])(?:[-•*]\s*)?|<p>)$")
+_FEW_WORDS, _MOST_VALUES, _LONGEST_READ, _STEM, _ASIDE, _DIGITS = 3, 300, 1_000, 4, 2, 7
+_HEDGED, _SMALL, _VALUES = (pattern("exchange", name) for name in ("hedged", "small", "values"))
+_NOW, _NEW = pattern("exchange", "now"), pattern("exchange", "new")
 #: What says that a value is another one.
-_MARKS = (_NOW, _OTHER, _SWAPS, pattern("exchange", "rises"), words("instead_of"))
-_REMAINS = pattern("change", "remains")
-_ARTICLE, _NUMBER = pattern("exchange", "article"), re.compile(r"\d[\d.,:]*")
-_SIGNS, _CLAUSE_ENDS = str.maketrans({"€": "euro", "$": "dollar", "£": "pound"}), re.compile(r"[,;:.!?]\s|\n")
-_ITEM_ENDS = re.compile(rf"{_CLAUSE_ENDS.pattern}|\s(?:{'|'.join(wordset('ands'))})\s")
-#: Names and addresses are other ones wherever a text has them.
-_EVERYWHERE = ("name", "mail", "phone", "street")
+_SWAPS, _BY = pattern("exchange", "swaps"), pattern("exchange", "by")
+_MARKS = (_NOW, _SWAPS, _BY, pattern("exchange", "other"), pattern("exchange", "rises"), words("instead_of"))
+_CORE, _NUMBER = re.compile(r"[1-9]\d*"), re.compile(r"\d[\d.,:]*")
+_SIGNS = str.maketrans({"€": "euro", "$": "dollar", "£": "pound"})
+_GOES_ON = re.compile(r"\s[A-ZÀ-Þ]")
+#: Where one of them reaches somebody: each is another one wherever a text has it.
+_CONTACTS = ("mail", "phone", "street")
 
 
 class Exchange(NamedTuple):
@@ -98,27 +89,18 @@ class Texts:
                     self.become(place, text, [(old, new)])
 
     def reword(self, wish: str, taken: Sequence[Span], near: Callable[[str], Sequence[str]], *, copied: bool) -> None:
-        """Exchange what the clauses of a wish say anew, as many as say one thing together, in the texts that they are
-        `near`. What was `taken` from it already is no fact of a text."""
+        """Exchange what the sentences of a wish say anew, or the clauses of those that say more, in the texts that they
+        are `near`. What was `taken` from it already is no fact of a text."""
         closed = quoted_spans(wish)
         for start, end, _ in wording.sentences(wish, closed):
-            ends = {*wording.borders(wish, start, end, closed), wish.find(": ", start, end) + 1} - {0}
-            whole = [(start + one.start, start + one.end) for one in values(wish[start:end])]
-            cuts = [at for at in sorted(ends) if _is_own(wish[at:end]) and not any(a < at < b for a, b in whole)]
             # In a copy all facts are other ones, and in a sentence that says so once.
             anew = copied or any(one.search(wish, start, end) for one in (_NOW, _NEW))
-            cuts, blocked = [start, *cuts[:_MOST_CLAUSES], end], False
-            while len(cuts) > 1 and not blocked:
-                # In a copy each fact is said for itself, and beside it what else is to be different.
-                last = next(
-                    (n for n in range(2, len(cuts)) if copied and values(wish[cuts[n - 1] : cuts[n]])), len(cuts)
-                )
-                tries = (n for n in range(1, last) if not any(one.meets(cuts[0], cuts[n]) for one in taken))
-                size = next((n for n in tries if self._exchanged(wish, cuts[0], cuts[n], near, anew=anew)), 0)
-                # A clause that says in which case belongs to the next one.
-                said = wish[cuts[0] : cuts[1]]
-                blocked = not (size or anew or said.rstrip().endswith(":") or _is_own(said))
-                cuts = cuts[size or 1 :]
+            whole = [(start + one.start, start + one.end) for one in values(wish[start:end])]
+            cuts = [at for at in wording.borders(wish, start, end, closed) if not any(a < at < b for a, b in whole)]
+            for a, b in dict.fromkeys([(start, end), *pairwise([start, *sorted(cuts), end])]):
+                free = not any(one.meets(a, b) for one in [*taken, *self.spans])
+                if free and self._exchanged(wish, a, b, near, anew=anew) and (a, b) == (start, end):
+                    break
 
     def _exchanged(self, wish: str, start: int, end: int, near: Callable[[str], Sequence[str]], *, anew: bool) -> bool:
         line = wording.line_of(wish[start:end].replace(NUL, " "))
@@ -175,11 +157,6 @@ def _headed(said: Sequence[str], text: str, world: World) -> str:
     return marked if text.lstrip().startswith("<p") else "\n".join(rows)
 
 
-def _is_own(said: str) -> bool:
-    """Whether a clause says a fact or a rule of its own."""
-    return bool(wording.instructs(said) or values(said) or _REMAINS.search(said))
-
-
 def held(request: PlanRequest, place: str) -> str:
     """What a prompt holds, or will hold by a plan that is not written yet."""
     node_id, _, param = place.partition(".")
@@ -194,11 +171,11 @@ def held(request: PlanRequest, place: str) -> str:
 def exchange(line: str, text: str, *, anew: bool = False) -> Exchange | None:
     """What a line exchanges in a text, or takes out; None unless that is certain, and the line says nothing else. Where
     all facts are said `anew` it need not say so."""
-    if len(line) >= _LONGEST_READ:
+    if len(line) >= _LONGEST_READ or _HEDGED.search(line):
         return None
     if cut := _removed(line, text):
         return _without(text, *cut)
-    spots, after = _replaced(line, text, anew=anew), text
+    spots, after = _renamed(line, text) or _replaced(line, text, anew=anew), text
     for start, end, new in sorted(spots, reverse=True):
         after = f"{after[:start]}{new}{after[end:]}"
     pairs = dict.fromkeys((text[start:end], new) for start, end, new in spots)
@@ -216,7 +193,7 @@ def _without(text: str, start: int, end: int) -> Exchange:
 
 
 class _Value(NamedTuple):
-    """A number, a time, a date, an address, a name or a quotation in a text."""
+    """A number, a time, a date, an address or a quotation in a text."""
 
     start: int
     end: int
@@ -235,138 +212,72 @@ class _Value(NamedTuple):
 def values(text: str) -> list[_Value]:
     found = list[_Value]()
     for one in _VALUES.finditer(text):
-        kind, said, start = one.lastgroup or "", one["quote"] or one[0], one.start()
-        unit, (first, _, more) = re.search(r"\s?([^\W\d]+)$", said), said.partition(" ")
-        if kind == "amount" and unit and not _names(unit[1]):
+        kind, said = one.lastgroup or "", one["quote"] or one[0]
+        unit = re.search(r"\s?([^\W\d]+)$", said)
+        if kind == "amount" and unit and not _tells(unit[1].casefold()):
             said = said[: unit.start()]
         kind = "number" if kind == "amount" and _NUMBER.fullmatch(said) else kind
-        if kind == "name" and (wording.asks(first) or not _names(first)):
-            said, start = more, start + len(first) + 1
-        if kind != "name" or (said and not (words("languages").search(said) or _ARTICLE.search(text[:start]))):
-            found.append(_Value(start, start + len(one[0] if kind == "quote" else said), kind, said))
+        end = one.end() if kind == "quote" else one.start() + len(said)
+        found.append(_Value(one.start(), end, kind, said))
     return found
-
-
-def _names(word: str) -> bool:
-    """Whether a word tells what something is, and not that it is another one."""
-    return _tells(word.casefold()) and not any(mark.fullmatch(word) for mark in _MARKS)
 
 
 def _replaced(line: str, text: str, *, anew: bool) -> list[tuple[int, int, str]]:
-    """(start, end, what is there from now on) where a text holds what a line says is another one. Of values in pairs
-    those that stand there are the old ones; one alone is for the one of its kind of which the text says the same."""
+    """(start, end, what is there from now on) of the one value of a text that a line names beside another one, or of
+    the only address of its kind."""
     mine, there = values(line), values(text)
-    mine = [one for one in mine if one.kind != "name"] or mine
-    marked = any(one.search(line) for one in _MARKS)
-    if _HEDGED.search(line) or not mine or len(there) > _MOST_VALUES:
-        return []
     plain = line
     for one in reversed(mine):
         plain = f"{plain[: one.start]} {plain[one.end :]}"
-    own = [word for word in wording.words_of(plain) if len(word) >= _STEM]
-    sought = _alone(mine[0], there, text, marked=marked or anew, insists=words("insists").search(plain) is not None)
-    if len(mine) > 1:
-        sought = _paired(mine, there, line, text) if marked else []
-    for one in (*_MARKS, _NEUTRAL, _BY):
-        plain = one.sub(" ", plain)
-    own_days = _days(line)
-    rest, found = [word for word in wording.words_of(plain) if _tells(word)], list[tuple[int, int, str]]()
-    # Beside what is told to be another one, other words may be about the wish.
-    all_of = any if rest and len(mine) > 1 else all
-    for new, spots, least in sought:
-        every = new.kind in _EVERYWHERE
-        near = [one for one in spots if all_of(_among([word], wording.words_of(_around(one, text))) for word in rest)]
-        shared = {one: _shared(own, one, there, text) for one in near}
-        best = [one for one, share in shared.items() if share == max(shared.values()) and share[0] >= least]
-        best = [*spots] if every and shared else best
-        # What holds on other days, too, is not exchanged for these.
-        other = (
-            own_days and any(_days(_near_by(one, text)) - own_days for one in best) and new.kind in ("hours", "time")
-        )
-        if not best or (len(best) > 1 and not every) or other:
-            return []
-        found += [(one.start, one.end, _NUMBER.sub(new.said, one.said, count=1) if new.kind == "number" else new.said)
-                  for one in best]  # fmt: skip
-    return found
-
-
-def _alone(
-    new: _Value, there: Sequence[_Value], text: str, *, marked: bool, insists: bool
-) -> list[tuple[_Value, list[_Value], int]]:
-    """(a value, where it may stand, of how many words both have to speak) of a line that has no other one."""
-    if new.kind in ("name", "quote") or insists:
+    marked = any(one.search(plain) for one in _MARKS)
+    if not (marked or anew) or len(there) > _MOST_VALUES:
         return []
-    if new.kind in _EVERYWHERE:
-        spots = [one for one in there if one.kind == new.kind]
-        # Of several numbers to call the one of the same place.
-        near = [one for one in spots if re.findall(r"\d+", one.said)[:1] == re.findall(r"\d+", new.said)[:1]]
-        spots = near if new.kind == "phone" and near else spots
-        return [(new, spots, 0)] if len({one.said for one in spots}) == 1 else []
-    spots = [one for one in there if one.akin(new) and _clause(one, there, text)
-             and (marked or (one.kind == "amount") == (new.kind == "amount"))]  # fmt: skip
-    return [(new, spots, 1 if marked else 2)]
-
-
-def _paired(
-    mine: Sequence[_Value], there: Sequence[_Value], line: str, text: str
-) -> list[tuple[_Value, list[_Value], int]]:
-    """The same of values of which the first half takes the place of the second, or the other way round."""
-    half = len(mine) // 2
-    sides = [mine[:half], mine[half:]]
-    # Names with nothing but "or" between them are a list.
-    listed = mine[0].kind == "name" and _LISTED.fullmatch(line[sides[0][-1].end : sides[1][0].start])
-    if listed or len(sides[0]) != len(sides[1]) or not all(one.akin(two) for one, two in zip(*sides, strict=True)):
+    if (
+        len(mine) == 1
+        and mine[0].kind in _CONTACTS
+        and (mine[0].kind != "phone" or len(re.sub(r"\D", "", mine[0].said)) >= _DIGITS)
+    ):
+        new, spots = mine[0], [one for one in there if one.kind == mine[0].kind]
+        spots = spots if len({one.said for one in spots}) == 1 else []
+    elif len(mine) == 2 and marked and mine[0].akin(mine[1]):
+        held = [_holding(one, there, text) for one in mine]
+        old = 0 if held[0] else 1
+        new, spots = mine[1 - old], held[old] if bool(held[0]) != bool(held[1]) else []
+    else:
         return []
-    holding = [[_holding(one, other, there, line, text) for one, other in zip(side, sides[1 - n], strict=True)]
-               for n, side in enumerate(sides)]  # fmt: skip
-    if all(holding[0]) == all(holding[1]):
+    if not spots or (len(spots) > 1 and new.kind not in (*_CONTACTS, "quote")):
         return []
-    old = 0 if all(holding[0]) else 1
-    return [(new, spots, 0) for new, spots in zip(sides[1 - old], holding[old], strict=True)]
+    for mark in _MARKS:
+        plain = mark.sub(" ", plain)
+    around = wording.words_of(" ".join(_around(one, text) for one in spots))
+    # What the text does not speak of would be lost.
+    other = [word for word in wording.words_of(plain) if _tells(word) and not any(_alike(word, one) for one in around)]
+    if len(other) > _ASIDE:
+        return []
+    # "30 Urlaubstage" for "27 days" is 30 days.
+    bare = new.kind == "number" or (new.kind == "amount" and not spots[0].akin(new))
+    number = next(iter(_NUMBER.findall(new.said)), "")
+    return [(one.start, one.end, _NUMBER.sub(number, one.said, count=1) if bare else new.said) for one in spots]
 
 
-def _holding(value: _Value, other: _Value, there: Sequence[_Value], line: str, text: str) -> list[_Value]:
-    """Where a text has a value; a name with what follows of it, unless a line spells it out and the `other` one is no
-    longer: beside "Joris Hendriks" the "Dijkstra" of "Femke Dijkstra" goes, too. In German a noun may follow."""
-    if value.kind not in ("name", "quote"):
+def _renamed(line: str, text: str) -> list[tuple[int, int, str]]:
+    """The same of a name that a line says to replace by another one: "Replace Ada by Bo"."""
+    said = _SWAPS.search(line)
+    for one in _BY.finditer(line.rstrip(" .!?"), said.end()) if said else ():
+        old, new = line[said.end() : one.start()].strip() if said else "", line[one.end() :].strip(" .!?")
+        there = [*wording.whole(old).finditer(text)] if old[:1].isupper() else []
+        # A part of a name is not the name.
+        there = [] if any(_GOES_ON.match(text, found.end()) for found in there) else there
+        if there and new[:1].isupper() and len(new.split()) <= _FEW_WORDS and not _VALUES.search(line):
+            return [(*found.span(), new) for found in there]
+    return []
+
+
+def _holding(value: _Value, there: Sequence[_Value], text: str) -> list[_Value]:
+    """Where a text has a value."""
+    if value.kind != "quote":
         return [one for one in there if one.akin(value) and _CORE.findall(one.said) == _CORE.findall(value.said)]
-    parts = [re.escape(one) for one in value.said.split()]
-    said, more = r"\s+".join(parts), ""
-    longer = len(other.said.split()) > len(parts)
-    if value.kind == "name" and (longer or not _SWAPS.search(line)):
-        said, more = f"{parts[0]}(?:{said.removeprefix(parts[0])})?", r"(?:\s[A-ZÀ-Þ][\w'’-]+)*"
-        more = r"(?!\s[A-ZÀ-Þ])" if longer and detect_language(text) == "de" else more
-    found = re.finditer(rf"(?<!\w){said}{more}(?!\w)", text, re.IGNORECASE if value.kind == "quote" else re.NOFLAG)
-    return [_Value(*one.span(), value.kind, one[0]) for one in found]
-
-
-def _clause(value: _Value, there: Sequence[_Value], text: str) -> str:
-    """The clause around a value; empty where it has another one of its kind."""
-    for ends in (_CLAUSE_ENDS, _ITEM_ENDS):
-        start = max((one.end() for one in ends.finditer(text, 0, value.start)), default=0)
-        end = min((one.start() for one in ends.finditer(text, value.end)), default=len(text))
-        if sum(start <= one.start < end and one.akin(value) for one in there) == 1:
-            return text[start:end]
-    return ""
-
-
-def _shared(words_: Sequence[str], value: _Value, there: Sequence[_Value], text: str) -> tuple[int, int]:
-    """(how many of some words are said of a value, how near to it the nearest one is)."""
-    said = _clause(value, there, text) or _around(value, text)
-    found = [word for word in words_ if _among([word], wording.words_of(said))]
-    before = wording.words_of(said.partition(value.said)[0])
-    places = [number for number, word in enumerate(before) if any(_alike(word, one) for one in found)]
-    return len(found), places[-1] - len(before) if places else -len(said) * bool(found)
-
-
-def _days(said: str) -> set[int]:
-    return {number for number, day in enumerate(patterns("days", "names")) if day.search(said)}
-
-
-def _near_by(value: _Value, text: str) -> str:
-    """What is said since the value before it."""
-    former = (one.end for one in values(text) if one.end <= value.start and one.kind != "name")
-    return text[max(former, default=0) : value.start]
+    return [_Value(*one.span(), "quote", one[0]) for one in wording.whole(value.said).finditer(text)]
 
 
 def _around(value: _Value, text: str) -> str:
@@ -374,34 +285,21 @@ def _around(value: _Value, text: str) -> str:
 
 
 def _removed(line: str, text: str) -> tuple[int, int] | None:
-    """Where a text holds what a line takes out of it: a quotation, or the one sentence about something."""
-    verb, quotes = words("remove").search(line), quoted(line)
-    if not verb:
-        return None
-    if len(quotes) == 1:
-        there = [one.span() for one in wording.whole(quotes[0]).finditer(text)]
-        rest = words("remove").sub(" ", line.replace(quotes[0], " "))
-        return there[0] if len(there) == 1 and not any(map(_tells, wording.words_of(rest))) else None
-    if quotes or line[: verb.start()].strip(" -•*"):
-        return None
-    what, _, why = line[verb.end() :].partition(", ")
-    what = what if why and not (wording.instructs(why) or _NUMBER.search(why)) else line[verb.end() :]
-    said = [word for word in wording.words_of(_A_LINE.sub(" ", what)) if word not in FUNCTIONS]
-    spoken = [one for one in _SENTENCE.finditer(text) if said and _among(said, wording.words_of(one[0]))]
-    whole = len(spoken) == 1 and (_A_LINE.search(line) or _among(filter(_tells, wording.words_of(spoken[0][0])), said))
-    return spoken[0].span() if whole else None
-
-
-def _among(some: Iterable[str], others: Sequence[str]) -> bool:
-    """Whether each word is among the others, but for its ending."""
-    return all(any(_alike(one, two) for two in others) for one in some)
+    """Where a text holds the one quotation that a line takes out of it."""
+    quotes = quoted(line) if words("remove").search(line) else []
+    there = [one.span() for one in wording.whole(quotes[0]).finditer(text)] if len(quotes) == 1 else []
+    rest = words("remove").sub(" ", line.replace(quotes[0], " ")) if quotes else ""
+    return there[0] if len(there) == 1 and not any(map(_tells, wording.words_of(rest))) else None
 
 
 def _alike(one: str, two: str) -> bool:
+    """Whether two words are one, but for its ending."""
     shorter, longer = sorted((len(one), len(two)))
     size = max(min(shorter, _STEM), shorter - 2)
     return one == two or (one.isalpha() and one[:size] == two[:size] and longer - shorter < size - 1)
 
 
 def _tells(word: str) -> bool:
-    return len(word) > 1 and word not in FUNCTIONS and not (_SMALL.fullmatch(word) or _SWAPS.fullmatch(word))
+    """Whether a word tells what something is, and not that it is another one."""
+    return len(word) > 1 and not (word in FUNCTIONS or _SMALL.fullmatch(word) or any(
+        mark.fullmatch(word) for mark in _MARKS))  # fmt: skip

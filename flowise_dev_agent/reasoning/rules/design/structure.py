@@ -1,0 +1,96 @@
+"""What a wish for an AgentFlow that is there says of its steps. Without a model only their titles change; what else is
+said of steps, branches, approvals and repetitions is told as not done, and is in no prompt."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+from flowise_dev_agent.reasoning.contracts import PlanRequest
+from flowise_dev_agent.reasoning.rules.design import wording
+from flowise_dev_agent.reasoning.rules.design.clauses import STEPS, Clause, clauses, leaves
+from flowise_dev_agent.reasoning.rules.design.owners import titled
+from flowise_dev_agent.reasoning.rules.language import text as texts
+from flowise_dev_agent.reasoning.rules.language.lexicon import concept, pattern, words
+from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, quoted
+
+#: What the second reader hears of the steps of a flow, and what words say of them.
+_HEARD = STEPS | {"branch", "fixed_reply", "http", "other_flow", "send_out", "state", "step"}
+_SAID = frozenset({"approval", "branch", "call", "form", "loop", "more_branches", "schedule", "sequence", "team"})
+#: What people call steps, and what leads from one to another; the first three ask for no value.
+_WORDS = ("approval", "branch", "loop", "form", "schedule", "step")
+_REMAINS = pattern("change", "remains")
+_HALF, _LIKELY, _SURE, _CERTAIN = 0.5, 0.6, 0.8, 0.95
+_ITEM = re.compile(r"\n\s*(?:[-•*–]|\d{1,2}[.)])\s")
+
+
+@dataclass(frozen=True)
+class Structure:
+    """`titles` is node id -> what it is called from now on, `named` where that is said; `undone` is what is not done
+    because of the sentences of `said`."""
+
+    titles: dict[str, str] = field(default_factory=dict[str, str])
+    named: tuple[Span, ...] = ()
+    undone: tuple[Span, ...] = ()
+    said: tuple[str, ...] = ()
+
+
+def structure_of(request: PlanRequest, wish: str, taken: Sequence[Span], *, inside: bool) -> Structure:
+    """What a wish says of titles, and of the steps `inside` an AgentFlow; `taken` asks for values."""
+    titles, named, undone, said = dict[str, str](), list[Span](), list[Span](), list[str]()
+    read = [*clauses(wish, change=True)]
+    for one in leaves(read):
+        # "Rename "Check" to "Final check"": a title, and what takes its place.
+        names = quoted(one.said)
+        ids = titled(request, names[0]) if len(names) == 2 else []
+        if len(ids) == 1 and (words("rename").search(one.said) or _is_about(one.said, "label")):
+            titles[ids[0]] = names[1]
+            named.append(Span(one.start, wish.index(names[1], one.start) + len(names[1]) + 1, frozenset({DONE})))
+        elif inside and _stays(request, one.said):
+            named.append(Span(one.start, one.end, frozenset({DONE})))
+        elif inside and _is_structural(request, one, least=_HALF if one.meets(taken) else 0):
+            # What is said behind it is about it: of a list the same item, else all of the wish.
+            line = wish.find("\n", one.end - 1)
+            start, end = (one.start, line) if _ITEM.search(wish) else (0, -1)
+            undone.append(Span(start, len(wish) if end < 0 else end))
+            said.append(
+                next(other.said.rstrip(".") for other in read if other.whole and other.start <= one.start < other.end)
+            )
+    return Structure(titles, tuple(named), tuple(undone), tuple(dict.fromkeys(said)))
+
+
+def _stays(request: PlanRequest, said: str) -> bool:
+    """Whether a clause says of a step that it is to stay as it is: "the summary step is fine"."""
+    names = [request.labels[id_] for id_ in titled(request, said)]
+    bare = reduce(lambda rest, name: wording.whole(name).sub(" ", rest), names, said).strip()
+    asks = wording.instructs(bare) or quoted(said)
+    return bool(_REMAINS.search(bare) and (names or _is_about(said, "step")) and not asks)
+
+
+def _is_structural(request: PlanRequest, one: Clause, *, least: float) -> bool:
+    """Whether it speaks of steps; `least` is how probable that has to be of one that asks for a value, too."""
+    about, names = one.sense, titled(request, one.said)
+    if about.keep > _HALF:
+        return False
+    # "In the Editor step, answer in French" only says where.
+    where, step = bool(names) and not wording.alters(one.said), concept("steps", "step").pattern
+    step = re.sub(r"\?P<\w+>", "?:", step)
+    titles = (re.escape(request.labels[id_]) for id_ in names)
+    bare = reduce(lambda said, name: re.sub(rf"(?i)(?:{step}\W+)?{name}(?:\W+{step})?", " ", said), titles, one.said)
+    sure = _WORDS if not least else _WORDS[:3]
+    heard = not where and any(about.concepts.get(name, 0) > _LIKELY for name in sure)
+    if about.told < _CERTAIN and (heard or (not least and _is_about(bare, *_WORDS))):
+        return True
+    if about.told > _SURE and not words("rename").search(one.said):
+        return False
+    heard = about.part > _HALF > about.told and any(
+        about.concepts[name] > least for name in (_HEARD & {*one.asks()}) - ({"step"} if where else set[str]())
+    )
+    said = {kind for _, kind in texts.signals(one.said)} & _SAID
+    alters = wording.alters(one.said) or words("remove").search(one.said) or words("rename").search(one.said)
+    return bool(heard or said or (alters and names and about.told < _HALF and not least))
+
+
+def _is_about(said: str, *concepts: str) -> bool:
+    """Whether it names one of these parts of a flow."""
+    return any(one.names & {*concepts} for one in texts.concepts(said, "steps", "own"))

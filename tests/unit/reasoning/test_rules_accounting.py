@@ -1,0 +1,178 @@
+"""Every word of a wish is in a value, in a prompt, or named as not done; and no word is written that was only an order
+to whoever builds."""
+
+import pytest
+
+from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
+from flowise_dev_agent.reasoning.contracts import PlanContract
+from flowise_dev_agent.reasoning.phrases import say
+from tests.unit.reasoning.test_rules_properties import planned as planned_new
+from tests.unit.reasoning.test_rules_rewiring import DOCUMENTS
+from tests.unit.reasoning.test_rules_rewording import BOATS, STORE, planned, prompt_after, told
+
+
+def of_documents(wish: str) -> PlanContract:
+    return planned("", wish, graph=DOCUMENTS)
+
+
+def reasons(plan: PlanContract) -> dict[str, str]:
+    return {part.quote: part.reason for part in plan.parts if part.state == "not_understood"}
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "If somebody is hurt tell them to call 999 straight away, and nothing else.",
+        "Contesta en español cuando el cliente escriba en español, y si no, sigue igual que ahora.",
+        "Er erfindet manchmal Anleitungen, das soll er lassen.",
+        "Chocolate and grapes should be named as examples of poisoning so it really catches those.",
+    ],
+)
+def test_a_sentence_for_the_model_is_written_whole(sentence: str) -> None:
+    assert prompt_after(BOATS, planned(BOATS, sentence)) == told(BOATS, sentence)
+
+
+@pytest.mark.parametrize(
+    ("wish", "lost"),
+    [
+        ("Also read our pages https://heron.example/tides and /berths besides the PDF", "/berths"),
+        ("Swap the in-memory store for Postgres, host pg01.heron.internal, table notes_2", "pg01.heron.internal"),
+    ],
+)
+def test_what_is_in_no_value_and_no_prompt_is_named(wish: str, lost: str) -> None:
+    plan = of_documents(wish)
+    assert plan.values
+    assert say("part_rest", "en", words=f"«{lost}»") in reasons(plan).values()
+
+
+def test_a_value_of_which_nothing_says_what_it_is_goes_into_no_prompt() -> None:
+    plan = of_documents("Go to 600/80, text-embedding-3-small, top K 5")
+    assert "Go to 600/80" in reasons(plan)
+    assert {value.param for value in plan.values} == {"modelName", "topK"}
+
+
+@pytest.mark.parametrize(
+    "order", ["Take out the bit about discounts entirely", "Bitte nimm das mit den Rabatten ganz raus"]
+)
+def test_an_order_to_take_something_out_is_told_and_no_rule(order: str) -> None:
+    plan = planned(BOATS, f"{order}. Always mention the tides.")
+    assert prompt_after(BOATS, plan) == told(BOATS, "Always mention the tides.")
+    assert any(order in quote for quote in reasons(plan))
+
+
+def test_a_value_is_set_whatever_other_node_the_wish_names() -> None:
+    plan = of_documents("The Club Rules 2023 are long: chunk size 600, overlap 80, temperature 0.2.")
+    assert {value.param: value.value for value in plan.values} == {
+        "chunkSize": 600, "chunkOverlap": 80, "temperature": 0.2}  # fmt: skip
+
+
+def test_all_documents_are_not_gone_while_one_stays() -> None:
+    plan = of_documents("Remove all the documents")
+    assert plan.declined
+    assert plan.removals == []
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "We have a second house and need the same for it. Please leave the Front desk bot exactly as it is. "
+        "The new one is for Hotel Laurin in Merano.",
+        "Der Front desk bot bleibt genau so. Wir brauchen ihn noch einmal für Hotel Laurin in Meran.",
+    ],
+)
+def test_a_flow_that_is_to_stay_as_it_is_is_copied(wish: str) -> None:
+    assert planned(BOATS, wish).operation == "copy"
+
+
+def test_a_rename_is_no_copy_whatever_else_stays() -> None:
+    plan = planned(BOATS, "The flow should be called Night desk, leave the rest.")
+    assert (plan.operation, plan.new_name) == ("update", "Night desk")
+
+
+WISH = (
+    "Our lawyer says that the chat must not keep anything, so please remove the memory completely. "
+    "And it should remember the customer's name through the chat and say it now and then."
+)
+
+
+def test_a_change_that_contradicts_itself_about_memory_is_asked_about() -> None:
+    plan = planned(BOATS, WISH)
+    assert (plan.declined or "").endswith("?")
+    assert plan.removals == []
+    answered = planned(BOATS, WISH, (plan.declined or "", "Remove the memory."))
+    assert (answered.declined, answered.removals) == (None, ["bufferMemory_0", "conversationChain_0"])
+
+
+STORED = compile_ops(
+    GraphIR.empty(),
+    [
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o"}),
+        AddNode(node_name="conversationalRetrievalQAChain", node_id="chain_0"),
+        AddNode(node_name="openAIEmbeddings", node_id="openAIEmbeddings_0"),
+        AddNode(node_name="qdrant", node_id="qdrant_0", params={"qdrantServerUrl": "http://qdrant.heron.example:6333"}),
+        AddNode(node_name="pdfFile", node_id="pdfFile_0"),
+        *(
+            Connect(source_node_id=source, target_node_id=target, target_anchor=anchor)
+            for source, target, anchor in [
+                ("chatOpenAI_0", "chain_0", "model"),
+                ("openAIEmbeddings_0", "qdrant_0", "embeddings"),
+                ("qdrant_0", "chain_0", "vectorStoreRetriever"),
+                ("pdfFile_0", "qdrant_0", "document"),
+            ]
+        ),
+    ],
+    STORE.schemas,
+).graph
+
+
+def test_a_store_is_told_how_long_the_vectors_of_other_embeddings_are() -> None:
+    plan = planned("", "Use text-embedding-3-large for the embeddings", graph=STORED)
+    assert {value.param: value.value for value in plan.values} == {
+        "modelName": "text-embedding-3-large", "qdrantVectorDimension": 3072}  # fmt: skip
+
+
+def test_top_k_is_said_of_what_is_looked_up_and_not_of_the_model() -> None:
+    _, plan = planned_new(
+        "RAG bot over our PDF with Qdrant at http://qdrant.heron.example:6333, claude sonnet, top k 6"
+    )
+    assert [value.node_id for value in plan.values if value.param == "topK"] == ["qdrant_0"]
+
+
+@pytest.mark.parametrize(
+    ("wish", "fields"),
+    [
+        ("On colle un contrat et je voudrais en JSON : les parties, le préavis (en jours), la loi applicable.",
+         ["parties", "preavis", "loi_applicable"]),
+        ("coś co z tekstu faktury wyciągnie nr faktury, datę wystawienia, kwotę netto i vat jako json",
+         ["nr_faktury", "date_wystawienia", "kwote_netto", "vat"]),
+    ],
+)  # fmt: skip
+def test_a_list_of_fields_is_cut_between_them_alone(wish: str, fields: list[str]) -> None:
+    _, plan = planned_new(wish)
+    (structure,) = (value.value for value in plan.values if value.param == "jsonStructure")
+    assert isinstance(structure, list)
+    assert [row["property"] for row in structure if isinstance(row, dict)] == fields
+
+
+def test_that_only_a_source_counts_stays_in_the_prompt() -> None:
+    _, plan = planned_new("Assistant for our shop working from the price list PDF. It must ONLY use the PDF.")
+    (prompt,) = (str(value.value) for value in plan.values if value.param == "responsePrompt")
+    assert "It must ONLY use the PDF." in prompt
+
+
+def test_what_varies_in_an_address_may_be_in_capitals() -> None:
+    _, plan = planned_new("A bot that calls GET https://track.heron.example/v1/parcels/NUMBER and says where it is")
+    values = {value.param: value.value for value in plan.values}
+    assert values["requestsGetUrl"] == "https://track.heron.example/v1/parcels/:NUMBER"
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "i need a bot for my shop that does what my staff does",
+        "vorrei un chatbot per il mio negozio, che risponda bene",
+    ],
+)
+def test_a_bot_of_which_only_the_owner_is_known_is_asked_about(wish: str) -> None:
+    intent, _ = planned_new(wish)
+    assert intent.questions
