@@ -30,8 +30,8 @@ from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
             ["stand-in", "stand-in"],
         ),
         (
-            "Flow voor de garage: is het een afspraak, een klacht of iets anders? Afspraak: vraag de dag. Klacht: bied "
-            "excuses aan. Anders: antwoord kort.",
+            "Flow voor de garage: sorteer berichten in afspraak, klacht of iets anders. Afspraak: vraag de dag. "
+            "Klacht: bied excuses aan. Anders: antwoord kort.",
             ["", "", ""],
         ),
         ("1. summarise the notes the user pastes 2. list the action items 3. write a short mail about them", [""]),

@@ -52,7 +52,7 @@ def branches_of(ops: list[PatchOp]) -> dict[str | None, str]:
             "Build an agentflow: if the question contains 'refund', a refund expert answers, otherwise a general "
             "agent answers",
             ["the question contains 'refund'", "anything else"],
-            {"0": "Refund expert", "1": "General agent"},
+            {"0": "Refund expert", "1": "A general agent answers"},
         ),
         (
             'AgentFlow: if the message starts with "/de" translate it into German; if the message starts with "/fr" '
@@ -69,7 +69,7 @@ def branches_of(ops: list[PatchOp]) -> dict[str | None, str]:
             "Erstelle einen Agentflow: wenn die Nachricht 'Storno' enthält, antwortet ein Experte, sonst ein "
             "allgemeiner Agent",
             ["die Nachricht 'Storno' enthält", "alles andere"],
-            {"0": "Antwortet ein Experte", "1": "Allgemeiner Agent"},
+            {"0": "Antwortet ein Experte", "1": "Ein allgemeiner Agent"},
         ),
         (
             "Crea un agentflow: si el mensaje contiene 'reembolso', responde un experto, de lo contrario responde un "

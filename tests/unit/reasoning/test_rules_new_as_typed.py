@@ -157,12 +157,12 @@ async def test_an_order_of_steps_that_reads_fields_first_is_no_parser(catalogue:
 
 
 @pytest.mark.parametrize("wish", [
-    "1. every Monday at 8:00 (London) it runs by itself\n2. it searches the web for news about cheese\n3. it writes a "
-    "digest of 90 words\n4. it sends it to https://hooks.example/x",
-    "1. cada viernes a las 18:00 (Madrid) se ejecuta solo\n2. busca en la web noticias sobre aceite\n3. escribe un "
-    "resumen de 90 palabras\n4. lo envía a https://hooks.example/x",
+    "1. every Monday at 8:00 (London) search the web for news about cheese\n2. write a digest of 90 words\n3. send it "
+    "to https://hooks.example/x",
+    "1. cada viernes a las 18:00 (Madrid) busca en la web noticias sobre aceite\n2. escribe un resumen de 90 palabras\n"
+    "3. lo envía a https://hooks.example/x",
 ])  # fmt: skip
-async def test_a_time_says_that_it_runs_by_itself_and_what_is_sent_is_posted(wish: str, catalogue: NodeStore) -> None:
+async def test_a_time_in_a_list_starts_the_flow_and_what_is_sent_is_posted(wish: str, catalogue: NodeStore) -> None:
     plan = await planned(wish, catalogue)
     values = {one.param: one.value for one in plan.values}
     assert plan.declined is None

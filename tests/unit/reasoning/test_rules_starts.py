@@ -80,8 +80,10 @@ def test_models_for_steps_that_nobody_speaks_of_are_declined() -> None:
     [
         ("Agentflow: search the web for prices, then make a table. gpt-4o-mini for the search, gpt-4o for the table.",
          [("gpt-4o-mini", None), ("gpt-4o", None)]),
+        ("Agentflow: gpt-4o writes a text about foxes, then gpt-4o-mini translates it into Dutch with temperature 0.",
+         [("gpt-4o", None), ("gpt-4o-mini", 0)]),
         ("Ein Ablauf: ein Autor schreibt eine Glosse, ein Lektor kürzt sie. Der Autor mit gpt-4o und Temperatur 0,9, "
-         "der Lektor 0.", [("gpt-4o", 0.9), (None, 0)]),
+         "der Lektor mit Temperatur 0.", [("gpt-4o", 0.9), (None, 0)]),
     ],
 )  # fmt: skip
 def test_a_step_has_the_model_that_is_named_for_it(wish: str, models: list[tuple[str | None, float | None]]) -> None:

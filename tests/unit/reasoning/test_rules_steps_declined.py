@@ -40,7 +40,7 @@ NOT_READ = {
     "An agentflow: when the input does not contain the word please, an LLM asks for it":
         "when the input does not contain",
     "Agentflow for our clinic: nurses answer medical questions, reception answers appointment questions.":
-        "nurses",
+        "Agentflow for our clinic: nurses answer",
     "Agentflow: write the minutes, then post them to https://wiki.example/api with PUT, afterwards tell me the "
     "link.":
         "post them to https://wiki.example/api with PUT",
@@ -49,8 +49,6 @@ NOT_READ = {
     "Agentflow: classify the ticket as bug or question. Bug: ask for the version. Question: answer from "
     "https://docs.example":
         "Question: answer from",
-    "Schreib einen Elternbrief und verbessere ihn, bis er gut ist, höchstens 3 Runden. Ein Agentflow.":
-        "Schreib einen Elternbrief und verbessere ihn, bis er gut ist",
     "Agentflow: Write a poem and keep polishing it until it rhymes.":
         "Write a poem",
     "Agentflow with 4 agents: one drafts a text, one checks it.":
@@ -62,15 +60,68 @@ NOT_READ = {
     "Agentflow: read the order. Orders of more than 10 items go to the manager for approval, all others are confirmed.":
         "Orders of more than 10 items",
     "Agentflow: geef het opstel een cijfer. Is het lager dan 6, schrijf dan tips, anders een compliment.":
-        "Is het lager dan 6, schrijf dan tips, anders een compliment",
+        "6, schrijf dan tips, anders een compliment",
     "A flow in which one LLM scores an essay. Over 70: write a praise. Under 40: write a hint.":
         "Over 70: write a praise",
     "Agentflow: Ein Agent schreibt die Vorteile, ein anderer die Nachteile.":
         "Ein Agent schreibt die Vorteile",
-    "An agentflow that drafts a tender and lets three managers vote on it.": "managers vote",
+    "An agentflow that drafts a tender and lets three managers vote on it.": "drafts a tender",
     "Agentflow: extract name, phone and address from the message, then POST name and phone to "
     "https://crm.example/x":
         "POST name",
+}  # fmt: skip
+
+#: What compares a number or a score, is said of all branches, needs a secret or is in a wording of its own: it is not
+#: read -> the beginning of the clause.
+NOT_READ |= {
+    "Agentflow: read the invoice the user pastes. If the amount is over 500 euros, ask my boss to approve, otherwise "
+    "reply 'Paid.'":
+        "If the amount is over 500 euros",
+    "Agentflow: Ein LLM liest die Bestellung. Bei mehr als 100 Stück muss der Chef freigeben, sonst bestätigen.":
+        "Bei mehr als 100 Stück",
+    "Un flusso: il modello legge la recensione e dà un voto da 1 a 5. Se il voto è 3 o meno, scrive delle scuse; "
+    "altrimenti scrive un ringraziamento breve.":
+        "Se il voto è 3 o meno",
+    "A flow where an LLM writes a slogan, then a second LLM rates it from 1 to 10. If the rating is below 7 it should "
+    "be rewritten, max 3 tries.":
+        "If the rating is below 7",
+    "Agentflow: write a slogan, have it scored by a second model, then reply with the slogan":
+        "write a slogan, have it scored by a second model",
+    "An agent flow where a first agent writes a blurb, a second one checks it. If there are spoilers, rewrite it.":
+        "rewrite it",
+    "Write a cover letter from my notes. If I am not happy, redo it with my comments, up to 5 times. An agentflow.":
+        "If I am not happy",
+    "Przepływ: formularz: imię, rachunek. Jeżeli rachunek jest poniżej 90 zł, model pisze, że się nie opłaca.":
+        "Jeżeli rachunek jest poniżej 90 zł",
+    "Agentflow: if it is a complaint, apologise, otherwise answer it, then a person approves.":
+        "a person approves",
+    "Agentflow: sort messages into orders and complaints. Orders: name the price. Complaints: apologise. HR has to "
+    "approve every mail before it is sent.":
+        "HR has to approve every mail",
+    "Agentflow: write an offer and I approve it, then translate it and I approve it.":
+        "I approve it",
+    "Flow voor de garage: is het een afspraak, een klacht of iets anders? Afspraak: vraag de dag.":
+        "is het een afspraak",
+    "Ein Ablauf: 1. Ich füge eine Liste von Produkten ein 2. er geht sie einzeln durch 3. jedes wird übersetzt":
+        "er geht sie einzeln durch",
+    "When our shop system calls the webhook, the flow should summarise the order in two sentences and POST it to "
+    "https://hooks.chat.example/orders.":
+        "When our shop system calls the webhook",
+    "Flow: call GET https://api.parcels.example/v1 with header X-Api-Key, then explain the status":
+        "call GET https://api.parcels.example/v1 with header",
+    "Flow: get the status from https://api.parcels.example/v1 (GET), then tell the customer where it is. If the call "
+    "returns nothing say sorry and give 0800 11 22 33":
+        "If the call returns nothing",
+    "Agentflow: write a reply, then I approve it. If there is no order number, ask for it.":
+        "If there is no order number",
+    "Agentflow: write a reply, then I approve it. If legal says no, reply 'No.'":
+        "If legal says no",
+    "Agentflow: sort into orders and complaints. Orders: if it is urgent, say so. Complaints: apologise.":
+        "Orders: if it is urgent",
+    "Agentflow: write a poem, then translate it into Dutch. gpt-4o for the invoice.":
+        "gpt-4o for the invoice",
+    "An agent that looks things up on arXiv, and sends me an email with what it found":
+        "sends me an email",
 }  # fmt: skip
 
 #: What no clause is named of: the whole is not understood.
@@ -81,12 +132,6 @@ NO_STEPS = [
     "Ein Ablauf bitte: zu jedem Stichwort soll ein Spruch entstehen, danach wählt ein LLM die drei besten aus.",
 ]  # fmt: skip
 
-#: A condition beside the steps -> what is only said to the model, and told so.
-CONDITIONS = {
-    "Flow: get the status from https://api.parcels.example/v1 (GET), then tell the customer where it is. If the call "
-    "returns nothing say sorry and give 0800 11 22 33": "If the call returns nothing say sorry and give 0800 11 22 33",
-}  # fmt: skip
-
 #: A sentence beside the steps -> what is said to the model.
 SAID = {
     "Agentflow: write a tender, then translate it into Dutch. Answers are due within 3 days.":
@@ -94,14 +139,6 @@ SAID = {
     "We're an online florist, dev of one (me). Agentflow: write a tender, then translate it into Dutch.":
         "We're an online florist, dev of one (me)",
     "Agentflow: write a tender, then translate it into Dutch. Keep it under 80 words.": "Keep it under 80 words",
-}  # fmt: skip
-
-#: A sentence behind an approval or branches is told as not done.
-NOT_DONE = {
-    "Agentflow: write a reply, then I approve it. If there is no order number, ask for it.":
-        "If there is no order",
-    "Agentflow: write a reply, then I approve it. If legal says no, reply 'No.'":
-        "If legal says no",
 }  # fmt: skip
 
 
@@ -117,14 +154,18 @@ def test_what_has_no_steps_that_are_understood_is_declined(wish: str) -> None:
     assert planned(wish)[1].declined
 
 
-@pytest.mark.parametrize("wish", {**SAID, **CONDITIONS})
+def test_a_wish_that_is_too_long_is_not_built_in_part() -> None:
+    wish = f"Agentflow: write a tender.{' The tender is for a bridge.' * 110} Then translate it into Dutch."
+    assert "bridge" in (planned(wish)[1].declined or "")
+
+
+@pytest.mark.parametrize("wish", SAID)
 def test_a_sentence_beside_the_steps_is_told_to_the_models(wish: str) -> None:
     _, plan = planned(wish)
     told = [value.value for value in plan.values if value.param.endswith("Messages")]
     assert told
-    assert all({**SAID, **CONDITIONS}[wish] in str(one) for one in told)
-    not_done = [part.quote for part in plan.parts if part.state == "not_understood"]
-    assert not_done == [CONDITIONS[one] for one in CONDITIONS if one == wish]
+    assert all(SAID[wish] in str(one) for one in told)
+    assert not plan.not_done
 
 
 LISTS = {
@@ -179,12 +220,6 @@ def test_a_numbered_list_with_an_introduction_is_a_list_of_steps() -> None:
     assert {part.state for part in plan.parts} == {"covered"}
 
 
-@pytest.mark.parametrize("wish", NOT_DONE)
-def test_a_sentence_behind_an_approval_or_branches_is_told_as_not_done(wish: str) -> None:
-    _, plan = planned(wish)
-    assert [NOT_DONE[wish] in part.quote for part in plan.parts if part.state == "not_understood"] == [True]
-
-
 def test_a_condition_goes_to_its_end_and_what_is_done_begins_there() -> None:
     wish = (
         "Un agentflow: si el cliente pregunta por horarios responde 'Abrimos de 9 a 18.', si pregunta por precios pide "
@@ -209,16 +244,13 @@ def test_what_was_read_leaves_no_mark_in_a_flow(wish: str) -> None:
     assert "\\u0000" not in plan.model_dump_json()
 
 
-def test_fields_that_are_extracted_are_those_of_the_answer_and_of_the_request() -> None:
+def test_what_is_sent_to_an_address_is_the_answer_so_far() -> None:
     wish = "Agentflow: extract name, phone and address from the message, then POST it to https://crm.example/leads"
     _, plan = planned(wish)
     values = {f"{value.node_id}.{value.param}": value.value for value in plan.values}
-    rows = values["llmAgentflow_0.llmStructuredOutput"]
-    assert isinstance(rows, list)
-    assert [row["key"] for row in rows if isinstance(row, dict)] == ["name", "phone", "address"]
+    assert "name, phone and address" in str(values["llmAgentflow_0.llmMessages"])
     assert values["customFunctionAgentflow_0.customFunctionInputVariables"] == [
-        {"variableName": name, "variableValue": f"{{{{ llmAgentflow_0.output.{name} }}}}"}
-        for name in ("name", "phone", "address")
+        {"variableName": "message", "variableValue": "{{ llmAgentflow_0 }}"}
     ]
 
 

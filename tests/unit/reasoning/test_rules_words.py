@@ -358,8 +358,8 @@ async def test_a_copy_keeps_its_name_and_what_is_to_be_different(catalogue: Node
         ),
         ("If the customer is angry, escalate to a human", "escalate to"),
         (
-            "An agentflow: write a poem, then improve it until it rhymes, at most 3 times",
-            "improve it until it rhymes, at most 3 times",
+            "An agentflow: write a poem, then improve it until it has 5 rhymes, at most 3 times",
+            "improve it until it has 5 rhymes, at most 3 times",
         ),
         ("An agentflow that frobnicates", "frobnicates"),
     ],
