@@ -30,7 +30,7 @@ _ERROR_ANSWER = re.compile(
     re.IGNORECASE,
 )
 #: How probable it has to be that a clause asks for a copy.
-_HEARD = 0.45
+_HEARD, _MAYBE, _EARLY = 0.45, 0.3, 40
 _TITLE_WORDS, _TITLE_CHARS, _TITLE_READ = 8, 60, 400
 _TITLE_END = re.compile(r"[.!?](?:\s|$)|[;:()（）。！？\n]|\s-\s")
 
@@ -140,7 +140,11 @@ def _operation(text: str, target: str | None) -> contracts.Operation:
     heard = any(one.sense.concepts.get("copy", 0) > _HEARD for one in asked if not one.off)
     # "Leave the Rosengarten bot exactly as it is": the flow itself stays, so what is wished for is another one.
     heard = heard or any(naming.keeps_flow(one.said, target or "") for one in leaves(asked))
-    if heard or texts.mentioned(text, words("copy")) or pattern("copying", "of_original").match(text):
+    # "So that my assistant can copy it": what is said late the second reader has to hear, too.
+    unheard = asked and not any(one.sense.concepts.get("copy", 0) > _MAYBE for one in asked)
+    named = (one for one in texts.mentions(text, words("copy")) if not (
+        unheard and one.start() > _EARLY and re.search(r"(?i)\b[ck][oó]p", one[0])))  # fmt: skip
+    if heard or any(named) or pattern("copying", "of_original").match(text):
         return "copy"
     asks = pattern("words", "question").match(text) and text.rstrip().endswith("?")
     if asks and (target or this or texts.mentioned(text, words("flow"))):

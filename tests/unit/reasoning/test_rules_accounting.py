@@ -6,6 +6,7 @@ import pytest
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
 from flowise_dev_agent.reasoning.contracts import PlanContract
 from flowise_dev_agent.reasoning.phrases import say
+from flowise_dev_agent.reasoning.rules.design.details import find_fields
 from tests.unit.reasoning.test_rules_properties import planned as planned_new
 from tests.unit.reasoning.test_rules_rewiring import DOCUMENTS
 from tests.unit.reasoning.test_rules_rewording import BOATS, STORE, planned, prompt_after, told
@@ -176,3 +177,34 @@ def test_what_varies_in_an_address_may_be_in_capitals() -> None:
 def test_a_bot_of_which_only_the_owner_is_known_is_asked_about(wish: str) -> None:
     intent, _ = planned_new(wish)
     assert intent.questions
+
+
+def test_what_is_asked_beside_a_tool_is_told_to_the_agent_and_the_kind_is_no_rule() -> None:
+    wish = (
+        "Let her look this up on the web with Brave Search and tell the source. I guess it has to become an agent. "
+        "The prompt stays apart from what the tools need."
+    )
+    plan = planned(BOATS, wish)
+    written = "\n".join(str(one.value) for one in plan.values)
+    assert "toolAgent" in {node.node_name for node in plan.nodes}
+    assert "Tell the source" in written
+    assert "become an agent" not in written
+    assert reasons(plan) == {}
+
+
+@pytest.mark.parametrize("end", ["Many thanks, Greet", "Danke, Jonas Weber"])
+def test_a_signature_is_no_rule(end: str) -> None:
+    assert prompt_after(BOATS, planned(BOATS, f"Always name the tides. {end}")) == told(BOATS, "Always name the tides.")
+
+
+def test_why_a_name_is_wished_for_is_no_rule() -> None:
+    wish = 'Always name the tides. And call it "Heron Desk" because nobody understands the old name.'
+    plan = planned(BOATS, wish)
+    assert plan.new_name == "Heron Desk"
+    assert prompt_after(BOATS, plan) == told(BOATS, "Always name the tides.")
+
+
+def test_a_list_within_the_fields_is_one_field() -> None:
+    found = find_fields("Return JSON with customer, date and a list of items with product, quantity and unit.")
+    assert [one.name for one in found] == ["customer", "date", "list_of_items"]
+    assert found[-1].description == "list of items with product, quantity and unit"

@@ -123,16 +123,16 @@ def test_a_second_file_comes_beside_the_first(wish: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "prompt", "after"),
+    "wish",
     [
-        ('Rename it to "Heron Sailing". Change it in the text as well.', "You answer for Front desk.", "Heron Sailing"),
-        ('Der Flow soll "Haus Linde" heißen. Im Text auch ändern.', "Du bist Front desk im Ort.", "Haus Linde"),
+        'Rename it to "Heron Sailing". Change it in the text as well.',
+        'Der Flow soll "Heron Sailing" heißen. Im Text auch ändern.',
     ],
 )
-def test_another_name_of_the_flow_gets_into_its_texts(wish: str, prompt: str, after: str) -> None:
-    plan = planned(prompt, wish)
-    assert plan.new_name == after
-    assert prompt_after(prompt, plan) == prompt.replace("Front desk", after)
+def test_that_a_name_is_to_be_in_the_texts_too_is_told_as_not_done(wish: str) -> None:
+    plan = planned("You answer for Front desk.", wish)
+    assert (plan.new_name, plan.values) == ("Heron Sailing", [])
+    assert [part.quote for part in plan.parts if part.state == "not_understood"] == [wish.partition(". ")[2]]
 
 
 @pytest.mark.parametrize(

@@ -123,3 +123,22 @@ async def test_the_same_bot_that_is_to_do_more_is_no_copy() -> None:
 def test_a_second_flow_like_this_one_is_a_copy(wish: str) -> None:
     request = ClassifyRequest(requirement=wish, target="Order bot")
     assert asyncio.run(DeterministicReasoner().classify(request)).value.operation == "copy"
+
+
+@pytest.mark.parametrize("target", [FLOW_ID, "Rosengarten Guest Chat"])
+def test_a_flow_that_stays_beside_a_new_one_is_copied(target: str) -> None:
+    wish = "We need the same chat for a second house. Please leave the Rosengarten one exactly as it is."
+    request = ClassifyRequest(requirement=wish, target=target)
+    assert asyncio.run(DeterministicReasoner().classify(request)).value.operation == "copy"
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Show the draft and the address of the client below it so that my assistant can copy it into Outlook.",
+        "Small claims need a change: the letter should also ask for a copy of the commercial invoice besides photos",
+    ],
+)
+def test_what_people_copy_is_no_copy_of_the_flow(wish: str) -> None:
+    request = ClassifyRequest(requirement=wish, target=FLOW_ID)
+    assert asyncio.run(DeterministicReasoner().classify(request)).value.operation == "update"

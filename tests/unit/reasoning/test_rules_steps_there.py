@@ -198,6 +198,7 @@ def temperatures(graph: GraphIR) -> list[float]:
         ("Die Packing list bekommt die Temperatur 0,1", [0.7, 0.1]),
         ("Pon la temperatura en 0.1 en todas partes", [0.1, 0.1]),
         ("Metti la temperatura a 0.1 nel Route planner", [0.1, 0.2]),
+        ("Use claude-opus-4-0 in the Route planner. The packing list is too flowery, temperature to 0.1.", [0.7, 0.1]),
     ],
 )
 def test_a_value_is_set_in_the_step_that_its_clause_names(wish: str, after_: list[float]) -> None:

@@ -78,12 +78,17 @@ def asked_values(
     kinds = Counter(one.category for one in stays.values())
     several = {id_: one for id_, one in stays.items() if kinds[one.category] > 1}
     named = in_named(request, several, wish, world, change.spans)
-    meant = {**placed, **{id_: one for id_, one in stays.items() if id_ in named or id_ not in several}}
+    meant = {place: inside[place] for place in placed}
+    meant |= {id_: one for id_, one in stays.items() if id_ in named or id_ not in several}
     for place, current in meant.items():
         node_id, _, path = place.partition(".")
-        schema = wanted if path and wanted else current
+        own = placed.get(place, [])
+        schema = wanted if wanted and any(one.names or "modelName" in one.params for one in own) else current
         other = schema.name != current.name
         values = parameters(schema, Said(change), language=world.language, asked_only=not other)
+        # Of what is asked for elsewhere nothing is set here.
+        elsewhere = {name for one in about for name in one.params} - {name for one in own for name in one.params}
+        values = {name: value for name, value in values.items() if not (path and name in elsewhere)}
         if other and not change.model and (there := [id_ for id_, one in inside.items() if one.name == schema.name]):
             # The same as another step has.
             same: Any = request.stored(*there[0].split(".", 1))

@@ -25,7 +25,7 @@ from flowise_dev_agent.reasoning.rules.design import (
 )
 from flowise_dev_agent.reasoning.rules.design.asked import AGENT, asked_values, in_range, one_each, own_tools
 from flowise_dev_agent.reasoning.rules.design.clauses import Clause, clauses, leaves
-from flowise_dev_agent.reasoning.rules.design.owners import in_named, meant, own_names, titled, without_kept
+from flowise_dev_agent.reasoning.rules.design.owners import alike, in_named, meant, own_names, titled
 from flowise_dev_agent.reasoning.rules.design.pending import is_pending, merged
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import Edits, find_edits, has_list, unwanted, usable
@@ -112,15 +112,12 @@ class _Change:
         """The parts and values that the wish speaks of, without those that this Flowise cannot give."""
         request, world = self.request, self.world
         self._settle()
-        self.wish = without_kept(request, self.wish)
         made = find_sources(request, self.wish, self.existing)
         self.wish = made.text
         change = _read(request, self.wish, world)
         self.refused = {} if self.inside else _refused(change, self.wish, world)
         if self.refused:
             change = _read(request, reduce(lambda said, place: masked(said, *place), self.refused, self.wish), world)
-        if self.new_name and (also := naming.in_texts(self.wish, request, self.new_name)):
-            made = replace(made, spans=(*made.spans, also[0]), swaps={**made.swaps, also[1]: also[2]})
         change = replace(change, spans=(*change.spans, *made.spans))
         if made.spans:
             # Its words ask for no other source.
@@ -165,6 +162,11 @@ class _Change:
         if _PARSER in edits.added:
             asked = (Span(*one.span(), frozenset({_PARSER})) for one in details.STRUCTURED.finditer(self.wish))
             self.change = replace(self.change, spans=(*self.change.spans, *asked))
+        # "It has to become an agent".
+        said = leaves([*clauses(self.wish, change=True)]) if edits.replaced else ()
+        becomes = (Span(*one.words, frozenset(edits.replaced.values())) for one in said
+                   if one.sense.part > max(one.sense.told, _HALF) and words("an_agent").search(one.said))  # fmt: skip
+        self.change = replace(self.change, spans=(*self.change.spans, *becomes))
         self.edits, self.going = edits, [*edits.removed, *edits.replaced]
         self.stays = {id_: schema for id_, schema in existing.items() if id_ not in self.going}
         ids = build.fresh_ids(edits.added, existing)
@@ -244,8 +246,10 @@ class _Change:
             named = titled(self.request, line) if self.inside else []
             if named and not any(place.partition(".")[0] in named for place in open_):
                 open_ = []
-            if len(open_) > 1 and not self.structure.undone and words("all_of_them").search(line):
-                for place in open_:
+            some = alike(self.request, line, [one.partition(".")[0] for one in open_]) if self.inside else []
+            both = [one for one in open_ if not some or one.partition(".")[0] in some]
+            if len(open_) > 1 and not self.structure.undone and (some or words("all_of_them").search(line)):
+                for place in both:
                     placed.setdefault(place, []).append(without_braces(line))
             elif not open_ or (len(open_) > 1 and self.inside and (done or self.structure.undone)):
                 said = [one._replace(kind="undone") if one in run else one for one in said]

@@ -42,6 +42,8 @@ def read_numbers(scan: Scan) -> dict[str, float]:
 
 STRUCTURED, EXTRACTS = pattern("fields", "structured"), pattern("fields", "extracts")
 _RANGED, _TAIL, _SEPARATOR, _ARTICLE = (pattern("fields", name) for name in ("ranged", "tail", "separator", "article"))
+#: "A list of items with product and quantity" is one field, whatever follows.
+_NESTED, _NESTED_IN = pattern("fields", "nested"), re.compile(r"(?i)\s(?:each|with|mit|avec|con|com|met|z)\s")
 _NUMBER_LIKE, _BOOLEAN_LIKE = pattern("fields", "number_like"), pattern("fields", "boolean_like")
 _AS_NUMBER, _AS_BOOLEAN = pattern("fields", "as_number"), pattern("fields", "as_boolean")
 _BRACKETS = re.compile(r"\([^()\n]{0,120}\)")
@@ -80,13 +82,14 @@ def listed(listing: str) -> tuple[Field, ...]:
     """The fields of a list."""
     found: dict[str, Field] = {}
     text = _whole(listing)
-    whole = [one.span() for one in _HIDDEN_BRACKETS.finditer(text)]
+    nested = _NESTED.search(text)
+    whole = [one.span() for one in _HIDDEN_BRACKETS.finditer(text)] + ([(nested.start(), len(text))] if nested else [])
     cuts = [one.span() for one in _SEPARATOR.finditer(text) if not any(a < one.start() < b for a, b in whole)]
     for a, b in [*pairwise([0, *chain.from_iterable(cuts), len(text)])][::2]:
         part = text[a:b]
         said = _ARTICLE.sub("", part.strip(" \t-•*\"'`“”«»")).translate(_SHOWN)
         # A name ends where brackets or a number begin: "urgency from 1 to 5 (5 is high)".
-        bare = _AS_BOOLEAN.sub("", _NAME_END.split(said)[0])
+        bare = _NESTED_IN.split(_AS_BOOLEAN.sub("", _NAME_END.split(said)[0]))[0]
         # A long stretch is prose, not the name of a field.
         if (name := _identifier(bare)) and len(bare.split()) <= 5:
             number = _AS_NUMBER.search(said) or _RANGED.search(said) or _NUMBER_LIKE.search(bare)

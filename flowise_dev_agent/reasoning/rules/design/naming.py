@@ -2,23 +2,14 @@
 
 import re
 from collections.abc import Set
-from itertools import takewhile
 
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty
+from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
 from flowise_dev_agent.reasoning.rules.design.wording import asks, sentences, words_of
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import sense
-from flowise_dev_agent.reasoning.rules.language.text import (
-    DONE,
-    NUL,
-    Span,
-    concepts,
-    masked,
-    quoted,
-    quoted_spans,
-    squeeze,
-)
+from flowise_dev_agent.reasoning.rules.language.text import NUL, concepts, masked, quoted, quoted_spans, squeeze
 
 _FLOW, _COPYING = pattern("naming", "flow"), ("called", "in_copy", "otherwise", "untouched")
 _CALLED, _IN_COPY, _OTHERWISE, _UNTOUCHED = (pattern("copying", name) for name in _COPYING)
@@ -26,18 +17,19 @@ _CALLED, _IN_COPY, _OTHERWISE, _UNTOUCHED = (pattern("copying", name) for name i
 _COPIED_AS = re.compile(rf"(?i)(?:{words('copy').pattern})[^.;:\n]{{0,90}}?\s{pattern('copying', 'as').pattern}")
 #: How Flowise names a flow.
 _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
-_QUOTES, _LONGEST_NAME, _FEW_WORDS, _LIKELY, _HALF = "\"“”„«»「」' ", 100, 5, 0.6, 0.5
+_QUOTES, _LONGEST_NAME, _LIKELY, _HALF, _NEVER = "\"“”„«»「」' ", 100, 0.6, 0.5, 0.1
 _ALSO = re.compile(r"(?:^|(?<=[.!?\n])|(?<=[.!?]\s))((?:[^\W\d]+\s?){1,3})$")
 _AND = re.compile(rf"\s(?:{'|'.join(wordset('ands'))})\s")
 _CONTACT, _GOES_ON_TO = pattern("exchange", "contact"), re.compile(r"(?:[^.!?\n]|[.!?](?!\s))*")
 #: "The Rosengarten one".
 _IT = re.compile(r"(?i)(?<!\w)(?:ones?)(?!\w)")
-_ENDED = re.compile(r"[.!?] $")
+#: A name within a sentence.
+_NAME, _ENDED = re.compile(r"(?<=\w\s)[A-Z]\w{3,}"), re.compile(r"[.!?] $")
 _GOES_ON = re.compile(r"(?:,| [–—-])\s\w")
 _SCOPE, _COURTESY, _KEEPS = (pattern("change", name) for name in ("scope", "courtesy", "keeps"))
 _REMAINS, _OUT, _CLAUSE = (pattern("change", name) for name in ("remains", "out", "clause"))
 _WITH = re.compile(r"(?i)(?:with|mit|avec|con|com|met|z)\s")
-_IN_TEXT, _OTHERWISE_SAME = pattern("naming", "in_text"), pattern("naming", "otherwise")
+_OTHERWISE_SAME, _BECAUSE = (pattern("naming", name) for name in ("otherwise", "because"))
 
 
 def names_in(request: PlanRequest) -> frozenset[str]:
@@ -54,7 +46,10 @@ def stays(said: str, names: Set[str] = frozenset()) -> bool:
         return False
     # "Keep the answers of the tool short" tells the bot something.
     named = concepts(said, "parts", "own", "sources") or any(name in said.casefold() for name in names)
-    return bool(named and (remains or sense(said, change=True).keep > _LIKELY))
+    about = sense(said, change=True)
+    # "Keep Claude for the route."
+    model = about.told < _NEVER and chat_providers(said) and not re.search(r"\d", said)
+    return bool(model or (named and (remains or about.keep > _LIKELY)))
 
 
 def keeps_prompt(said: str) -> bool:
@@ -64,8 +59,9 @@ def keeps_prompt(said: str) -> bool:
 
 
 def keeps_flow(said: str, target: str) -> bool:
-    """Whether a sentence says that the flow of this name stays as it is."""
+    """Whether a sentence says that the flow of this name stays as it is. An id says no name: any name stands for it."""
     own = {word for word in words_of(target) if not is_empty(word)} & {*words_of(said)}
+    own = own or (_ID.fullmatch(target) and _NAME.search(said.strip()))
     named = own and (words("any_bot").search(said) or words("flow").search(said) or _IT.search(said))
     return bool(named) and sense(said, change=True).keep > _HALF and not concepts(said, "parts", "sources")
 
@@ -98,6 +94,7 @@ def take_flow_name(text: str) -> tuple[str, str]:
     ends = re.finditer(r"\s(?:and|und|y|et|e)\s", name) if name[:1] not in "\"“„«'" else ()
     if cut := next((one for one in ends if asks(wish := name[one.end() :]) or words("insists").match(wish)), None):
         name, end = name[: cut.start()], match.start("name") + cut.start()
+    end = because.end() if (because := _BECAUSE.match(text, end)) else end
     return squeeze(name.strip(_QUOTES + NUL))[:_LONGEST_NAME], f"{text[: match.start()]}{NUL}{text[end:]}"
 
 
@@ -109,20 +106,6 @@ def _renamed(text: str) -> tuple[str, str]:
         if flow and len(names) == 1:
             return names[0], masked(text, start, end)
     return "", text
-
-
-def in_texts(text: str, request: PlanRequest, new: str) -> tuple[Span, str, str] | None:
-    """Where a wish says that another name of the flow is to be in its texts, too, with the words that go and that come:
-    all of the name, or what is behind the words with which both names begin."""
-    short = (one for one in _CLAUSE.finditer(text) if len(one[0].split()) < 2 * _FEW_WORDS)
-    said = next((one for one in short if _IN_TEXT.search(one[0])), None)
-    old, come = (request.target or "").split(), new.split()
-    lead = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, come, strict=False)))
-    nodes = request.base.nodes if request.base else ()
-    held = "\n".join(str(one) for node in nodes for one in node.inputs.values())
-    pairs = ((" ".join(old[cut:]), " ".join(come[cut:])) for cut in (0, lead))
-    found = next((pair for pair in pairs if pair[0] and pair[0] in held), None)
-    return (Span(*said.span(), frozenset({DONE})), *found) if said and found else None
 
 
 def _copy_named(text: str) -> re.Match[str] | None:

@@ -8,17 +8,17 @@ from functools import reduce
 
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.contracts import PlanRequest
-from flowise_dev_agent.reasoning.rules.design import build, providers, wording
+from flowise_dev_agent.reasoning.rules.design import build, wording
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.details import in_ascii
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, pattern, words
-from flowise_dev_agent.reasoning.rules.language.text import Span, masked, mentions
+from flowise_dev_agent.reasoning.rules.language.text import Span, mentions
 
 DIGITS, _WORD = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\w)"), re.compile(r"[^\W\d_]{3,}")
 #: What everybody calls such a step names none of several.
 _PLAIN = frozenset({"Start", "Agent", "LLM", "Reply", "Direct Reply", "Human Input", "HTTP request", "HTTP", "Model"})
-_HALF, _SHORT, _MODELS, _KEEPS = 0.5, 8, "Chat Models", pattern("change", "keeps")
+_HALF, _MODELS = 0.5, "Chat Models"
 #: What people call a node of a kind; the title alone names none of several.
 _ANY = frozenset({"", "agent", "llm", "model", "start"})
 
@@ -42,6 +42,13 @@ def called(request: PlanRequest, said: str, among: Collection[str] = ()) -> list
     "the technical answers" for Technical help."""
     titles = _apart({id_: stems_of(name) for id_, name in _titles(request, among).items()})
     return titled(request, said, among) or [id_ for id_, own in titles.items() if own & stems_of(said)]
+
+
+def alike(request: PlanRequest, said: str, among: Collection[str]) -> list[str]:
+    """The several of these steps whose titles share a word that a stretch has: "the drafts"; none where all do."""
+    titles = {id_: stems_of(name) for id_, name in _titles(request, among).items()}
+    shared = ([id_ for id_, own in titles.items() if word in own] for word in stems_of(said))
+    return next((some for some in shared if 1 < len(some) < len(among)), [])
 
 
 def meant(request: PlanRequest, said: str, among: Collection[str] = ()) -> list[str]:
@@ -113,36 +120,25 @@ def _spoken_of(request: PlanRequest, wish: str, ids: Sequence[str], spans: Seque
 
 def set_in(
     request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, spans: Sequence[Span]
-) -> Mapping[str, NodeSchema]:
-    """The places of an AgentFlow in which a value is set: in the steps that a clause with a value names, or the clause
-    before it in its sentence; without a name in the only one, or in all where it says so."""
-    ids, said, found = {place.partition(".")[0] for place in places}, [*clauses(wish, change=True)], set[str]()
+) -> dict[str, list[Span]]:
+    """In which places of an AgentFlow which value is set: in the steps that its clause names, or the clause before it
+    in its sentence; without a name in the only one, or in all where it says so."""
+    ids, said = list(dict.fromkeys(place.partition(".")[0] for place in places)), [*clauses(wish, change=True)]
     if len(ids) < 2:
-        return places
+        return {place: list(spans) for place in places}
     answered = called(request, build.asked(request.requirement, request.clarifications).details)
-    wholes, former = {one.start: one for one in said if one.whole}, list[str]()
+    wholes, former, found = {one.start: one for one in said if one.whole}, list[str](), dict[str, list[Span]]()
     for one in leaves(said):
         if whole := wholes.get(one.start):
             former = named if len(named := called(request, whole.said)) == 1 else []
-        former = called(request, one.said) or former or answered
-        if one.meets(spans) and one.sense.keep < _HALF:
-            found |= ids if words("all_of_them").search(one.said) and not former else {*former}
-    return {place: schema for place, schema in places.items() if place.partition(".")[0] in found}
+        former = called(request, one.said) or alike(request, one.said, ids) or former or answered
+        here = [span for span in spans if one.meets([span]) and one.sense.keep < _HALF]
+        for id_ in ids if words("all_of_them").search(one.said) and not former else former:
+            found.setdefault(id_, []).extend(here)
+    return {place: own for place in places if (own := found.get(place.partition(".")[0]))}
 
 
 def own_names(request: PlanRequest, node_id: str) -> list[str]:
     """The id of a node and the title that the person gave it."""
     label, schema = request.labels.get(node_id, ""), request.nodes.get(request.existing.get(node_id, ""))
     return [node_id, *([label] if label.casefold() not in {*_ANY, schema.label.casefold() if schema else ""} else [])]
-
-
-def without_kept(request: PlanRequest, wish: str) -> str:
-    """A wish with NULs for what keeps the provider of a model that is there."""
-    here = {*request.existing.values(), *request.inside.values()}
-    for start, end in wording.clauses(wish):
-        said = wish[start:end].strip(" -•*")
-        chats = [one.chat for _, one in providers.chat_providers(said)]
-        only = len(chats) == 1 and chats[0] in here and len(said.split()) <= _SHORT
-        if only and _KEEPS.match(said) and not (wording.alters(said) or re.search(r"(?<![\w-])\d", said)):
-            wish = masked(wish, start, start + len(wish[start:end].rstrip(" .!\n")))
-    return wish

@@ -91,8 +91,9 @@ class _Wish:
         if case or not (orders or here or texts.concepts(said, "parts") or _SCOPE.search(f" {said}") or _keeps(said)):
             return [(start, end, "wish" if case else self._plain(said, opens=opens))]
         found = list[tuple[int, int, Kind | None]]()
+        beside = any(one.names and one.meets(start, end) for one in self.built)
         for at, to in pairwise([start, *sorted(wording.borders(self.text, start, end, self.closed)), end]):
-            kind = self._clause(at, to, orders=orders)
+            kind = self._clause(at, to, orders=orders, beside=beside)
             if found and kind in (None, found[-1][2]):
                 found[-1] = (found[-1][0], to, found[-1][2])
             elif found and found[-1][2] is None:
@@ -116,9 +117,9 @@ class _Wish:
             return "remark"
         return "undone" if self._fails(said) else "wish"
 
-    def _clause(self, start: int, end: int, *, orders: bool) -> Kind | None:
-        """What a clause asks for of a sentence in which a part is asked for, or which `orders` to take something out;
-        None for one that says nothing of its own, or why."""
+    def _clause(self, start: int, end: int, *, orders: bool, beside: bool) -> Kind | None:
+        """What a clause asks for of a sentence in which a part is asked for (`beside`: and built), or which `orders` to
+        take something out; None for one that says nothing of its own, or why."""
         said = self.text[start:end].strip(_ENDS)
         about, built = sense(said, change=True), [one for one in self.built if one.meets(start, end)]
         lost = [one for one in self.lost if one.meets(start, end)]
@@ -137,6 +138,9 @@ class _Wish:
         bare = re.search(r"\d", said) and sum(map(wording.says, said.split())) <= 1
         if wording.takes_out(said) or (bare and not self.copied):
             return "undone"
+        if beside and about.concepts.get("show_sources", 0) > _LEAST and instructs(said):
+            # "Look it up on the web and name the source".
+            return "wish"
         if not wording.says(said) or (wording.is_word(said) and not self.copied) or (
                 IF.match(said) and not instructs(said.partition(",")[2].strip())):  # fmt: skip
             return None
@@ -146,14 +150,11 @@ class _Wish:
             return None
         if self._fails(said):
             # "Please add our price list, it's a PDF": what comes is said beside it.
-            adds = words("add").search(said) and any(one.meets(*self._sentence(start)) for one in self.built)
-            return None if adds and not (value or texts.concepts(said, "parts", "own")) else "undone"
+            comes = beside and words("add").search(said) and not (value or texts.concepts(said, "parts", "own"))
+            return None if comes else "undone"
         told = about.told > (_CERTAIN if orders or not value else _LIKELY) or (
             self.copied and about.part < _HALF and (value or about.told > _LEAST))  # fmt: skip
         return "wish" if told or (instructs(said) and about.told > max(about.complaint, about.keep)) else None
-
-    def _sentence(self, at: int) -> tuple[int, int]:
-        return next(one[:2] for one in wording.sentences(self.text, self.closed) if one[0] <= at < one[1])
 
     def _is_told_too(self, said: str, built: Sequence[Span]) -> bool:
         """Whether words that ask for a part are for the model, too: when to use it, how to cite a source."""
@@ -173,7 +174,7 @@ class _Wish:
         cut = about.concepts.get("prompt_delete", 0) > _HALF
         asks_part = about.told < _LEAST and ((about.part > _SURE and not instructs(said))
                                              or (share > _HALF and about.part > _LEAST))  # fmt: skip
-        edits = alters(unquoted(said)) and about.told < _HALF
+        edits = alters(unquoted(said)) and about.told < (_LIKELY if "prompt_replace" in about.concepts else _HALF)
         named = texts.concepts(said, "parts") or (alters(unquoted(said)) and texts.concepts(said, "own"))
         edits = edits or bool(named and about.told < _SURE and not IF.match(said))
         return cut or asks_part or edits or wording.restores(said) or wording.edits(wording.line_of(said))

@@ -23,7 +23,8 @@ PUT = re.compile(
 _ALSO = re.compile(rf"(?i)(?:{'|'.join(wordset('also'))}),?\s(?=\S)")
 _AND, _THAT = (f"(?:{'|'.join(wordset(one))})" for one in ("ands", "thats"))
 _JOINT = re.compile(rf"[,;]\s(?:{_AND}\s)?|\s{_AND}\s(?!sorte)|\x00+\s(?:{_THAT}\s)?|\s[–—-]\s|[!?]+\s|、")
-_COUNTED, _ANDS, _ENDS = map(re.compile, (r"(?<!\S)\(?(\d{1,2})[.)]\s+", rf"(?i)^{_AND}\s", rf"[,;]?\s{_AND}$"))
+_COUNTED, _ANDS = re.compile(r"(?<!\S)\(?(\d{1,2})[.)]\s+"), re.compile(rf"(?i)^{_AND}\s")
+_ENDS = re.compile(rf"(?i)[,;]?\s{_AND}[.!]?$")
 #: "A" and "B" are said together.
 _LISTED = re.compile(rf"[\"”“»'’](?:,\s|\s){_AND}\s[\"“„«‘']")
 _ANY_QUOTE = re.compile(r"(?<!\w)[\"“”„«「'‘’]\s*([^\"“”„«»「」\n]{1,400}?)\s*[\"“”»」'’](?!\w)")
