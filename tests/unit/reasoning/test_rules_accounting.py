@@ -208,3 +208,27 @@ def test_a_list_within_the_fields_is_one_field() -> None:
     found = find_fields("Return JSON with customer, date and a list of items with product, quantity and unit.")
     assert [one.name for one in found] == ["customer", "date", "list_of_items"]
     assert found[-1].description == "list of items with product, quantity and unit"
+
+
+def test_a_manual_that_comes_too_leaves_the_one_that_is_there() -> None:
+    wish = "add the KX300 manual too, its a pdf (KX300_Manual.pdf), and it should always say which machine it is about"
+    plan = of_documents(wish)
+    assert [node.node_name for node in plan.nodes if not node.existing] == ["pdfFile"]
+    assert not any(value.node_id == "pdfFile_0" for value in plan.values)
+
+
+def test_what_no_flow_can_do_is_named_in_a_change() -> None:
+    plan = planned(BOATS, "Set the temperature to 0.2 and make it watch the camera in the harbour")
+    assert [value.param for value in plan.values] == ["temperature"]
+    assert any("watch the camera" in quote for quote in reasons(plan))
+
+
+def test_a_language_that_is_not_read_is_told_to_the_model_and_the_plan_says_so() -> None:
+    wish = "Potřebuju překladač pro náš fotbalový klub, jména hráčů a výsledky neměnit, bez paměti."
+    states = {(part.state, part.reason) for part in planned_new(wish)[1].parts}
+    assert states == {("assumed", say("part_foreign", "en"))}
+
+
+def test_the_longest_list_holds_the_fields() -> None:
+    wish = "I get a lot of CVs. I want to get back full name, email, phone and notice period as JSON."
+    assert [one.name for one in find_fields(wish)] == ["full_name", "email", "phone", "notice_period"]

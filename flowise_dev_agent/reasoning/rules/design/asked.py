@@ -46,7 +46,9 @@ def own_tools(
     """(the tools of agents inside an agentflow as they are to be, the types that come, those that go). Raises
     DeclinedError."""
     agents = {id_: schema for id_, schema in world.schemas(request.existing).items() if schema.name == AGENT}
-    dropped, found, come, gone = unwanted(change.text, world), list[PlannedValue](), list[str](), list[str]()
+    # "Tavily instead of Brave."
+    instead = {name for span in change.spans if span.denied and change.tools for name in span.names}
+    dropped, found, come, gone = unwanted(change.text, world) | instead, list[PlannedValue](), list[str](), list[str]()
     for id_ in in_named(request, agents, wish, world):
         rows: Any = request.stored(id_, "agentTools") or []
         there = {row[TOOL] for row in rows}
@@ -65,9 +67,8 @@ def asked_values(
 ) -> tuple[list[PlannedValue], list[Span]]:  # fmt: skip
     """The values that are asked for, of nodes and of the models inside of them; another model inside where one of
     another provider is named. And where they are asked for, if nothing says of which model."""
-    wanted = world.store.get(change.provider.chat) if change.provider else None
+    found, wanted = list[PlannedValue](), world.store.get(change.provider.chat) if change.provider else None
     inside = {place: schema for place, schema in world.schemas(request.inside).items() if schema.category == _MODELS}
-    found: list[PlannedValue] = []
     models = [*inside.values(), *([wanted] if wanted else [])]
     own = {"@Chat Models", *(one.name for one in models), *(param.name for one in models for param in one.params)}
     about = [one for one in change.spans if (one.names | one.params) & own]

@@ -245,8 +245,7 @@ def designed(
 
 def values_of(nodes: Mapping[str, NodeSchema], reading: Reading, prompt: str, world: World) -> list[PlannedValue]:
     """The values of new nodes; of several of one type each gets its own subject, address or file."""
-    found: list[PlannedValue] = []
-    seen: Counter[str] = Counter()
+    found, seen = list[PlannedValue](), Counter[str]()
     for node_id, schema in nodes.items():
         topic, url = (dict(enumerate(own)).get(seen[schema.name]) for own in (reading.topics, reading.urls))
         files = tuple(one for one in reading.files if one[0] == schema.name)[seen[schema.name] :]
@@ -297,8 +296,7 @@ def declined(request: PlanRequest, reason: str, **more: Any) -> Design:
 
 def fresh_ids(names: Sequence[str], existing: Mapping[str, object], pattern: Pattern | None = None) -> dict[str, str]:
     """Id -> node name; a node of the pattern of the same type is taken over, each once."""
-    ids: dict[str, str] = {}
-    free = dict(pattern.nodes) if pattern else {}
+    ids, free = dict[str, str](), dict(pattern.nodes) if pattern else {}
     taken = {*existing, *free}
     for name in names:
         reused = next((id_ for id_, other in free.items() if other == name), None)

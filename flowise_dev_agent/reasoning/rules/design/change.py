@@ -159,14 +159,13 @@ class _Change:
         self.occupied = self.request.occupied | {f"{op.target_node_id}.{op.target_anchor}" for op in wired}
         edits = Edits() if self.inside else find_edits(self.change, existing, self.occupied, world)
         edits = replace(edits, removed=(*edits.removed, *self.made.removed))
-        if _PARSER in edits.added:
-            asked = (Span(*one.span(), frozenset({_PARSER})) for one in details.STRUCTURED.finditer(self.wish))
-            self.change = replace(self.change, spans=(*self.change.spans, *asked))
+        said = details.STRUCTURED.finditer(self.wish) if _PARSER in edits.added else ()
+        spans = [Span(*one.span(), frozenset({_PARSER})) for one in said]
         # "It has to become an agent".
-        said = leaves([*clauses(self.wish, change=True)]) if edits.replaced else ()
-        becomes = (Span(*one.words, frozenset(edits.replaced.values())) for one in said
-                   if one.sense.part > max(one.sense.told, _HALF) and words("an_agent").search(one.said))  # fmt: skip
-        self.change = replace(self.change, spans=(*self.change.spans, *becomes))
+        kinds, heard = frozenset(edits.replaced.values()), leaves([*clauses(self.wish, change=True)])
+        spans += [Span(*one.words, kinds) for one in heard if kinds
+                  and one.sense.part > max(one.sense.told, _HALF) and words("an_agent").search(one.said)]  # fmt: skip
+        self.change = replace(self.change, spans=(*self.change.spans, *spans))
         self.edits, self.going = edits, [*edits.removed, *edits.replaced]
         self.stays = {id_: schema for id_, schema in existing.items() if id_ not in self.going}
         ids = build.fresh_ids(edits.added, existing)

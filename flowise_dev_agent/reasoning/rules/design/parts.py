@@ -33,16 +33,16 @@ _NAMES = re.compile(
     r"(?<![\w@/.:-])(?:[A-Za-z][\w-]*(?:\.[\w-]+)+|[A-Za-z]\w*_\w+|[A-Za-z][A-Za-z-]*\d[\w.-]*)(?<![.-])"
 )
 #: What a model in the settings would not make possible either, and what is not done whatever else is.
-_IMPOSSIBLE = {"train", "offline", "guarantee", "pay", "phone", "device"}
-_NEVER = {"team", "bots", *_IMPOSSIBLE}
+IMPOSSIBLE = {"train", "offline", "guarantee", "pay", "phone", "device"}
+_NEVER = {"team", "bots", *IMPOSSIBLE}
 #: Kinds of which it is certain why they are not done.
-_CERTAIN = {"bots", "more_branches", *_IMPOSSIBLE}
+_CERTAIN = {"bots", "more_branches", *IMPOSSIBLE}
 #: Kinds of which a fact is easily taken for one.
 _THEIRS = {"approval", "send", "schedule"}
 #: Kinds of which a sentence in a flow that is there says how to behave: "until they have paid".
 _TOLD = {"sequence", "branch", "output", "form"}
 _MOST, _LONGEST_REASON, _HEAD, _NEAR = 40, 120, 6, 60
-_SURELY, _LIKELY, _HALF, _LITTLE, _LONG = 0.8, 0.6, 0.5, 0.1, 5
+_SURELY, _LIKELY, _HALF, _PERHAPS, _LITTLE, _LONG = 0.8, 0.6, 0.5, 0.2, 0.1, 5
 
 
 class Account:
@@ -58,6 +58,9 @@ class Account:
         self._clauses = [*clauses(text, change=bool(there))]
         #: What the second reader finds in a new flow's wish, and nothing of the design does.
         self.unmet = [] if there else unmet(self._clauses, nodes, values)
+        # What no flow may be able to do is told, however it is heard.
+        self.unmet += [(one, "impossible") for one in leaves(self._clauses)
+                       if not there and one.sense.concepts.get("impossible", 0) > _PERHAPS]  # fmt: skip
         #: With what was hidden from reading.
         self._shown = shown if len(shown) == len(text) else text
         self._kept = [span for span in own if span.keep]
@@ -100,10 +103,10 @@ class Account:
         flow can do."""
         found = self._signals()
         inside = any(one.is_agentflow for one in self._there.values())
-        if any(kind in _NEVER - _IMPOSSIBLE for _, kind in found) and not inside:
+        if any(kind in _NEVER - IMPOSSIBLE for _, kind in found) and not inside:
             self.check(world)
         present = {name for one in self._there.values() for name in (one.name, f"@{one.category}")}
-        said = [Span(*one.span(), frozenset({"signal"})) for one, kind in found
+        said = [Span(*one.span(), frozenset({"signal", kind})) for one, kind in found
                 if kind not in _TOLD and not one[0].startswith("until ")]  # fmt: skip
         return [*said, *(one for one in self.missed if not one.names & present)]
 
@@ -142,7 +145,7 @@ class Account:
             key = "part_remark" if aside else "part_foreign" if foreign else "part_missed"
             key = "part_told" if told or likely else key
             never = [kind for one, kind in self._signals()
-                     if kind in _IMPOSSIBLE and unit.start <= one.start() < unit.end]  # fmt: skip
+                     if kind in IMPOSSIBLE and unit.start <= one.start() < unit.end]  # fmt: skip
             key = f"gap_{never[0]}" if never and key == "part_missed" else key
             reason = "" if state == "covered" else world.say(key)
             if unsaid and (nodes or values) and key == "part_missed":
@@ -184,7 +187,7 @@ class Account:
         if tells and not any(kind in {*_NEVER, "schedule"} for _, kind in found) and self._mostly_done():
             return
         lost = [quote for span in self.missed if not self._there and (quote := self.quote(span))]
-        impossible = [one for one in found if one[1] in _IMPOSSIBLE]
+        impossible = [one for one in found if one[1] in IMPOSSIBLE]
         own = [(quote, "") for quote in lost if not any(quote in said or said in quote for said, _ in found)]
         reasons = impossible or [one for one in found if one[1] == "bots"] or [*own, *found]
         named = [(shortened(quote, _LONGEST_REASON), kind) for quote, kind in reasons]

@@ -307,9 +307,7 @@ def _named_nodes(
     scan: Scan, store: NodeStore | None
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str], ...]]:
     """(node types, names that no node has, tools named by their titles)."""
-    tools: list[tuple[str]] = []
-    known: list[str] = []
-    unknown: list[str] = []
+    tools, known, unknown = list[tuple[str]](), list[str](), list[str]()
     for match in scan.find(_NAMED):
         name = first_group(match)
         schema = _lookup(name, store) if store else None

@@ -254,8 +254,7 @@ def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: fr
             raise world.decline("declined_absent")
         wanted = []
     dropped -= set(wanted)
-    replaced: dict[str, str] = {}
-    added: list[str] = []
+    replaced, added = dict[str, str](), list[str]()
     for name in wanted:
         family = wiring.family_of(world.schema(name))
         rivals = {id_: one for id_, one in existing.items() if one.category in family and id_ not in replaced}

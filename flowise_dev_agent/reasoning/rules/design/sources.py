@@ -67,7 +67,10 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
         only = [*_URL.finditer(text)] if instead and {*mine} - {*found.removed} and _PAGES.search(plain) else []
         address = _URL.search(said) or (only[0] if len(only) == 1 else None)
         out = not instead and (words("remove").search(plain) or _OUT.search(plain))
-        more = not instead and ((_MORE.search(plain) and not _SAID.search(plain)) or (file and _BESIDE.search(plain)))
+        # "Add the new manual, too, it's a PDF (new.pdf)".
+        adds = words("add").search(re.split(r"[.!?]\s|\n", text[:start])[-1])
+        beside = file and (adds or _BESIDE.search(plain))
+        more = not instead and ((_MORE.search(plain) and not _SAID.search(plain)) or beside)
         stays = len(loaders) > len({*mine, *found.removed}) and not address
         comes, goes, values = "", list[str](), list[PlannedValue]()
         if more and (kinds or (last and refers)):

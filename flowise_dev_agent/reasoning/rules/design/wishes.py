@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from flowise_dev_agent.reasoning.rules.design import naming, wording
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
+from flowise_dev_agent.reasoning.rules.design.parts import IMPOSSIBLE
 from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS
 from flowise_dev_agent.reasoning.rules.design.wording import IF, alters, asks, instructs, unquoted
 from flowise_dev_agent.reasoning.rules.language import text as texts
@@ -19,7 +20,7 @@ from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, quo
 
 _VALUE, _ENDS = re.compile(r"\d|[\"“„«「]|\w@\w"), " ,;:–—-•*\n"
 #: From here on the second reader is believed; what is less probable than the last is not.
-_CERTAIN, _SURE, _LIKELY, _HALF, _LEAST, _FEW, _HEAD = 0.9, 0.8, 0.6, 0.5, 0.3, 5, 40
+_CERTAIN, _SURE, _LIKELY, _HALF, _LEAST, _PERHAPS, _FEW, _HEAD = 0.9, 0.8, 0.6, 0.5, 0.3, 0.2, 5, 40
 #: What was read already.
 _HIDDEN = frozenset({"@hidden"})
 #: A switch that shows sources, and nothing of how they are cited.
@@ -54,9 +55,8 @@ def pieces(text: str, done: Sequence[Span], lost: Sequence[Span], *, copied: boo
             found.append(Piece(begin, finish, kind, item))
     # Where nothing is wished for what is neither a complaint nor by the way is the wish.
     if not any(one.kind in ("wish", "undone") or wish.asks_part(*one[:2]) for one in found):
-        found = [
-            one._replace(kind="wish") if one.kind == "remark" and wish.may_tell(*one[:2]) else one for one in found
-        ]
+        found = [one._replace(kind="wish") if one.kind == "remark" and wish.may_tell(*one[:2]) else one
+                 for one in found]  # fmt: skip
     return found
 
 
@@ -125,7 +125,8 @@ class _Wish:
         lost = [one for one in self.lost if one.meets(start, end)]
         if not built and _keeps(said):
             return "part"
-        if lost and about.told < (_SURE if any("signal" in one.names for one in lost) else _HALF):
+        signals = {name for one in lost for name in one.names if "signal" in one.names}
+        if lost and (signals & IMPOSSIBLE or about.told < (_SURE if signals else _HALF)):
             return "undone"
         rest = said.replace(NUL, " ")
         if built and (any(one.params or one.names - _HIDDEN for one in built) or not wording.says(rest)):
@@ -171,10 +172,13 @@ class _Wish:
             return False
         # That it should be another way is no part.
         share = max((one for name, one in about.concepts.items() if name != "vague"), default=0.0)
-        cut = about.concepts.get("prompt_delete", 0) > _HALF
+        plain = not _VALUE.search(said)
+        never = plain and about.concepts.get("impossible", 0) > _PERHAPS
+        cut = never or about.concepts.get("prompt_delete", 0) > _HALF
         asks_part = about.told < _LEAST and ((about.part > _SURE and not instructs(said))
                                              or (share > _HALF and about.part > _LEAST))  # fmt: skip
-        edits = alters(unquoted(said)) and about.told < (_LIKELY if "prompt_replace" in about.concepts else _HALF)
+        swaps = plain and "prompt_replace" in about.concepts
+        edits = alters(unquoted(said)) and about.told < (_LIKELY if swaps else _HALF)
         named = texts.concepts(said, "parts") or (alters(unquoted(said)) and texts.concepts(said, "own"))
         edits = edits or bool(named and about.told < _SURE and not IF.match(said))
         return cut or asks_part or edits or wording.restores(said) or wording.edits(wording.line_of(said))

@@ -150,6 +150,10 @@ def detect_language(text: str) -> str:
     if code := next((code for code, letters in lexicon.constants("scripts").items() if re.search(letters, text)), None):
         return code
     said = re.findall(r"(?<![\w-])[^\W\d_]+(?![\w-])", text.lower())
+    # One word in twelve has such a letter.
+    if code := next((code for code, own in lexicon.constants("unread").items()
+                     if len(re.findall(own, text.lower())) > 1 + len(said) // 12), None):  # fmt: skip
+        return code
     scores = {code: sum(word in stop for word in said) for code, stop in FUNCTION_WORDS.items()}
     for char, code in MARKS.items():
         scores[code] += text.lower().count(char)
