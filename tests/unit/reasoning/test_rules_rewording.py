@@ -506,7 +506,7 @@ def test_sentences_of_a_tool_that_goes_and_the_window_of_a_memory_are_told() -> 
     graph = compile_ops(GraphIR.empty(), more, STORE.schemas).graph
     plan = planned("", "remove the calculator", graph=graph)
     assert (plan.removals, plan.values) == (["calculator_0"], [])
-    assert any("«Use the calculator for prices.»" in step for step in plan.steps)
+    assert any('"Use the calculator for prices."' in step for step in plan.steps)
     assert any("last 9 exchanges" in step for step in planned("", "remember the last 9 messages", graph=graph).steps)
 
 
@@ -610,6 +610,12 @@ def steps_with(*tools: str) -> GraphIR:
     return compile_ops(GraphIR.empty(), ops, STORE.schemas).graph
 
 
+def test_a_tool_that_is_not_to_be_used_for_something_stays_beside_a_new_one() -> None:
+    plan = planned("", "Add a calculator. Don't use Brave for prices.", graph=steps_with("braveSearchAPI"))
+    rows: Any = next(value.value for value in plan.values if value.param == "agentTools")
+    assert [row["agentSelectedTool"] for row in rows] == ["braveSearchAPI", "calculator"]
+
+
 @pytest.mark.parametrize(
     ("there", "wish", "after", "unsaid"),
     [
@@ -617,6 +623,7 @@ def steps_with(*tools: str) -> GraphIR:
         (["calculator"], "Er soll auch im Web suchen", ["calculator", "serpAPI"], []),
         (["calculator", "currentDateTime"], "take the calculator out again", ["currentDateTime"], []),
         (["calculator"], "Nimm den Taschenrechner raus", [], []),
+        (["braveSearchAPI"], "use Tavily instead of Brave", ["tavilyAPI"], []),
     ],
 )
 def test_tools_in_an_agentflow_come_and_go(there: list[str], wish: str, after: list[str], unsaid: list[str]) -> None:

@@ -17,10 +17,10 @@ from flowise_dev_agent.reasoning.rules.design.selection import TOOL, tool_row, u
 from flowise_dev_agent.reasoning.rules.design.values import Said, parameters
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, words
-from flowise_dev_agent.reasoning.rules.language.text import Span, to_number
+from flowise_dev_agent.reasoning.rules.language.text import Span, mentions, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 
-AGENT, _MODELS, _HALF = "agentAgentflow", "Chat Models", 0.5
+AGENT, _MODELS, _HALF, _NEAR = "agentAgentflow", "Chat Models", 0.5, 8
 
 
 def one_each(*some: Sequence[PlannedValue]) -> list[PlannedValue]:
@@ -46,8 +46,9 @@ def own_tools(
     """(the tools of agents inside an agentflow as they are to be, the types that come, those that go). Raises
     DeclinedError."""
     agents = {id_: schema for id_, schema in world.schemas(request.existing).items() if schema.name == AGENT}
-    # "Tavily instead of Brave."
-    instead = {name for span in change.spans if span.denied and change.tools for name in span.names}
+    # "Tavily instead of Brave": what is only not to be used for something stays.
+    instead = {name for one in mentions(change.text, words("instead_of")) for span in change.spans
+               if change.tools and 0 <= span.start - one.end() <= _NEAR for name in span.names}  # fmt: skip
     dropped, found, come, gone = unwanted(change.text, world) | instead, list[PlannedValue](), list[str](), list[str]()
     for id_ in in_named(request, agents, wish, world):
         rows: Any = request.stored(id_, "agentTools") or []

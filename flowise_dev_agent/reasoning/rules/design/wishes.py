@@ -172,9 +172,8 @@ class _Wish:
             return False
         # That it should be another way is no part.
         share = max((one for name, one in about.concepts.items() if name != "vague"), default=0.0)
-        plain = not _VALUE.search(said)
-        never = plain and about.concepts.get("impossible", 0) > _PERHAPS
-        cut = never or about.concepts.get("prompt_delete", 0) > _HALF
+        heard, plain = about.concepts.get, not _VALUE.search(said)
+        cut = heard("prompt_delete", 0) > _HALF or (plain and heard("impossible", 0) > _PERHAPS)
         asks_part = about.told < _LEAST and ((about.part > _SURE and not instructs(said))
                                              or (share > _HALF and about.part > _LEAST))  # fmt: skip
         swaps = plain and "prompt_replace" in about.concepts

@@ -150,7 +150,7 @@ def detect_language(text: str) -> str:
     if code := next((code for code, letters in lexicon.constants("scripts").items() if re.search(letters, text)), None):
         return code
     said = re.findall(r"(?<![\w-])[^\W\d_]+(?![\w-])", text.lower())
-    # One word in twelve has such a letter.
+    # At least two such letters, and one for each twelve words: a name from there is not enough.
     if code := next((code for code, own in lexicon.constants("unread").items()
                      if len(re.findall(own, text.lower())) > 1 + len(said) // 12), None):  # fmt: skip
         return code
