@@ -41,9 +41,8 @@ def test_the_signs_and_the_form_of_address_are_those_of_the_language() -> None:
     [("de", HORSES), ("fr", BREAD), ("es", DIVING), ("pt", BOOKS), ("it", CLAY), ("nl", SWIMMING), ("pl", BIKES)],
 )
 def test_the_command_that_a_sentence_names_takes_a_sentence_out(language: str, prompt: str) -> None:
-    command = re.findall(r"[«„]\s*([^«»„“{}]+?)\s*[»“]", PHRASES[language]["step_still"])[-1]
     (sentence,) = re.findall(r"(?im)^.*(?:euros?|€|zł)\.$", prompt)
-    plan = planned(prompt, f"{command} «{sentence}»")
-    (value,) = plan.values
+    command = PHRASES[language]["step_still"].rpartition(": ")[2].format(quote=sentence)
+    (value,) = planned(prompt, command).values
     assert sentence not in str(value.value)
     assert prompt.splitlines()[0] in str(value.value)

@@ -7,8 +7,8 @@ from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
 from flowise_dev_agent.reasoning.contracts import PlanContract
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design.details import find_fields
+from tests.unit.reasoning.test_rules_flows_there import DOCUMENTS
 from tests.unit.reasoning.test_rules_properties import planned as planned_new
-from tests.unit.reasoning.test_rules_rewiring import DOCUMENTS
 from tests.unit.reasoning.test_rules_rewording import BOATS, STORE, planned, prompt_after, told
 
 
@@ -192,16 +192,16 @@ def test_what_is_asked_beside_a_tool_is_told_to_the_agent_and_the_kind_is_no_rul
     assert reasons(plan) == {}
 
 
-@pytest.mark.parametrize("end", ["Many thanks, Greet", "Danke, Jonas Weber"])
+@pytest.mark.parametrize("end", ["Thanks a lot, Greet", "Danke, Jonas Weber"])
 def test_a_signature_is_no_rule(end: str) -> None:
     assert prompt_after(BOATS, planned(BOATS, f"Always name the tides. {end}")) == told(BOATS, "Always name the tides.")
 
 
 def test_why_a_name_is_wished_for_is_no_rule() -> None:
-    wish = 'Always name the tides. And call it "Heron Desk" because nobody understands the old name.'
+    wish = 'Always name the tides :) And please call it "Heron Desk" because nobody understands the old name.'
     plan = planned(BOATS, wish)
     assert plan.new_name == "Heron Desk"
-    assert prompt_after(BOATS, plan) == told(BOATS, "Always name the tides.")
+    assert prompt_after(BOATS, plan) == told(BOATS, "Always name the tides")
 
 
 def test_a_list_within_the_fields_is_one_field() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, SetParam, compile_ops
 from tests.unit.reasoning.test_rules_clauses_of_changes import SEARCHER
-from tests.unit.reasoning.test_rules_rewiring import AGENT, DOCUMENTS, STORE, changed, inputs
+from tests.unit.reasoning.test_rules_flows_there import AGENT, DOCUMENTS, STORE, changed, inputs
 from tests.unit.reasoning.test_rules_rewording import BOATS, flow, planned, prompt_after, told
 
 SHOWN = compile_ops(

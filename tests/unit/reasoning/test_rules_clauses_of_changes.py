@@ -4,7 +4,7 @@ import pytest
 
 from flowise_dev_agent.agent.prompt_context import components_of
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, RemoveNode, compile_ops
-from tests.unit.reasoning.test_rules_rewiring import DOCUMENTS, STORE, changed, inputs
+from tests.unit.reasoning.test_rules_flows_there import DOCUMENTS, STORE, changed, inputs
 from tests.unit.reasoning.test_rules_rewording import BOATS, flow, planned, prompt_after, told
 from tests.unit.reasoning.test_rules_steps_there import BOOKING
 

@@ -12,7 +12,7 @@ from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design.owners import meant
 from flowise_dev_agent.reasoning.rules.language.text import detect_language
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
-from tests.unit.reasoning.test_rules_rewiring import STORE, step
+from tests.unit.reasoning.test_rules_flows_there import STORE, step
 
 FROM_NOW_ON = say("prompt_from_now_on", "en")
 

@@ -5,7 +5,7 @@ import pytest
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS
-from tests.unit.reasoning.test_rules_rewiring import STORE, chain, changed, declines_structure, inputs, planned, step
+from tests.unit.reasoning.test_rules_flows_there import STORE, chain, changed, declines_structure, inputs, planned, step
 
 BOOKING = compile_ops(
     GraphIR.empty(),

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.unit.reasoning.test_rules_flows_there import DOCUMENTS
 from tests.unit.reasoning.test_rules_properties import planned as planned_new
-from tests.unit.reasoning.test_rules_rewiring import DOCUMENTS
 from tests.unit.reasoning.test_rules_rewording import BOATS, planned, prompt_after, told
 
 
