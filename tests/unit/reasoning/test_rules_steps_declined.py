@@ -60,7 +60,7 @@ NOT_READ = {
     "Agentflow: read the order. Orders of more than 10 items go to the manager for approval, all others are confirmed.":
         "Orders of more than 10 items",
     "Agentflow: geef het opstel een cijfer. Is het lager dan 6, schrijf dan tips, anders een compliment.":
-        "6, schrijf dan tips, anders een compliment",
+        "Is het lager dan 6, schrijf dan tips, anders een compliment",
     "A flow in which one LLM scores an essay. Over 70: write a praise. Under 40: write a hint.":
         "Over 70: write a praise",
     "Agentflow: Ein Agent schreibt die Vorteile, ein anderer die Nachteile.":
@@ -109,9 +109,8 @@ NOT_READ |= {
         "When our shop system calls the webhook",
     "Flow: call GET https://api.parcels.example/v1 with header X-Api-Key, then explain the status":
         "call GET https://api.parcels.example/v1 with header",
-    "Flow: get the status from https://api.parcels.example/v1 (GET), then tell the customer where it is. If the call "
-    "returns nothing say sorry and give 0800 11 22 33":
-        "If the call returns nothing",
+    "Workflow: an LLM writes a refusal letter. Mr Okoye must approve it. If he rejects it, email the boss.":
+        "If he rejects it, email the boss",
     "Agentflow: write a reply, then I approve it. If there is no order number, ask for it.":
         "If there is no order number",
     "Agentflow: write a reply, then I approve it. If legal says no, reply 'No.'":

@@ -2,8 +2,8 @@
 settings the steps have."""
 
 import re
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.details import Field, in_ascii, listed
@@ -11,12 +11,13 @@ from flowise_dev_agent.reasoning.rules.design.kinds import bare, found, kind_of
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
 from flowise_dev_agent.reasoning.rules.design.world import World
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER_WORDS, pattern, patterns, wordset
-from flowise_dev_agent.reasoning.rules.language.text import capital, masked, quoted, signals
+from flowise_dev_agent.reasoning.rules.language import lexicon
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, pattern, patterns, words, wordset
+from flowise_dev_agent.reasoning.rules.language.text import capital, masked, quoted, signals, squeeze
 
 _LEAD, _SETTINGS = pattern("steps", "lead"), {"model", "temperature", "max_tokens", "memory", "memory_window"}
 _WORD = re.compile(r"[^\W\d_][\w-]*")
-_KNOWN = FUNCTIONS | frozenset(NUMBER_WORDS) | wordset("preferring") | wordset("everyday")
+_KNOWN = FUNCTIONS | frozenset(lexicon.NUMBER_WORDS) | wordset("preferring") | wordset("everyday")
 
 
 @dataclass(frozen=True)
@@ -38,14 +39,17 @@ class Start:
 
 
 def start_of(text: str, answer: str, title: str, world: World) -> Start:
-    form = pattern("steps", "form").search(text)
-    if form and (fields := listed(form["fields"])):
-        params = {"startInputType": "formInput", "formTitle": title, "formDescription": title,
-                  "formInputTypes": [{"type": one.kind, "label": capital(one.description), "name": one.name}
-                                     for one in fields]}  # fmt: skip
+    form = found("form", text) or (found("a_flow", text) and found("filled_in", text))
+    if form and not found("who", form[0]) and (fields := _fields(form)):
+        rows = [{"type": one.kind, "label": capital(squeeze(one.description)), "name": one.name} for one in fields]
+        rows = [{**row, "type": "options", "addOptions": options} if (options := _choice(one)) else row
+                for row, one in zip(rows, fields, strict=True)]  # fmt: skip
+        params = {"startInputType": "formInput", "formTitle": title, "formDescription": title, "formInputTypes": rows}
         return Start(masked(text, *form.span()), params, {one.name: one for one in fields}, form[0])
-    place = next((match for match, kind in signals(text) if kind == "schedule"), None)
-    clock = pattern("steps", "clock").match(text, place.start()) if place else None
+    places = [one.start() for one, kind in signals(text) if kind == "schedule"]
+    places += [one.start for one in leaves([*clauses(text, change=False)]) if "schedule" in one.asks()]
+    places += [one.start() for one in pattern("steps", "recurs").finditer(text)]
+    clock = next(filter(None, (pattern("steps", "clock").match(text, place) for place in places)), None)
     if clock is None or int(clock["hour"]) > 23 or int(clock["minute"] or 0) > 59:
         return Start(text)
     said, half, hour = clock.group(), clock["half"], int(clock["hour"])
@@ -60,10 +64,27 @@ def start_of(text: str, answer: str, title: str, world: World) -> Start:
               "scheduleOnTime": f"{hour:02}:{int(clock['minute'] or 0):02}",
               "scheduleTimezone": (zone := _zone(text, answer or clock["place"] or "", world)),
               "scheduleInputMode": "text", "scheduleDefaultInput": title}  # fmt: skip
-    question = "" if zone else world.say("question_zone", clause=said.strip())
     named = re.compile(rf"\(?{re.escape(zone or said)}\)?")
     rest = named.sub(lambda one: "\x00" * len(one[0]), masked(text, *clock.span()))
-    return Start(rest, params, said=said, question=question)
+    return Start(rest, params, {}, said, "" if zone else world.say("question_zone", clause=said.strip()))
+
+
+def _fields(form: re.Match[str]) -> list[Field]:
+    """The fields of a form, each in the words for it; none where one of them has no name."""
+    put, parts = found("put_in", form[0]), pattern("steps", "field_ends").split(form["fields"])
+    said = [one for one in map(bare, [*([put["what"]] if put else []), *parts]) if one]
+    # What is asked in many words is named by the last of them, and a number of things by the thing.
+    made = [(*listed(one), *listed(" ".join(re.sub(r"^\d+\s", "", one).split()[-5:])))[:1] for one in said]
+    fields = [replace(field, description=one, kind="string" if found("identifies", one) else field.kind)
+              for one, fields in zip(said, made, strict=True) for field in fields]  # fmt: skip
+    return fields if all(made) else []
+
+
+def _choice(field: Field) -> list[dict[str, str]]:
+    """What is to be chosen for a field: "kind (oak, ash or other)"."""
+    choice = found("choice", field.description) if field.kind == "string" else None
+    options = pattern("steps", "listed").split(choice["options"].replace("/", ", ")) if choice else []
+    return [{"option": bare(one)} for one in options]
 
 
 def _zone(said: str, answer: str, world: World) -> str:
@@ -74,8 +95,7 @@ def _zone(said: str, answer: str, world: World) -> str:
     return max(named or [one for one in zones if cities[one] in in_ascii(answer).lower()], key=len, default="")
 
 
-@dataclass(frozen=True, eq=False)
-class Setting:
+class Setting(NamedTuple):
     """What a clause names. `about` are its words that name a step, none for all of them."""
 
     said: str
@@ -102,7 +122,9 @@ def take_settings(text: str, world: World) -> tuple[str, list[Setting]]:
             sets = {*one.asks()[:1]} <= _SETTINGS | {"kind"} and (named or one.sense.part > one.sense.told)
             parts = [one.said, rest.replace("\x00", " ").strip(), *one.said.split(": ")[1:]]
             does = any(kind_of(bare(_LEAD.sub("", said))) for said in parts)
-            if sets and not (quoted(one.said) or does):
+            # Beside one that is named, "something cheap" is the one that a flow has anyway.
+            cheap = not named and one is not inside[0] and wordset("cheap") & {*one.said.casefold().split()}
+            if (cheap or (sets and (named or one.asks()[:1] == ["model"]))) and not (quoted(one.said) or does):
                 taken += [Setting(one.said, own, tuple(about))] if named else []
                 text = masked(text, one.start, one.end)
     return text, taken
@@ -110,4 +132,5 @@ def take_settings(text: str, world: World) -> tuple[str, list[Setting]]:
 
 def _is_known(word: str) -> bool:
     """Whether a word names no step."""
-    return is_empty(word) or word.casefold() in _KNOWN or any(found(name, word) for name in ("rest", "a_flow"))
+    known = is_empty(word) or word.casefold() in _KNOWN or words("all_of_them").fullmatch(word)
+    return bool(known or any(found(name, word) for name in ("rest", "a_flow")))

@@ -12,14 +12,11 @@ from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER_WORDS, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import quoted_spans, squeeze, to_number
 
-_WORD = re.compile(r"[^\W_][\w'’-]*")
 #: What is whole, whatever marks are in it: brackets, bodies of requests, addresses.
 _WHOLE = re.compile(r"\([^()\n]{0,300}\)|\{[^\n]{0,400}\}|https?://\S+(?<![.,;])")
-#: What is said of a decision in front of what is done then.
-_MORE = re.compile(r"[^,:/\"“„«']{0,80},")
-#: What a person does, and no step.
-_OURS = pattern("facts", "ours")
-_LONGEST_NAME, _MOST_PIECES = 4, 120
+#: A word, and what is said of a decision in front of what is done then.
+_WORD, _MORE = re.compile(r"[^\W_][\w'’-]*"), re.compile(r"[^,:/\"“„«']{0,80},")
+_LONGEST_NAME, _LONGEST_BRANCH, _MOST_PIECES = 4, 6, 120
 #: The kinds of clauses, the first that fits; a branch by its name comes before them.
 _KINDS = ("limit", "loop", "otherwise", "case", "each", "call", "approve", "sort", "says", "who", "task")
 #: Kinds that begin behind a mere comma or "and", too.
@@ -67,7 +64,7 @@ def _is_given(text: str) -> bool:
     """Whether a clause says what a person gives to the flow: "the user pastes a list"."""
     came = found("incoming", text)
     given = came and not found("does", text[: came.start(1)] + text[came.end() :])
-    return bool(given or words("pasted").search(text) or _OURS.match(text))
+    return bool(given or words("pasted").search(text) or pattern("facts", "ours").match(text))
 
 
 def unwanted(text: str) -> bool:
@@ -109,7 +106,7 @@ def _goes_on(piece: str, before: str, border: str, names: Sequence[str]) -> bool
     """Whether a stretch belongs to the clause in front of it."""
     if border != "sentence" and _unfinished(before, names):
         return not found("otherwise", piece)
-    if border or outcome(piece):
+    if border or outcome(piece) or pattern("steps", "own_hands").match(bare(piece)):
         return False
     kind, former = kind_of(piece, names), kind_of(before, names)
     return kind == former == "approve" or not (kind in _BEGINS or (former == "call" and kind == "task"))
@@ -122,7 +119,7 @@ def _unfinished(clause: str, names: Sequence[str]) -> bool:
     if kind_of(clause, names) == "otherwise":
         return not re.search(r"\w", pattern("steps", "otherwise").sub("", clause, count=1))
     way, head = way_of(clause, names), found("case", clause) or found("each", clause)
-    return bool((way and not way[1]) or (head and not parted(clause)))
+    return not way[1] if way else bool(head and not parted(clause))
 
 
 def parted(text: str) -> tuple[str, str] | None:
@@ -135,7 +132,7 @@ def parted(text: str) -> tuple[str, str] | None:
     rest, verbs = text[head.end() - 1 :], pattern("steps", "orders" if case else "then_does")
     ends = [one.start() for one in verbs.finditer(rest)
             if rest[: one.start()].rpartition(" ")[2].casefold() not in FUNCTIONS][-1 if case else 0 :]  # fmt: skip
-    ends += [one.start() for one in pattern("steps", "case_ends").finditer(rest)]
+    ends += [one.start() for name in ("case_ends", "back_behind") for one in pattern("steps", name).finditer(rest)]
     cut = min(filter(None, ends), default=len(rest) if case or not ends else 0)
     do = pattern("steps", "then").sub("", rest[cut:].strip(" ,:"))
     return (squeeze(rest[:cut]).rstrip(" ,:"), do) if do else None
@@ -151,8 +148,10 @@ def branch_names(text: str) -> list[str]:
         return []
     text = pattern("steps", "answers_each").sub("", text).rstrip("? ")
     each = [squeeze(one["topic"]) for one in pattern("steps", "to_each").finditer(text[verb.end() :])]
-    lists = [_listed(one["list"]) for name in ("colon", "into", "inside") if (one := found(name, text))]
-    fits = (one for one in [each, *lists] if all(len(short(name).split()) <= _LONGEST_NAME for name in one))
+    # What else is found out is no branch: "... or other, and says how urgent it is".
+    lists = [_listed(pattern("steps", "list_ends").split(one["list"])[0])
+             for name in ("colon", "into", "inside") if (one := found(name, text))]  # fmt: skip
+    fits = (one for one in [each, *lists] if all(len(short(name).split()) <= _LONGEST_BRANCH for name in one))
     return next((one for one in fits if len(one) > 1), [])
 
 
@@ -163,20 +162,26 @@ def _listed(listing: str) -> list[str]:
     return [one for one in named if one]
 
 
-def way_of(text: str, names: Sequence[str]) -> tuple[str, str] | None:
-    """(the branch that a clause begins with, what it says is done there): "for billing: ask for the number"."""
-    behind = pattern("steps", "heads").sub("", text) if names else ""
-    exact = [one for one in names if re.match(rf"(?i){re.escape(short(one))}(?!\w)", behind)]
-    word = _WORD.match(behind)
-    fitting = exact or [one for one in names if word and alike(word[0], one)]
-    if not word or len(fitting) != 1:
-        return None
-    behind = behind[len(short(exact[0])) if exact else word.end() :].lstrip()
-    while (more := _WORD.match(behind)) and (alike(more[0], fitting[0]) or found("kinds", f" {more[0]}")):
-        behind = behind[more.end() :].lstrip()
-    do = re.sub(r"^(?:[:,]|->|=>|→)\s?", "", behind)
-    # "Bookings and complaints: ..." is of more than one.
-    return None if pattern("steps", "listed").match(f" {do}") else (fitting[0], do)
+def way_of(text: str, names: Sequence[str]) -> tuple[list[str], str] | None:
+    """(the branches that a clause begins with, what it says is done there): "for billing and refunds: ask for the
+    number"."""
+    behind, named = text, list[str]()
+    while names:
+        behind = pattern("steps", "heads").sub("", behind)
+        exact = [one for one in names if re.match(rf"(?i){re.escape(short(one))}(?!\w)", behind)]
+        word = _WORD.match(behind)
+        fitting = exact or [one for one in names if word and alike(word[0], one)]
+        if not word or len(fitting) != 1 or fitting[0] in named:
+            return None
+        named += fitting
+        behind = behind[len(short(exact[0])) if exact else word.end() :].lstrip()
+        while (more := _WORD.match(behind)) and (alike(more[0], fitting[0]) or found("kinds", f" {more[0]}")):
+            behind = behind[more.end() :].lstrip()
+        both = found("and_way", behind)
+        if not both:
+            return named, re.sub(r"^(?:[:,]|->|=>|→)\s?", "", behind)
+        behind = behind[both.end() :]
+    return None
 
 
 def short(name: str) -> str:
@@ -247,4 +252,5 @@ def own_words(clause: str) -> list[str]:
     shapes = [pattern("steps", name) for name in ("times", "skeleton", "approve")]
     for one in (*shapes, *map(words, ("answer_out", "first", "second", "third"))):
         plain = one.sub(" ", plain)
-    return [one for one in content_words(_WORD.findall(plain)) if not (one.isdigit() or alike(one, known))]
+    said = content_words(_WORD.findall(plain), *known.split())
+    return [one for one in said if not (one.isdigit() or alike(one, known))]

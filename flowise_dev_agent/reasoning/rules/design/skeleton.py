@@ -3,10 +3,11 @@ a place among the steps. Clauses that have none are `odd`: no flow is built then
 the person."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from flowise_dev_agent.patch.model.placeholders import MARK
 from flowise_dev_agent.reasoning.rules.design import kinds
 from flowise_dev_agent.reasoning.rules.design.kinds import Piece, alike, found, kind_of
 from flowise_dev_agent.reasoning.rules.design.prompt import without_opening
@@ -17,12 +18,12 @@ from flowise_dev_agent.reasoning.rules.language.text import capital, quoted, sig
 _NUMBERED, _TIMES, _WHO = pattern("steps", "numbered"), pattern("steps", "times"), pattern("reading", "who_asks")
 _SENTENCE, _LONGEST_TEXT = re.compile(r"\A|[.!?:]\s+|\n"), 3_000
 #: How probable it has to be that a clause asks for a part of the flow, or tells the model something.
-_HALF, _SURE = 0.5, 0.85
-#: "Je dois" is no "dois".
-_COUNT = re.compile(rf"(?i)(?<!\bje\s)(?<!\btu\s){NUMBER}")
+_LITTLE, _HALF, _SURE, _RULE = 0.1, 0.5, 0.85, 0.9
+#: "Je dois" is no "dois". Where a request goes whose address is still to come.
+_COUNT, _TO_COME = re.compile(rf"(?i)(?<!\bje\s)(?<!\btu\s){NUMBER}"), f"{MARK}: URL]"
 _QUOTED, _BEGINNING = re.compile(r"[\"“„«'].*?[\"”»']"), ("sentence", "next")
 #: Words of an item of a list; characters of a word, of who make a team, and of a text that are shown.
-_LONGEST_ITEM, _SHORT, _LONG, _SHOWN = 5, 4, 30, 100
+_LONGEST_ITEM, _SHORT, _LONG, _SHOWN = 5, 3, 30, 100
 #: Kinds of clauses that are a step wherever they are, and signals that are no task of a model, or a mere value.
 _PARTS = {"way", "approve", "call", "sort", "each", "case", "loop", "otherwise"}
 _STRUCTURE, _VALUES = {"approval", "branch", "loop", "call", "team", "send"}, {"branch", "setting", "output"}
@@ -51,14 +52,18 @@ class Skeleton:
         self.steps, self.rules, self.sent, self.odd = list[Step](), list[str](), list[str](), list[str]()
         #: What the clauses behind speak of: the branches, who approves, what is made again.
         self._fork = self._approval = self._back = None
+        #: Where what is sent goes, if it is said elsewhere.
+        self.address = ""
         #: Where a clause goes: a list of steps, which the next one of the same sentence goes on with; where a sentence
         #: begins, and where an approved answer goes on.
         self._scope = self._main = self._approved = self.steps
         #: Whether a sentence says what comes after what, and how many ways were opened in it.
-        self._ordered, self._opened = False, 0
+        self._ordered, self._opened, self._read_to = False, 0, 0
         # What is too long is not read in part.
         self.odd += [text[_LONGEST_TEXT:][:_SHOWN]] if len(text) > _LONGEST_TEXT else []
-        text = without_opening(text[:_LONGEST_TEXT]) or text[:_LONGEST_TEXT]
+        # A greeting may have a line of its own.
+        text = re.sub(r"\A([^\n,.!?]{2,30},)\n", r"\1 ", text[:_LONGEST_TEXT])
+        text = without_opening(text) or text
         listing = re.compile("(?m)^") if listed else _NUMBERED
         text = listing.sub("\n• ", text) if listed or len(listing.findall(text)) > 1 else text
         #: The items of a list: steps, which may be named by their numbers.
@@ -66,8 +71,10 @@ class Skeleton:
         text = self._without_lead(text)
         self.pieces = kinds.pieces(text)
         begins = [n for n, one in enumerate(self.pieces) if one.border in _BEGINNING]
-        for start, end in pairwise([*begins, len(self.pieces)]):
-            self._read(text, self.pieces[start:end])
+        sentences = [self.pieces[start:end] for start, end in pairwise([*begins, len(self.pieces)])]
+        for n, sentence in enumerate(sentences):
+            if not self._on_condition(text, sentence, sentences[n + 1 :]):
+                self._read(text, sentence)
         self.odd += [one.text for one in self.steps if one.kind in ("sort", "case") and not _is_whole(one)]
 
     def _without_lead(self, text: str) -> str:
@@ -75,16 +82,42 @@ class Skeleton:
         for one in _SENTENCE.finditer(text):
             led = found("lead", text[one.end() :])
             if led and not (kinds.only_structure(led.string[led.end() :]) or found("sorts", led[0])):
-                self._tell(squeeze(f"{text[: one.end()]}{led['about'] or ''}").strip(" ,:"))
+                for about in (text[: one.end()], led["about"] or ""):
+                    self._tell(squeeze(about).strip(" ,:"))
                 self.sent.append(led[0])
                 # What a flow that does something does is a task.
                 self._ordered = bool(led["that"])
                 return self._without_lead(led.string[led.end() :])
         return text
 
+    def _on_condition(self, text: str, sentence: Sequence[Piece], behind: Sequence[Sequence[Piece]]) -> bool:
+        """Whether a condition is for the texts that models write, or for what is sent of them: it has no other side,
+        and the steps go on behind it."""
+        said = squeeze(text[sentence[0].start : sentence[-1].end]).strip(" .•")
+        does = [*(one.said for one in sentence), (kinds.parted(said) or ("", ""))[1]]
+        first, *more = [kind_of(one, self._names()) for one in does]
+        then = [kind_of(one.said, self._names()) for other in behind for one in other]
+        ends, made, about = found("ends_there", said), [one.kind for one in self.steps], sense(said, change=False)
+        # What a part of the flow does, and what is made again, has its place among the steps.
+        odd = _PARTS.intersection(more) or kinds.is_again(said) or found("no_rule", said)
+        if first != "case" or "task" not in made or odd:
+            return False
+        if self._fork or self._approval:
+            # Behind branches only what surely is a rule is told to all.
+            return about.told > _RULE and about.part < _LITTLE and "task" not in more and self._tell(said)
+        if ends and made[0] == "call" and "call" in made[1:]:
+            case = pattern("steps", "case").sub("", said[: ends.start()]).strip(" ,:")
+            self.steps[1:] = [Step("case", said, {case: [Step("end", ends[0].strip(" ,"))], "": self.steps[1:]})]
+            return True
+        # "If it is red ... If it is green ... Then post it": no branches, where the steps go on behind all of them.
+        forks = then[:1] == ["otherwise"] or (then[:1] == ["case"] and not (_PARTS - {"case"}).intersection(then))
+        return not (ends or forks) and self._tell(said)
+
     def _read(self, text: str, sentence: Sequence[Piece]) -> None:
-        self._scope, self._opened = self._main, 0
         item = text[sentence[0].start :].lstrip().startswith("•")
+        # What an item of a list says in more sentences belongs to what it begins with.
+        inside = self.items and not item and "\n" not in text[self._read_to : sentence[0].start].strip(" ")
+        self._scope, self._opened, self._read_to = self._scope if inside else self._main, 0, sentence[-1].end
         self._ordered |= item or any(one.border in ("next", "then") for one in sentence)
         # What is not understood beside other clauses is no mere word for the models.
         part = self._ordered or len(sentence) > 1
@@ -123,10 +156,19 @@ class Skeleton:
         """Put one clause where it belongs; False for one that is not understood there."""
         fork, kind = self._fork, kind_of(said, self._names())
         begins, plain = border in _BEGINNING, kind in ("", "task", "who")
-        if kind == "off" or (begins and plain and (kinds.only_structure(said) or found("beside", said))):
+        empty, about = plain and (kinds.only_structure(said) or found("beside", said)), sense(said, change=False)
+        # Thanks, an apology, that somebody does not know about such things.
+        aside = about.idle > _SURE and max(about.told, about.part) < _LITTLE and not re.search(r"[\d\"“„«]|://", said)
+        address, mine = found("address_is", said), found("own_hands", said) and kind not in _PARTS
+        if address or mine or aside or (begins and empty) or kind == "off" or found("moot", said):
+            self.address = address["url"] if address else self.address or (_TO_COME if mine else "")
             self.sent.append(said)
             return True
-        if begins and self.steps and found("manner", said):
+        if begins and found("result_is", said) and fork and fork.of:
+            # What the draft is to be that is made again until it is good, and not what is said of it.
+            self.steps[0].text += f". {said}"
+            return True
+        if begins and self.steps and (found("manner", said) or found("result_is", said)):
             return self._tell(said)
         if self._approval and (ending := kinds.outcome(said)):
             return self._ending(self._approval, *ending, said)
@@ -135,18 +177,29 @@ class Skeleton:
             return self._send(said)
         if arrow := found("arrow", said):
             self._fork = fork = fork or self._add(Step("sort", said))
-            name, do = kinds.way_of(said, self._names()) or (arrow["name"], arrow["do"])
-            return self._way(fork, name, do)
-        if fork and kind == "way":
-            return self._way(fork, *(kinds.way_of(said, self._names()) or ("", "")))
-        if fork and kind == "otherwise":
-            return self._way(fork, "", pattern("steps", "otherwise").sub("", said, count=1))
+        if fork and (arrow or kind in ("way", "otherwise")):
+            rest = ([], pattern("steps", "otherwise").sub("", said, count=1))
+            way = None if kind == "otherwise" else kinds.way_of(said, self._names())
+            return self._way(fork, *(way or (([arrow["name"]], arrow["do"]) if arrow else rest)))
         if kind in ("case", "loop"):
             return self._case(said)
         if kind == "approve" and fork and self._scope is self._main:
-            # On the way that is named; which one else it is about is not known.
-            named = [way for name, way in fork.ways.items() if alike(name, said)]
-            self._scope = named[0] if len(named) == 1 else self._scope
+            if found("on_each", said):
+                # One person approves what is made on each way; what is done behind a yes to all of them has no place.
+                self._scope, *others = [way for way in fork.ways.values() if way] or [self._main]
+                if len(others) + 1 not in (2, len(fork.ways)):
+                    return False
+                fits = self._put(pattern("steps", "on_each").sub("", said).strip(" ,"), "way")
+                for way in others:
+                    way += [self._approval] if self._approval else []
+                self._scope, self._approved = self._main, None
+                return fits
+            # On the way that is named, or else that speaks of it; which one else it is about is not known.
+            ways = {name: " ".join(step.text for step in way) for name, way in fork.ways.items()}
+            score = {name: sum(9 * alike(one, name) + alike(one, ways[name]) for one in kinds.own_words(said))
+                     for name in ways}  # fmt: skip
+            best = [name for name, count in score.items() if count == max(score.values()) > 0]
+            self._scope = fork.ways[best[0]] if len(best) == 1 else self._scope
         # Behind several ways in one sentence it may be about all of them.
         return not (kind == "approve" and border == "then" and self._opened > 1) and self._put(said, border)
 
@@ -158,17 +211,24 @@ class Skeleton:
         self._scope.append(step)
         return step
 
-    def _way(self, fork: Step, name: str, do: str) -> bool:
-        """What is done on one way of a fork; the rest may have a name."""
+    def _way(self, fork: Step, names: Sequence[str], do: str) -> bool:
+        """What is done on one way of a fork, which several branches may share; the rest may have a name."""
+        if len(names) > 1 and not any(fork.ways.pop(one) for one in names):
+            fork.ways[", ".join(names)] = []
+        name = ", ".join(names)
         rest = next((one for one in fork.ways if found("rest", one)), name)
         name = rest if not name or found("rest", name) else name
         self._scope, self._opened = fork.ways.setdefault(name, []), self._opened + 1
-        return not self._scope and self._put(do, "way")
+        return not self._scope and len(do.strip(" .")) > _SHORT and self._put(do, "way")
 
     def _case(self, said: str) -> bool:
         """A condition that a model judges: of the message, or of what was made, which is made again until it holds."""
         again = kinds.repeats(said)
         case, do = (again["case"], again["do"]) if again else kinds.parted(said) or ("", "")
+        good = found("good_case", said)
+        if good and self._fork and self._fork.of and self._fork.kind == "case":
+            # The other side of what is made again until it is good.
+            return self._scope is self._main and self._put(good["do"], "way")
         case, back = _TIMES.split(case, maxsplit=1)[0].strip(" ,"), kinds.is_again(do)
         # Whether a number is larger, and what a person thinks of it, no model judges.
         theirs = {*case.casefold().split()[:1]} & wordset("speakers") or (back and words("human").search(case))
@@ -182,7 +242,7 @@ class Skeleton:
             return self._send(do)
         fork = self._fork or (None if self._approval else self._add(Step("case", said)))
         self._fork = fork
-        return fork is not None and fork.kind == "case" and not (fork.of or back) and self._way(fork, case, do)
+        return fork is not None and fork.kind == "case" and not (fork.of or back) and self._way(fork, [case], do)
 
     def _ending(self, approval: Step, way: str, do: str, said: str) -> bool:
         """What happens once a person has decided."""
@@ -192,6 +252,8 @@ class Skeleton:
             approval.ways["no"] = [self._back]
         elif way == "no":
             approval.ways["no"] = self._scope = []
+        elif self._approved is None:
+            return out and self._send(said)
         else:
             self._scope = self._approved
         return self._send(said) if again or (out and way == "yes") else self._put(do, "way")
@@ -216,8 +278,11 @@ class Skeleton:
             fits = bool(step.text) and _is_task(step.text) and not more
         elif kind == "sort":
             step.ways, self._fork = {name: [] for name in kinds.branch_names(said)}, step
-            step.of = said if self.items or found("answers_each", said) or found("to_each", said) else ""
-            fits = not self.steps
+            answered = found("answers_each", said) or found("to_each", said)
+            step.of = said if (self.items and not self.steps) or answered else ""
+            fits = all(one.kind in ("task", "call") for one in self.steps) and self._scope is self.steps
+            # What else it finds out is a step in front of it.
+            self._scope += [Step("task", said)] if fits and found("list_ends", said) else []
         elif step.kind == "task":
             freely = border == "way" or (self._ordered and (self.items or len(said.split()) > 2))
             fits = (kind in ("task", "who") or bool(freely and not kind)) and _is_task(said)
@@ -228,11 +293,13 @@ class Skeleton:
         """Whether one person approves what was made before; a refusal leads back to it."""
         said = _TIMES.sub(" ", words("answer_out").sub(" ", step.text))
         # "Marta reads it and approves": what is in front of it is no task of a model.
-        own = None if border else found("approve", step.text)
-        joined = own and own.start() < _SHORT and own[0].split()[0].casefold() not in FUNCTIONS | wordset("speakers")
+        own = found("approve", step.text)
+        begins = own and own.start() <= _SHORT and own[0].split()[0].casefold() not in FUNCTIONS | wordset("speakers")
+        joined = own and "," in step.text[: own.start()] and found("task", step.text) if border else begins
         # "Before it goes out" is no place of its own, but where an approval is.
-        placed = found("before", said) and not pattern("rewiring", "goes_out").search(said)
-        made = self._scope[-1].kind == "task" if self._scope else self._fork and self._fork.kind == "sort"
+        placed = found("before", said) and not (found("shown", said) or pattern("rewiring", "goes_out").search(said))
+        drafted = self._fork and (self._fork.kind == "sort" or self._fork.of)
+        made = self._scope[-1].kind == "task" if self._scope else drafted
         if self._approval or _several(said) or joined or placed or not made:
             return False
         self._back = Step("back", "", limit=kinds.times(step.text))
@@ -251,6 +318,13 @@ def _is_task(said: str) -> bool:
     reads = address and not pattern("words", "sent_to").search(front.rpartition(" ")[0] + " ")
     odd = person or reads or signs & _STRUCTURE or any(found(one, said) for one in ("unread", "by_other"))
     return not odd
+
+
+def all_steps(steps: Sequence[Step]) -> Iterator[Step]:
+    """All steps, on whatever way."""
+    for step in steps:
+        yield step
+        yield from all_steps([one for way in step.ways.values() for one in way])
 
 
 def _several(said: str) -> bool:

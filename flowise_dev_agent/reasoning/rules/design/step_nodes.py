@@ -1,7 +1,7 @@
 """The nodes of a flow of steps: each step of a skeleton becomes nodes behind the end of the path so far."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import shorten
 from typing import Any
@@ -9,12 +9,12 @@ from typing import Any
 from flowise_dev_agent.contracts.plan import DesignConnection, Part
 from flowise_dev_agent.patch import AddNode
 from flowise_dev_agent.reasoning.rules.design.around import Setting, Start
-from flowise_dev_agent.reasoning.rules.design.kinds import alike, found, short
+from flowise_dev_agent.reasoning.rules.design.kinds import alike, found, own_words, short
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of, without
 from flowise_dev_agent.reasoning.rules.design.providers import CHATS, MODEL_PARAMS
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import provider_for, tool_row
-from flowise_dev_agent.reasoning.rules.design.skeleton import Skeleton, Step
+from flowise_dev_agent.reasoning.rules.design.skeleton import Skeleton, Step, all_steps
 from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, parameters, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, words, wordset
@@ -22,10 +22,9 @@ from flowise_dev_agent.reasoning.rules.language.text import URL, capital, quoted
 from flowise_dev_agent.reasoning.wiring import INSIDE
 
 _LLM, _AGENT, _SORTER, _HTTP = "llmAgentflow", "agentAgentflow", "conditionAgentAgentflow", "httpAgentflow"
-_HUMAN, _REPLY = "humanInputAgentflow", "directReplyAgentflow"
 _MODELS, _PREFIXES = (_LLM, _AGENT), {_LLM: "llm", _AGENT: "agent", _SORTER: "conditionAgent"}
-#: Nodes whose results are in no conversation: the step behind them has to be given them.
-_SILENT = (_HTTP, "iterationAgentflow")
+#: Of the last ones the results are in no conversation: the step behind them has to be given them.
+_HUMAN, _REPLY, _SILENT = "humanInputAgentflow", "directReplyAgentflow", (_HTTP, "iterationAgentflow")
 _SETTINGS, _LONGEST_LABEL, _MOST_NODES = MODEL_PARAMS.union(MAX_TOKENS, ["temperature"]), 40, 25
 
 
@@ -45,9 +44,11 @@ class Builder:
     ) -> None:
         self._made, self._reading, self._start, self._world = made, reading, start, world
         self._asked = start.given or "{{ question }}"
-        self._provider = provider_for(reading, world, knowledge=False)
         self._settings = [(one, self._meant(one)) for one in settings]
-        shared = Reading("", "", provider=reading.provider) if settings else reading
+        # A model that is named for some steps alone is not for the others.
+        some = reading.provider in [one.reading.provider for one, steps in self._settings if steps]
+        shared = Reading("", "", provider=None if some else reading.provider) if settings else reading
+        self._provider = provider_for(shared if some else reading, world, knowledge=False)
         self._shared = _merged([shared, *(one.reading for one, steps in self._settings if not steps)])
         #: The clauses with their nodes; `_inside` of a repetition.
         self.nodes, self.links, self.parts = list[AddNode](), list[DesignConnection](), dict[str, list[str]]()
@@ -126,16 +127,27 @@ class Builder:
     def _call(self, step: Step, end: _End) -> _End:
         """A request to an address. What is sent is the answer so far, else what the person gave; `{"text": ...}` says
         what it is called."""
-        url, methods = URL.findall(step.text)[0], pattern("steps", "method")
-        front, _, behind = step.text.partition(url)
-        gaps, body = re.findall(r"\{(\w+)\}", url), re.search(r"\{\W*(\w+)\W*\}", behind)
-        behind = methods.sub(" ", behind.replace(body[0], " ") if body else behind)
+        url, methods, told = (*URL.findall(step.text), self._made.address)[0], pattern("steps", "method"), step.text
+        # Who adds a secret by hand leaves its place open.
+        mine, body = found("own_hands", self._reading.text), re.search(r"\{\W*(\w+)\W*\}", told.replace(url, " "))
+        gaps, plain = re.findall(r"\{(\w+)\}", url), told.replace(body[0], " ") if body else told
+        # What is in brackets behind an address says what it is like, and what it is done for is no step.
+        front, _, behind = pattern("steps", "so_that").sub("", plain).partition(url or "\n")
+        behind = re.sub(r"\([^()]*\)", lambda one: " ".join(methods.findall(one[0])), behind)
         sends = "POST" if found("hands_over", front) else "GET"
-        method, *others = {one.upper() for one in methods.findall(front + step.text.partition(url)[2])} or {sends}
+        method, *others = {one.upper() for one in methods.findall(front + behind)} or {sends}
+        behind = methods.sub(" ", behind)
         unread = not {*gaps} <= {*self._start.fields}
         # Which value goes where, and what secret goes along, is not said in a way that a request could take.
-        odd = re.search(r"[{}<>]|\.\.", re.sub(r"\{\w+\}", "", url) + behind) or found("header", step.text)
-        if odd or others or found("listed", front) or found("does", behind) or (unread and method != "GET"):
+        odd = re.search(r"[{}<>]|\.\.", re.sub(r"\{\w+\}", "", url) + behind) or (found("header", told) and not mine)
+        if (
+            odd
+            or others
+            or not url
+            or found("two_values", front)
+            or found("does", behind)
+            or (unread and method != "GET")
+        ):
             raise self._declined(step.text)
         if unread:
             # What the address needs a model reads from the message.
@@ -145,7 +157,8 @@ class Builder:
             url = url.replace(f"{{{gap}}}", f"{{{{ {place} }}}}")
         params: dict[str, Any] = {"method": method, "url": url}
         if method in ("POST", "PUT", "PATCH"):
-            sent = {body[1] if body else "message": f"{{{{ {end.value} }}}}" if end.value else self._asked}
+            name = body[1] if body else "text" if found("channel", told) else "message"
+            sent = {name: f"{{{{ {end.value} }}}}" if end.value else self._asked}
             if self._start.fields and not end.value:
                 sent = {field: f"{{{{ $form.{field} }}}}" for field in self._start.fields}
             end = self._node("customFunctionAgentflow", as_json_by_code(sent), end)
@@ -183,6 +196,9 @@ class Builder:
 
     _case = _sort
 
+    def _end(self, step: Step, end: _End) -> None:
+        """Nothing more is done."""
+
     def _approve(self, step: Step, end: _End) -> _End:
         """A person says yes, or the draft is made again with what they say."""
         said = without_braces(f"{capital(step.text)}. ") if step.of else ""
@@ -205,11 +221,16 @@ class Builder:
         models, place = [one for one in self._models() if one not in self._inside], found("back_to", said)
         which, items = place["which"] if place else "", self._made.items
         item = "".join(items[int(which) - 1 : int(which)]) if which.isdigit() else ""
-        plain = pattern("steps", "anew").sub(" ", pattern("steps", "times").sub(" ", said))
-        own = [word for word in re.findall(r"\w{4,}", plain) if not is_empty(word)]
-        named = {id_ for text, ids in self.parts.items() for id_ in ids if id_ in models and (
-                 text in item if which.isdigit() else any(alike(word, text) for word in own))}  # fmt: skip
-        made = models[:1] if words("first").fullmatch(which) else [*named] if len(named) == 1 else [last] * bool(last)
+        # "Back to step 1", where the sentences count them; a place that is named comes before what goes back there.
+        counted = place[0].split(maxsplit=1)[1].casefold() if place else ""
+        texts = [(text, id_) for text, ids in self.parts.items() for id_ in ids if id_ in models]
+        named = {id_ for text, id_ in texts if which.isdigit() and (text in item or counted in text.casefold())}
+        for one in (
+            () if which.isdigit() else (which, " ".join(filter(lambda word: not is_empty(word), own_words(said))))
+        ):
+            named = named or {id_ for text, id_ in texts if alike(one, text)}
+        first = words("first").fullmatch(which) or (not named and found("the_writer", which))
+        made = models[:1] if first else [*named] if len(named) == 1 else [last] * bool(last)
         if not made:
             raise self._declined(said)
         return made[0]
@@ -267,7 +288,7 @@ class Builder:
 
     def _meant(self, setting: Setting) -> list[str]:
         """The steps that a setting is for, those that speak of it first; none where it is for all."""
-        steps = {one.text: one.text.split() for one in _all(self._made.steps) if one.kind == "task"}
+        steps = {one.text: one.text.split() for one in all_steps(self._made.steps) if one.kind in ("task", "each")}
         places = {text: place for text, said in steps.items() for word in setting.about
                   for place, other in reversed([*enumerate(said)]) if alike(word, other)}  # fmt: skip
         return [text for text, place in places.items() if place == min(places.values())]
@@ -284,13 +305,6 @@ class Builder:
         label = f"{wanted} {same}" if same else wanted
         self.nodes.append(AddNode(node_name=name, node_id=node_id, label=label, params=params))
         return node_id
-
-
-def _all(steps: Sequence[Step]) -> Iterator[Step]:
-    """All steps, on whatever way."""
-    for step in steps:
-        yield step
-        yield from _all([one for way in step.ways.values() for one in way])
 
 
 def _merged(readings: Sequence[Reading]) -> Reading:

@@ -9,11 +9,11 @@ from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import nested_types
 from flowise_dev_agent.reasoning.rules.design.around import start_of, take_settings
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves, stepwise, unmet
-from flowise_dev_agent.reasoning.rules.design.kinds import found, kind_of, short, unwanted
+from flowise_dev_agent.reasoning.rules.design.kinds import found, is_again, kind_of, short, unwanted
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import prompt_of
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading
-from flowise_dev_agent.reasoning.rules.design.skeleton import Skeleton, Step
+from flowise_dev_agent.reasoning.rules.design.skeleton import Skeleton, Step, all_steps
 from flowise_dev_agent.reasoning.rules.design.step_nodes import Builder
 from flowise_dev_agent.reasoning.rules.design.values import Said
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
@@ -73,16 +73,21 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
     listed = request.design is not None
     steps = listed or bool(start.params or stepwise(heard, reading.spans)) or is_stepwise(reading)
     # What was read leaves no marks.
-    plain = re.sub(r"(?<!\w)(?:\d+[.)])?[\s,]*\x00[\x00\s,]*", " ", text)
+    plain = re.sub(r"(?<!\w)(?:\d+[.)])?[\s,]*\x00[\x00\s,]*", lambda one: "\n" if "\n" in one[0] else " ", text)
     made = Skeleton(plain.lstrip(" .,") if steps else "", listed=listed)
     made.steps += [] if steps else [Step("task", squeeze(text))]
     builder = Builder(made, replace(reading, text=text), start, settings, world)
     # That an answer goes out once a person agrees is what an approval does; what is sent somewhere goes to the address
     # that was given.
-    sent = [_REQUEST.split(step.text, maxsplit=1)[0].strip() for step in made.steps if step.kind == "call"]
-    done = [one for one in made.sent if not any(kind == "send" for _, kind in signals(one))]
+    sent = [_REQUEST.split(step.text, maxsplit=1)[0].strip() if "://" in step.text else step.text
+            for step in all_steps(made.steps) if step.kind in ("call", "end")]  # fmt: skip
+    done = [one for one in made.sent if is_again(one) or not any(kind == "send" for _, kind in signals(one))]
+    # What happens at some time is a fact that a model is told, where nobody asks for a schedule.
+    facts = [one for one in leaves(heard) if one.sense.told > _HALF and "schedule" not in one.asks()]
+    done += [match[0] for match, kind in signals(text) if kind == "schedule"
+             and any(one.start <= match.start() < one.end for one in facts)]  # fmt: skip
     checked = text
-    for clause in filter(None, sent + done):
+    for clause in sorted(filter(None, sent + done), key=len, reverse=True):
         checked = checked.replace(clause, "\x00" * len(clause))
     builder.build()
     schemas = {op.node_id: world.schema(op.node_name) for op in builder.nodes}
