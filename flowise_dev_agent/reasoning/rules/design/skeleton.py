@@ -16,14 +16,13 @@ from flowise_dev_agent.reasoning.rules.language.senses import sense
 from flowise_dev_agent.reasoning.rules.language.text import capital, quoted, signals, squeeze, to_number
 
 _NUMBERED, _TIMES, _WHO = pattern("steps", "numbered"), pattern("steps", "times"), pattern("reading", "who_asks")
-_SENTENCE, _LONGEST_TEXT = re.compile(r"\A|[.!?:]\s+|\n"), 3_000
+_SENTENCE, _QUOTED = re.compile(r"\A|[.!?:]\s+|\n"), re.compile(r"[\"“„«'].*?[\"”»']")
 #: How probable it has to be that a clause asks for a part of the flow, or tells the model something.
 _LITTLE, _HALF, _SURE, _RULE = 0.1, 0.5, 0.85, 0.9
 #: "Je dois" is no "dois". Where a request goes whose address is still to come.
 _COUNT, _TO_COME = re.compile(rf"(?i)(?<!\bje\s)(?<!\btu\s){NUMBER}"), f"{MARK}: URL]"
-_QUOTED, _BEGINNING = re.compile(r"[\"“„«'].*?[\"”»']"), ("sentence", "next")
-#: Words of an item of a list; characters of a word, of who make a team, and of a text that are shown.
-_LONGEST_ITEM, _SHORT, _LONG, _SHOWN = 5, 3, 30, 100
+#: Characters of a text; words of an item of a list; characters of a word, of who make a team, and that are shown.
+_LONGEST_TEXT, _LONGEST_ITEM, _SHORT, _LONG, _SHOWN, _BEGINNING = 3_000, 5, 3, 30, 100, ("sentence", "next")
 #: Kinds of clauses that are a step wherever they are, and signals that are no task of a model, or a mere value.
 _PARTS = {"way", "approve", "call", "sort", "each", "case", "loop", "otherwise"}
 _STRUCTURE, _VALUES = {"approval", "branch", "loop", "call", "team", "send"}, {"branch", "setting", "output"}
@@ -94,13 +93,12 @@ class Skeleton:
         """Whether a condition is for the texts that models write, or for what is sent of them: it has no other side,
         and the steps go on behind it."""
         said = squeeze(text[sentence[0].start : sentence[-1].end]).strip(" .•")
-        does = [*(one.said for one in sentence), (kinds.parted(said) or ("", ""))[1]]
-        first, *more = [kind_of(one, self._names()) for one in does]
+        first, *more = [kind_of(one.said, self._names()) for one in sentence]
+        more.append(kind_of((kinds.parted(said) or ("", ""))[1]))
         then = [kind_of(one.said, self._names()) for other in behind for one in other]
         ends, made, about = found("ends_there", said), [one.kind for one in self.steps], sense(said, change=False)
         # What a part of the flow does, and what is made again, has its place among the steps.
-        odd = _PARTS.intersection(more) or kinds.is_again(said) or found("no_rule", said)
-        if first != "case" or "task" not in made or odd:
+        if first != "case" or "task" not in made or _PARTS & {*more} or kinds.is_again(said) or found("no_rule", said):
             return False
         if self._fork or self._approval:
             # Behind branches only what surely is a rule is told to all.
@@ -187,9 +185,8 @@ class Skeleton:
             if found("on_each", said):
                 # One person approves what is made on each way; what is done behind a yes to all of them has no place.
                 self._scope, *others = [way for way in fork.ways.values() if way] or [self._main]
-                if len(others) + 1 not in (2, len(fork.ways)):
-                    return False
-                fits = self._put(pattern("steps", "on_each").sub("", said).strip(" ,"), "way")
+                said = pattern("steps", "on_each").sub("", said).strip(" ,")
+                fits = len(others) + 1 in (2, len(fork.ways)) and self._put(said, "way")
                 for way in others:
                     way += [self._approval] if self._approval else []
                 self._scope, self._approved = self._main, None
@@ -253,7 +250,7 @@ class Skeleton:
         elif way == "no":
             approval.ways["no"] = self._scope = []
         elif self._approved is None:
-            return out and self._send(said)
+            return bool(out) and self._send(said)
         else:
             self._scope = self._approved
         return self._send(said) if again or (out and way == "yes") else self._put(do, "way")

@@ -140,14 +140,8 @@ class Builder:
         unread = not {*gaps} <= {*self._start.fields}
         # Which value goes where, and what secret goes along, is not said in a way that a request could take.
         odd = re.search(r"[{}<>]|\.\.", re.sub(r"\{\w+\}", "", url) + behind) or (found("header", told) and not mine)
-        if (
-            odd
-            or others
-            or not url
-            or found("two_values", front)
-            or found("does", behind)
-            or (unread and method != "GET")
-        ):
+        odd = odd or others or found("two_values", front) or found("does", behind)
+        if odd or not url or (unread and method != "GET"):
             raise self._declined(step.text)
         if unread:
             # What the address needs a model reads from the message.
@@ -225,9 +219,8 @@ class Builder:
         counted = place[0].split(maxsplit=1)[1].casefold() if place else ""
         texts = [(text, id_) for text, ids in self.parts.items() for id_ in ids if id_ in models]
         named = {id_ for text, id_ in texts if which.isdigit() and (text in item or counted in text.casefold())}
-        for one in (
-            () if which.isdigit() else (which, " ".join(filter(lambda word: not is_empty(word), own_words(said))))
-        ):
+        own = " ".join(word for word in own_words(said) if not is_empty(word))
+        for one in () if which.isdigit() else (which, own):
             named = named or {id_ for text, id_ in texts if alike(one, text)}
         first = words("first").fullmatch(which) or (not named and found("the_writer", which))
         made = models[:1] if first else [*named] if len(named) == 1 else [last] * bool(last)
