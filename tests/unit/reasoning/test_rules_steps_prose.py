@@ -55,6 +55,8 @@ FORMS: dict[str, dict[str, Any]] = {
         "2 Fotos-Links": "string"},
     "Flujo: la redactora pega la nota en un formulario, con la sección (cultura u otra) y el nombre. Luego escribe un "
     "titular.": {"La nota": "string", "La sección (cultura u otra)": ["cultura", "otra"], "El nombre": "string"},
+    "Fluxo em etapas: a pessoa preenche um formulário com nome, data e recado. Depois escreve um orçamento.": {
+        "Nome": "string", "Data": "string", "Recado": "string"},
     "An agent flow for returns: the clerk fills in customer, part number, reason and then an LLM writes a letter.": {
         "Customer": "string", "Part number": "string", "Reason": "string"},
 }  # fmt: skip
@@ -289,6 +291,17 @@ def test_nothing_is_sent_where_a_condition_ends_the_flow(end: str) -> None:
 # --- Requests and schedules
 
 
+def test_nothing_is_done_on_a_way_that_ends_at_once() -> None:
+    flow = Flow("Agentflow: sort mails into returns or spam. Returns: write an answer. Spam: do nothing.")
+    assert [*flow.ways["conditionAgentAgentflow_0"]] == ["0"]
+    assert [*flow.told] == [flow.way("returns")]
+
+
+def test_a_verb_behind_an_address_is_of_its_request() -> None:
+    flow = Flow("Ein Agentflow: schreib acht Zeilen, dann per POST an https://chat.example/hook schicken.")
+    assert flow.values["httpAgentflow_0.method"] == "POST"
+
+
 def test_the_address_of_a_request_may_be_said_later() -> None:
     flow = Flow(
         "Agentflow: GET https://api.tides.example/v1 (it gives JSON, my son made it), have an LLM turn it into 5 "
@@ -335,6 +348,15 @@ def test_a_schedule_is_one_wherever_it_is_said(wish: str) -> None:
     assert found == {"OnDayOfWeek": "7", "OnTime": "18:00", "Timezone": "Europe/Dublin"}
 
 
+def test_a_zone_in_an_address_stays_there() -> None:
+    flow = Flow(
+        "Agentflow: every Monday and Thursday at 6:30 GET https://m.example/v1?timezone=Europe/Amsterdam, then write 5 "
+        "lines about it."
+    )
+    assert flow.values["httpAgentflow_0.url"] == "https://m.example/v1?timezone=Europe/Amsterdam"
+    assert flow.values["startAgentflow_0.scheduleOnDayOfWeek"] == "1,4"
+
+
 def test_what_happens_every_month_is_a_fact_of_a_step() -> None:
     flow = Flow(
         "Agent flow: sort the message into billing or technical. Billing gets an answer (invoices go out on the 3rd of "
@@ -374,6 +396,7 @@ PLAIN = "Workflow: {before}write a poem about the topic, then translate it into 
         "Voilà, j'espère que c'est assez clair, je ne m'y connais pas du tout !",
         "If a schedule isn't possible on my server just tell me and let me start it by hand.",
         "Alvast bedankt!",
+        "Sorry for the long text!",
     ],
 )
 def test_thanks_and_asides_are_told_to_nobody(behind: str) -> None:

@@ -64,7 +64,7 @@ def start_of(text: str, answer: str, title: str, world: World) -> Start:
               "scheduleOnTime": f"{hour:02}:{int(clock['minute'] or 0):02}",
               "scheduleTimezone": (zone := _zone(text, answer or clock["place"] or "", world)),
               "scheduleInputMode": "text", "scheduleDefaultInput": title}  # fmt: skip
-    named = re.compile(rf"\(?{re.escape(zone or said)}\)?")
+    named = re.compile(rf"(?<![=\w])\(?{re.escape(zone or said)}\)?")
     rest = named.sub(lambda one: "\x00" * len(one[0]), masked(text, *clock.span()))
     return Start(rest, params, {}, said, "" if zone else world.say("question_zone", clause=said.strip()))
 
@@ -74,7 +74,10 @@ def _fields(form: re.Match[str]) -> list[Field]:
     put, parts = found("put_in", form[0]), pattern("steps", "field_ends").split(form["fields"])
     said = [one for one in map(bare, [*([put["what"]] if put else []), *parts]) if one]
     # What is asked in many words is named by the last of them, and a number of things by the thing.
-    made = [(*listed(one), *listed(" ".join(re.sub(r"^\d+\s", "", one).split()[-5:])))[:1] for one in said]
+    # "Date" alone is one, though "data" of JSON is none.
+    made = [
+        (*listed(f"aa, bb, {one}")[2:], *listed(" ".join(re.sub(r"^\d+\s", "", one).split()[-5:])))[:1] for one in said
+    ]
     fields = [replace(field, description=one, kind="string" if found("identifies", one) else field.kind)
               for one, fields in zip(said, made, strict=True) for field in fields]  # fmt: skip
     return fields if all(made) else []

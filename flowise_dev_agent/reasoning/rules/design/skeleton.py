@@ -259,13 +259,13 @@ class Skeleton:
 
     def _put(self, said: str, border: str) -> bool:
         """Add what a clause says at the end of where the sentence is."""
-        kind = kind_of(said)
+        kind = "end" if border == "way" and pattern("steps", "ends_there").fullmatch(said) else kind_of(said)
         if kind == "given":
             return not self.steps and self._tell(said)
         if self._back and kind in ("", "task") and words("answer_out").search(said) and not kinds.own_words(said):
             return self._send(said)
-        step = Step(kind if kind in ("says", "call", "approve", "each", "sort") else "task", said)
-        fits = kind in ("says", "call")
+        step = Step(kind if kind in ("says", "call", "end", "approve", "each", "sort") else "task", said)
+        fits = kind in ("says", "call", "end")
         if kind == "approve":
             fits = self._approves(step, border)
         elif kind == "each":

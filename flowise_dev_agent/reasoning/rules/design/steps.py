@@ -18,7 +18,7 @@ from flowise_dev_agent.reasoning.rules.design.step_nodes import Builder
 from flowise_dev_agent.reasoning.rules.design.values import Said
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
-from flowise_dev_agent.reasoning.rules.language.text import signals, squeeze
+from flowise_dev_agent.reasoning.rules.language.text import URL, signals, squeeze
 from flowise_dev_agent.reasoning.rules.render import telling
 
 #: Kinds of signals that make a flow one of steps, and what the steps themselves are read for.
@@ -81,6 +81,7 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
     # that was given.
     sent = [_REQUEST.split(step.text, maxsplit=1)[0].strip() if "://" in step.text else step.text
             for step in all_steps(made.steps) if step.kind in ("call", "end")]  # fmt: skip
+    sent += [URL.split(step.text)[-1].strip() for step in all_steps(made.steps) if step.kind == "call"]
     done = [one for one in made.sent if is_again(one) or not any(kind == "send" for _, kind in signals(one))]
     # What happens at some time is a fact that a model is told, where nobody asks for a schedule.
     facts = [one for one in leaves(heard) if one.sense.told > _HALF and "schedule" not in one.asks()]
