@@ -14,6 +14,7 @@ from flowise_dev_agent.reasoning.contracts import Pattern, PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design import providers
+from flowise_dev_agent.reasoning.rules.design.agent import design_agent
 from flowise_dev_agent.reasoning.rules.design.clauses import Clause, clauses, law, leaves, missing, stepwise, technical
 from flowise_dev_agent.reasoning.rules.design.details import STRUCTURED, Field
 from flowise_dev_agent.reasoning.rules.design.parts import Account
@@ -120,13 +121,15 @@ def design_new(request: PlanRequest, world: World) -> Design:
     # A "flow" that gives back fields in their form is one task.
     asks = _asks_alone(reading, found)
     stepped = is_stepwise(asks) and not (reading.fields and STRUCTURED.search(reading.text))
-    if steps or stepped or any(name in world.store.schemas for name in foreign):
+    if steps or stepped:
         try:
             return design_steps(request, reading, said, world)
         except DeclinedError:
             # What only reads like steps is told to one model.
-            if steps or foreign or speaks_of_steps(asks):
+            if steps or speaks_of_steps(asks):
                 raise
+    if any(name in world.store.schemas for name in foreign):
+        return design_agent(request, reading, said.text, world)
     # What was too vague to build from is answered, and no more said.
     vague = left_open(reading) == "question_vague"
     own = "" if vague and said.answered else None
@@ -174,7 +177,9 @@ def _forgets(found: Sequence[Clause], request: PlanRequest, world: World) -> boo
 
 def _with_asked(reading: Reading, found: Sequence[Clause], *, forgets: bool) -> Reading:
     """A reading with the tools, sources and no memory that clauses ask for in words that the rules do not know."""
-    asked = {name for one in found for name in one.asks() if not one.off}
+    # "Tiene que saber esto" asks for no clock.
+    asked = {name for one in found for name in one.asks() if not one.off
+             and (name != "date_time" or one.sense.concepts[name] > _HALF)}  # fmt: skip
     there, alone = {name for names in reading.tools for name in names}, reading.structured or reading.transform
     tools = [means("tools", key) for concept, key in _TOOLS.items() if concept in asked and not alone]
     new = tuple(names for names in tools if not there & {*names} and not reading.denied & {*names})
