@@ -150,6 +150,9 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
     requested, unknown, named_tools = _named_nodes(scan, store)
     tools = tuple(dict.fromkeys([*_tools(scan), *named_tools]))
     loaders = tuple(names[0] for looked_for, names in table("loaders") if scan.find(looked_for, names))
+    # "A folder with PDFs" is one loader.
+    inside = {*constants("files").values()} if "folderFiles" in loaders else set[str]()
+    loaders = tuple(one for one in loaders if one not in inside)
     named = dict.fromkeys(one[0] for one in pattern("change", "file").finditer(plain))
     files = tuple((constants("files")[name.rpartition(".")[2].casefold()], name) for name in named)
     kinds = [kind for kind, _ in files] if new else []
@@ -184,7 +187,7 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
     memory = None if no_memory else _memory(scan, numbers, task=task)
     # A database that keeps the conversation keeps no documents.
     store_named = None if memory in _KEPT else _first_of(scan, table("vector_stores"))
-    index += scan.find(pattern("words", "bare_index"), params="@address") if store_named and not index else []
+    index += scan.find(pattern("words", "bare_index"), params="@address") if store_named else []
     return Reading(
         text=plain, language=detect_language(plain), provider=providers.chat_provider(plain),
         model=providers.model_id(plain), embeddings=providers.embeddings_provider(plain),
@@ -210,12 +213,14 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
 
 
 def _remarks(scan: Scan) -> list[Span]:
-    """The clauses from which nothing was read, that ask for nothing and tell the bot nothing."""
+    """What asks for nothing and tells the bot nothing, with nothing read from it: sentences, and asides in others."""
     found = list[Span]()
     said = [*clauses(scan.text, change=False)]
     # A sentence goes where each clause of it may.
     facts = [one for one in leaves(said) if one.sense.idle <= _HALF]
     for one in (one for one in said if not any(one.start <= fact.start < one.end for fact in facts)):
+        if not one.whole and one.sense.aside <= _HALF:
+            continue
         read = any(span.meets(one.start, one.end) and not span.task for span in scan.spans)
         # Who asks, and that a bot is wanted, says what it is for.
         told = any(form.match(one.said) for form in (_WHO, _BEHAVES)) or _FACT.search(one.said) or _BOT.search(one.said)

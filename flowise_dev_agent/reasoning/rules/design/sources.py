@@ -14,7 +14,7 @@ from flowise_dev_agent.reasoning.rules.design.details import in_ascii
 from flowise_dev_agent.reasoning.rules.design.providers import MODEL_SERVER
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, table, words
 from flowise_dev_agent.reasoning.rules.language.senses import sense
-from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, masked
+from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, concepts, masked
 
 _URL = re.compile(r"https?://[^\s\"'<>)\]”“»]+(?<![.,;:!?])")
 _SENT_TO, _MORE, _OUT = pattern("words", "sent_to"), pattern("change", "more"), pattern("change", "out")
@@ -54,7 +54,7 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
               if one.category in ("Document Loaders", "Tools")}  # fmt: skip
     for start, end in wording.clauses(text) if titles else ():
         said, plain = text[start:end], wording.unquoted(text[start:end])
-        if sense(said.strip(), change=True).told > _TOLD:
+        if sense(said.strip(), change=True).told > _TOLD and not _is_source(said, plain):
             continue
         kinds = [names[0] for looked_for, names in table("loaders") if loaders and looked_for.search(plain)]
         kinds += [web] if loaders and (_PAGE.search(plain) or _URL.search(said)) else []
@@ -69,11 +69,12 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
         out = not instead and (words("remove").search(plain) or _OUT.search(plain))
         # "Add the new manual, too, it's a PDF (new.pdf)".
         adds = words("add").search(re.split(r"[.!?]\s|\n", text[:start])[-1])
-        beside = file and (adds or _BESIDE.search(plain))
+        beside = (file and (adds or _BESIDE.search(plain))) or (
+            _is_source(said, plain) and not _SWAPS.search(plain))  # fmt: skip
         more = not instead and ((_MORE.search(plain) and not _SAID.search(plain)) or beside)
         stays = len(loaders) > len({*mine, *found.removed}) and not address
         comes, goes, values = "", list[str](), list[PlannedValue]()
-        if more and (kinds or (last and refers)):
+        if more and not out and (kinds or (last and refers)):
             comes = web if address else next((one for one in kinds or last if one != web), "")
         elif mine and address and not pages and (instead or words("change").search(plain)):
             comes, goes = web, mine
@@ -92,6 +93,13 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
             found = _with(found, comes, address[0] if address else "", existing) if comes else found
         last = kinds or last
     return _exchanged(request, found, existing)
+
+
+def _is_source(said: str, plain: str) -> bool:
+    """Whether a clause names one more page, and not one that people are sent to: "let it read the page ..., too"."""
+    address = _URL.search(said)
+    more = any(one.search(plain) for one in (_MORE, _BESIDE)) and concepts(plain, "sources")
+    return bool(address and more and not _SENT_TO.search(said[: address.start()]))
 
 
 def _with(found: Made, name: str, address: str, existing: Mapping[str, NodeSchema]) -> Made:
@@ -121,7 +129,7 @@ def _exchanged(request: PlanRequest, found: Made, existing: Mapping[str, NodeSch
         return found
     (address,), (place,) = new, places
     ((start, end),) = [(a, b) for a, b in wording.clauses(text) if a <= address.start() < b]
-    if not olds and (words("add").search(text[start:end]) or _SENDS.search(text[start:end])):
+    if not olds and any(one.search(text, start, end) for one in (words("add"), _BESIDE, _SENDS)):
         # One more is not another one.
         return found
     for one in [address, *named[place]]:

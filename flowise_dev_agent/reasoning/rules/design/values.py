@@ -248,8 +248,10 @@ def exchanged(reading: Reading, nodes: Iterable[tuple[NodeSchema, Mapping[str, A
     exchanges = (one for looked_for in patterns("values", "exchange") for one in looked_for.finditer(reading.text))
     for match in (*exchanges, *ranges):
         meant = [(name, field) for name, field, number in held if number == to_number(match["old"])]
+        near, new = [one for one in reading.spans if one.meets(*match.span())], to_number(match["new"])
+        # Of several that are 4 the one that is named in front of it.
+        meant = [one for one in meant if any(one[1] in span.params for span in near)] or meant
         if len({name for name, _ in meant}) == 1:
-            near, new = [one for one in reading.spans if one.meets(*match.span())], to_number(match["new"])
             span = Span(min([match.start(), *(one.start for one in near)]), match.end(),
                         params=frozenset(field for _, field in meant))  # fmt: skip
             numbers = {**reading.numbers, meant[0][0]: int(new) if new == int(new) else new}
