@@ -107,7 +107,9 @@ def _title(text: str, language: str, *, new: bool) -> str:
     # Who speaks of themselves says whose the flow is.
     if not roles and first.partition(" ")[0].casefold() not in wordset("speakers"):
         roles = [(without_opening(first) if new else first, "")]
-    phrases = [_phrase(one) for one in [*(role for role, _ in roles), trade["trade"] if trade else first]]
+    phrases = [_phrase(one) for one in [*(role for role, _ in roles), *([trade["trade"]] if trade else []), first]]
+    # Hours and prices are no name.
+    phrases.sort(key=lambda one: re.search(r"\d", one) is not None)
     named = next((one for one in phrases if _names(one)), "Chatbot" if new and re.search(r"\w", said) else phrases[0])
     title = texts.capital((given or named)[:_TITLE_CHARS])
     return title if re.search(r"\w", title) else say("default_title", language)
@@ -137,7 +139,12 @@ def _operation(text: str, target: str | None) -> contracts.Operation:
     # "I want a bot that ...": what is called "this bot" afterwards is the new one.
     this = existing and not (wanted and wanted.start() < existing.start())
     asked = [*clauses(text, change=True)] if target else []
-    heard = any(one.sense.concepts.get("copy", 0) > _HEARD for one in asked if not one.off)
+    heard = any(
+        one.sense.concepts.get("copy", 0) > _HEARD
+        or (one.sense.part > one.sense.told and pattern("copying", "noun").search(one.said))
+        for one in asked
+        if not one.off
+    )
     # "Leave the Rosengarten bot exactly as it is": the flow itself stays, so what is wished for is another one.
     heard = heard or any(naming.keeps_flow(one.said, target or "") for one in leaves(asked))
     # "So that my assistant can copy it": what is said late the second reader has to hear, too.

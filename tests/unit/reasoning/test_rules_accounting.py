@@ -37,13 +37,21 @@ def test_a_sentence_for_the_model_is_written_whole(sentence: str) -> None:
     ("wish", "lost"),
     [
         ("Also read our pages https://heron.example/tides and /berths besides the PDF", "/berths"),
-        ("Swap the in-memory store for Postgres, host pg01.heron.internal, table notes_2", "pg01.heron.internal"),
+        ("Swap the in-memory store for Qdrant, server url https://qd01.heron.internal, collection notes_2, cluster "
+         "c7.heron", "c7.heron"),
     ],
-)
+)  # fmt: skip
 def test_what_is_in_no_value_and_no_prompt_is_named(wish: str, lost: str) -> None:
     plan = of_documents(wish)
     assert plan.values
     assert say("part_rest", "en", words=f"«{lost}»") in reasons(plan).values()
+
+
+def test_host_database_and_table_of_a_store_are_read() -> None:
+    plan = of_documents("Swap the in-memory store for Postgres, host pg01.heron.internal, database notes, table n_2")
+    assert {value.param: value.value for value in plan.values} == {
+        "host": "pg01.heron.internal", "database": "notes", "tableName": "n_2"}  # fmt: skip
+    assert (plan.declined, plan.not_done) == (None, [])
 
 
 def test_a_value_of_which_nothing_says_what_it_is_goes_into_no_prompt() -> None:

@@ -114,7 +114,8 @@ def test_a_sentence_is_not_cut_at_what_is_shortened() -> None:
 def test_what_a_number_was_before_is_no_rule() -> None:
     plan = planned(BOATS, "Guests complain.\n- temperature 0.3, not 1\n- answer in Irish")
     assert {value.param: value.value for value in plan.values}["temperature"] == 0.3
-    assert prompt_after(BOATS, plan) == told(BOATS, "Guests complain.", "Answer in Irish")
+    assert prompt_after(BOATS, plan) == told(BOATS, "Answer in Irish")
+    assert [part.quote for part in plan.parts if part.state == "assumed"] == ["Guests complain."]
 
 
 def test_what_stays_beside_the_rest_is_no_wish() -> None:

@@ -147,7 +147,11 @@ def test_what_a_bot_is_for_is_told_beside_the_parts_of_its_sentence() -> None:
 
 def test_what_is_said_of_an_attached_file_is_not_asked_about() -> None:
     wish = "A bot with GPT-4o that answers from the document store Travel; add our handbook to it"
-    assert "add our handbook" in (planned(wish).declined or "")
+    for files in ([], ["Our handbook.pdf"]):
+        plan = planned(wish, files=files)
+        assert (plan.declined, [part.quote for part in plan.not_done]) == (None, ["add our handbook to it"])
+    wish = "A bot with GPT-4o for our inn; e-mail our handbook to the guests automatically"
+    assert "e-mail our handbook" in (planned(wish).declined or "")
     assert planned(wish, files=["Our handbook.pdf"]).declined is None
 
 

@@ -79,7 +79,7 @@ def asked_values(
     # Of nodes of which there is one of a kind nobody says which.
     kinds = Counter(one.category for one in stays.values())
     several = {id_: one for id_, one in stays.items() if kinds[one.category] > 1}
-    named = in_named(request, several, wish, world, change.spans)
+    named = in_named(request, several, wish, world)
     meant = {place: inside[place] for place in placed}
     meant |= {id_: one for id_, one in stays.items() if id_ in named or id_ not in several}
     for place, current in meant.items():

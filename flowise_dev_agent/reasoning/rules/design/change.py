@@ -211,8 +211,8 @@ class _Change:
         given = [one for one in told.spans if "template" in one.params]
         self.lost = [one for one in told.lost(world) if one not in given]
         self.lost += [*self.unplaced, *(Span(*place, frozenset({"signal"})) for place in self.refused)]
-        done = [*told.done, *given, *texts.spans, *self.structure.named]
-        said = wishes.pieces(self.wish, done, self.lost, copied=self.copied)
+        done = [*told.done, *given, *self.structure.named]
+        said = wishes.pieces(self.wish, done, self.lost, texts.spans, copied=self.copied)
         said = [one._replace(kind="undone") if one.kind in ("wish", "part") and any(
             span.meets(one.start, one.end) for span in self.structure.undone) else one for one in said]  # fmt: skip
         if self.closed:
@@ -339,6 +339,10 @@ class _Change:
                   for id_, name in edits.replaced.items()]  # fmt: skip
         found += [world.say("step_retitle", old=old, new=new) for id_, new in self.structure.titles.items()
                   if (old := request.labels.get(id_))]  # fmt: skip
+        if self.copied and (self.texts.added or self.texts.changed):
+            # Who it speaks as the wish often says anew.
+            begins = (_SENTENCE.search(writing.held(request, place)) for place in self.places)
+            found += [world.say("step_copy_begins", quote=one[0]) for one in begins if one]
         same = self.copied and not (self.values or self.added or self.going)
         found += [world.say("step_copy")] if same else []
         found += [world.say("step_rename", old=request.target or "", new=self.new_name)] if self.new_name else []
@@ -346,7 +350,9 @@ class _Change:
 
     def _reason(self, part: Part) -> str:
         """Why a part is not done."""
-        steps = part.state == "not_understood" and any(part.quote in one for one in self.structure.said)
+        steps = part.state == "not_understood" and any(
+            part.quote in one or one in part.quote for one in self.structure.said
+        )
         return self.world.say("part_structure") if steps else part.reason
 
     def design(self) -> Design:

@@ -14,15 +14,15 @@ from flowise_dev_agent.reasoning.rules.language.senses import Sense, sense
 from flowise_dev_agent.reasoning.rules.language.text import Span, detect_language, quoted_spans, squeeze
 
 #: From here on it is believed what a clause asks for, or that it asks for no part.
-_LITTLE, _PERHAPS, _LIKELY, _CLEAR, _HALF, _SURE, _ONLY = 0.1, 0.2, 0.3, 0.4, 0.5, 0.8, 0.9
+_LITTLE, _PERHAPS, _LIKELY, _CLEAR, _HALF, _MOSTLY, _SURE, _ONLY = 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 0.8, 0.9
 _FEWEST, _FEW = 2, 3
 #: That nothing of a conversation is kept, what people do to get something, and a bot in a page of the web.
 _FORGETS, _FOR_THAT = pattern("reading", "forgets"), pattern("facts", "for_that")
 _ON_SITE = pattern("reading", "on_site")
 _WORD, _NOT = re.compile(r"\w+"), pattern("text", "no")
 _BOT = re.compile("|".join(words(name).pattern for name in ("any_bot", "chat", "agent")), re.IGNORECASE)
-#: "A chatbot for a zoo"
-_PURPOSE = re.compile(rf"(?i)(?:{words('any_bot').pattern})\s+\w")
+#: "A chatbot that ...", "a helper for a zoo".
+_PURPOSE = re.compile(rf"(?i)(?:{words('any_bot').pattern})\s+\w|{pattern('reading', 'purpose').pattern[4:]}")
 #: The parts that the design of a flow does, by the types and fields that do them.
 _DOERS: Mapping[str, Sequence[str]] = constants("does")
 #: The parts that only an AgentFlow has; of the latter one alone may be said of a conversation, too.
@@ -31,8 +31,8 @@ _STEP_LIKE = frozenset({"branch", "step", "fixed_reply"})
 _NUMBERS = frozenset({"loop", "number_condition"})
 #: Of these nothing is a word for the bot; of the others where they are built.
 _TECHNICAL, _BUILT = (frozenset(constants("kinds")[name]) for name in ("technical", "built"))
-#: What is not done of these is told in the plan, without a question: the flow is what was wished for without them.
-_MINOR = _TECHNICAL | {"channel", "date_time", "show_sources", "state", "step"}
+#: Without what is wished for of these the flow is another one, and the person is asked; what else is not done is told.
+_ESSENTIAL = STEPS | {"branch", "fixed_reply", "file_upload", "http", "impossible", "other_flow", "send_out"}
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Clause:
     @property
     def off(self) -> bool:
         """Whether what it names is not wanted."""
-        return self.sense.off >= (_LITTLE if _NOT.search(self.said) else _HALF)
+        return self.sense.off >= (_LITTLE if _NOT.search(self.said) else _MOSTLY)
 
     @property
     def nameless(self) -> bool:
@@ -127,7 +127,8 @@ def technical(found: Sequence[Clause], read: Sequence[Span], nodes: Mapping[str,
     for whole, inner in _sentences(found):
         names, about = whole.asks(), whole.sense
         # What a wish begins with says what the flow is for, beside a part of it.
-        if whole is found[0] and {*names} & _BUILT - _TECHNICAL - {"memory"}:
+        own = [*names, *(name for one in inner for name in one.asks())]
+        if whole is found[0] and (not own or {*names} & _BUILT - _TECHNICAL - {"memory"}):
             continue
         least = 1 - _ONLY if inner or not names else about.part / 2
         asks = names or (whole.meets(read) and about.part > _HALF)
@@ -190,16 +191,19 @@ def unmet(
         mine = inner if whole.sense.told <= _HALF else [one for one in inner if {*one.asks()} & {*whole.asks()}]
         asked = [(one, name) for one in (whole, *mine) if one.sense.told < _SURE for name in one.asks()]
         for one, name in (item for item in asked if item[1] != "send_out" or not _FOR_THAT.match(whole.said)):
-            does, off = doers(name, nodes, values), one.off or (name == "memory" and _FORGETS.search(one.said))
+            does, off = doers(name, nodes, values), one.off or (
+                name == "memory" and (_FORGETS.search(one.said) or _NOT.search(one.said)))  # fmt: skip
             # Flowise puts each chatflow into a page of the web.
             embeds = name == "channel" and _ON_SITE.search(one.said)
-            if not (embeds or (one.whole and name in said)) and (does if off else does is None):
+            # An address that is in a field is used.
+            used = name == "http" and any("://" in (held := str(value.value)) and held in one.said for value in values)
+            if not (embeds or used or (one.whole and name in said)) and (does if off else does is None):
                 lacks.append((one, name))
     return lacks
 
 
 def missing(lacks: Sequence[tuple[Clause, str]]) -> list[str]:
     """Those clauses without whose part, whatever it is, the flow is another one than was wished for."""
-    sure = (one for one, name in lacks if name not in _MINOR and (not name or one.sense.concepts[name] >= _HALF)
-            and one.sense.told < _LIKELY and len(one.said.split()) > _FEW)  # fmt: skip
+    sure = (one for one, name in lacks if name in _ESSENTIAL and one.sense.concepts[name] >= _HALF
+            and one.sense.told < _LIKELY and len(one.said.split()) > _FEW and not IF.match(one.said))  # fmt: skip
     return list(dict.fromkeys(one.said for one in sure))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Set
 
 from flowise_dev_agent.reasoning.contracts import PlanRequest
+from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty
 from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
 from flowise_dev_agent.reasoning.rules.design.wording import asks, sentences, words_of
@@ -11,8 +12,9 @@ from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, w
 from flowise_dev_agent.reasoning.rules.language.senses import sense
 from flowise_dev_agent.reasoning.rules.language.text import NUL, concepts, masked, quoted, quoted_spans, squeeze
 
-_FLOW, _COPYING = pattern("naming", "flow"), ("called", "in_copy", "otherwise", "untouched")
-_CALLED, _IN_COPY, _OTHERWISE, _UNTOUCHED = (pattern("copying", name) for name in _COPYING)
+_FLOW, _COPYING = pattern("naming", "flow"), ("called", "in_copy", "noun", "otherwise", "untouched")
+_CALLED, _IN_COPY, _NOUN, _OTHERWISE, _UNTOUCHED = (pattern("copying", name) for name in _COPYING)
+_TELLS = re.compile(r"(?i)\d|://|@|\s(?:for|für|pour|para|per|voor|dla)\s")
 #: "Copy the flow ... as Y": "as" alone says nothing.
 _COPIED_AS = re.compile(rf"(?i)(?:{words('copy').pattern})[^.;:\n]{{0,90}}?\s{pattern('copying', 'as').pattern}")
 #: How Flowise names a flow.
@@ -28,6 +30,8 @@ _NAME, _ENDED = re.compile(r"(?<=\w\s)[A-Z]\w{3,}"), re.compile(r"[.!?] $")
 _GOES_ON = re.compile(r"(?:,| [–—-])\s\w")
 _SCOPE, _COURTESY, _KEEPS = (pattern("change", name) for name in ("scope", "courtesy", "keeps"))
 _REMAINS, _OUT, _CLAUSE = (pattern("change", name) for name in ("remains", "out", "clause"))
+#: "Change the name to "X"".
+_TO = re.compile(r"(?i)\s(?:to|in|zu|auf|en|à|a|per|para|naar|na)\s[\"“„«']")
 _WITH = re.compile(r"(?i)(?:with|mit|avec|con|com|met|z)\s")
 _OTHERWISE_SAME, _BECAUSE = (pattern("naming", name) for name in ("otherwise", "because"))
 
@@ -55,7 +59,9 @@ def stays(said: str, names: Set[str] = frozenset()) -> bool:
 def keeps_prompt(said: str) -> bool:
     """Whether a clause says that nothing of the prompt changes."""
     named = any("prompt" in one.names for one in concepts(said, "own"))
-    return named and sense(said, change=True).keep > _HALF and not _OTHERWISE_SAME.search(said)
+    # "Keep the prompt in German" says how it is to be.
+    qualified = _OTHERWISE_SAME.search(said) or words("languages").search(said)
+    return named and sense(said, change=True).keep > _HALF and not qualified
 
 
 def keeps_flow(said: str, target: str) -> bool:
@@ -99,12 +105,15 @@ def take_flow_name(text: str) -> tuple[str, str]:
 
 
 def _renamed(text: str) -> tuple[str, str]:
-    """The same where a sentence with one quotation says that the flow is renamed."""
+    """The same where a sentence with one quotation says that the flow is renamed, or that the name changes to it."""
     for start, end, _ in sentences(text, quoted_spans(text)):
         said, names = text[start:end], quoted(text[start:end])
-        flow = words("rename").search(said) and (words("flow").search(said) or words("any_bot").search(said))
+        renames = words("rename").search(said)
+        flow = renames and (
+            words("flow").search(said) or words("any_bot").search(said) or _TO.match(said, renames.end())
+        )
         if flow and len(names) == 1:
-            return names[0], masked(text, start, end)
+            return names[0], masked(text, start, text.index(names[0], start) + len(names[0]) + 1)
     return "", text
 
 
@@ -125,7 +134,11 @@ def wish_for_copy(text: str, original: str | None) -> str:
     """What `text` wants to be different in the copy, with NULs for what asks for it and names it. `original` is the
     name of the flow to copy, which says nothing about the copy: a copy of the "Sales bot" is not told to be one."""
     rest = re.sub(re.escape(original), NUL, text, flags=re.IGNORECASE) if original else text
-    named = [match.re] if (match := _copy_named(rest)) else []
-    for taken in (*named, _UNTOUCHED, _ID, words("copy")):
+    rest = match.re.sub(NUL, rest) if (match := _copy_named(rest)) else rest
+    for one in leaves([*clauses(rest, change=True)]):
+        # Whom it is for is told.
+        if _NOUN.search(one.said) and one.sense.part > one.sense.told and not _TELLS.search(one.said):
+            rest = masked(rest, *one.words)
+    for taken in (_UNTOUCHED, _ID, words("copy")):
         rest = taken.sub(NUL, rest)
     return without_scope(_IN_COPY.sub(" ", rest))

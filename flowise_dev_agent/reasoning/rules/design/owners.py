@@ -52,14 +52,15 @@ def alike(request: PlanRequest, said: str, among: Collection[str]) -> list[str]:
 
 
 def meant(request: PlanRequest, said: str, among: Collection[str] = ()) -> list[str]:
-    """The steps that a stretch is about, certain or not: those that it calls by their names (`called`), else the one
-    whose texts speak of most of what it says and no other step speaks of ("the Team plan is 55"); none where several do
-    so alike. For words that tell a step how to behave `among` are the steps with a prompt."""
+    """The steps that a stretch calls by their names (`called`), else the one whose texts speak of what it says, far
+    more than all others do ("the Team plan is 55"). `among` are the steps with a prompt."""
     nodes = [node for node in (request.base.nodes if request.base else ()) if not among or node.id in among]
     held = {node.id: stems_of(json.dumps(dict(node.inputs), ensure_ascii=False, default=str)) for node in nodes}
-    shares = Counter({id_: len(own & stems_of(said)) for id_, own in _apart(held).items()}).most_common(2)
-    clear = shares and shares[0][1] > (shares[1][1] if len(shares) > 1 else 0)
-    return called(request, said, among) or ([shares[0][0]] if clear else [])
+    words_ = {one for one in stems_of(said) if not one[0].isdigit()}
+    first, second = [*Counter({id_: len(own & words_) for id_, own in _apart(held).items()}).most_common(2), ("", 0)][
+        :2
+    ]
+    return called(request, said, among) or ([first[0]] if first[1] > max(1, 2 * second[1]) else [])
 
 
 def _titles(request: PlanRequest, among: Collection[str]) -> dict[str, str]:
@@ -84,10 +85,10 @@ def _stems(text: str) -> set[str]:
 
 
 def in_named(
-    request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World, spans: Sequence[Span] = ()
+    request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World
 ) -> Mapping[str, NodeSchema]:
-    """The places (`node id` or `node id.path`) that a wish means: in nodes that it names, else in those of which it
-    speaks (where `spans` are, if there are any), else all. Raises DeclinedError where a number says which."""
+    """The places (`node id` or `node id.path`) that a wish means: in nodes that it names, else all. Raises
+    DeclinedError where a number says which."""
     said = "\n".join([wish, build.asked(request.requirement, request.clarifications).details])
     owners = {place: place.partition(".")[0] for place in places}
     names = {id_: [wording.whole(name) for name in own_names(request, id_)] for id_ in owners.values()}
@@ -95,9 +96,8 @@ def in_named(
     named = [id_ for id_ in here if any(any(mentions(said, name)) for name in names[id_])]
     # A title may be an everyday word, too: as it is written it is the title.
     exact = [id_ for id_ in named if request.labels.get(id_, "") in wish]
-    spoken = [] if here else _spoken_of(request, wish, [*names], spans)
-    chosen = exact or named or spoken or [id_ for id_ in names if id_ not in here]
-    if here or spoken:
+    chosen = exact or named or [id_ for id_ in names if id_ not in here]
+    if here:
         return {place: schema for place, schema in places.items() if owners[place] in chosen}
     models = [place for place, schema in places.items() if schema.category in (_MODELS, "LLMs")]
     if len(models) > 1 and any(mentions(wish, pattern("inside", "ordinal"))):
@@ -105,17 +105,6 @@ def in_named(
         which = dict.fromkeys(request.labels.get(owners[place]) or owners[place] for place in models)
         raise world.decline("declined_which", nodes=", ".join(which))
     return places
-
-
-def _spoken_of(request: PlanRequest, wish: str, ids: Sequence[str], spans: Sequence[Span]) -> list[str]:
-    """The steps of an AgentFlow that the clauses of a wish call by a word of their titles ("the node that drafts" is
-    the Drafter), without those that stay."""
-    steps = [id_ for id_ in ids if "Agentflow" in request.existing.get(id_, "")]
-    stays, goes = set[str](), set[str]()
-    for one in leaves([*clauses(wish, change=True)]) if steps else ():
-        found = called(request, one.said, steps) if not spans or one.meets(spans) or one.sense.keep > _HALF else []
-        (stays if one.sense.keep > _HALF else goes).update(found)
-    return [id_ for id_ in steps if id_ in (goes or steps) and id_ not in stays] if stays | goes else []
 
 
 def set_in(

@@ -69,6 +69,8 @@ class Account:
         present = {schema.name for schema in nodes.values()}
         self._kinds = {kind for kind, doers in constants("doers").items() if present.intersection(doers)}
         self._kinds |= {"call", "service"} if ready else set()
+        # That a flow is wanted is done.
+        self._kinds |= set() if there else {"flow"}
         self._concepts = [(one.start, one.end) for one in texts.concepts(text) if not one.names & self._kinds]
         self._fine = found = units(text, own)
         pieces = [Unit(one.start, one.end, all(unit.structure for unit in found if unit.start < one.words[1]

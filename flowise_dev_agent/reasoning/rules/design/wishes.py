@@ -21,12 +21,13 @@ from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, quo
 _VALUE, _ENDS = re.compile(r"\d|[\"“„«「]|\w@\w"), " ,;:–—-•*\n"
 #: From here on the second reader is believed; what is less probable than the last is not.
 _CERTAIN, _SURE, _LIKELY, _HALF, _LEAST, _PERHAPS, _FEW, _HEAD = 0.9, 0.8, 0.6, 0.5, 0.3, 0.2, 5, 40
+_ADDRESS, _ONLY = frozenset({"@address"}), pattern("change", "only")
 #: What was read already.
 _HIDDEN = frozenset({"@hidden"})
 #: A switch that shows sources, and nothing of how they are cited.
 _CITES = frozenset({"returnSourceDocuments"})
 #: "Everything else stays".
-_SCOPE, _COURTESY = pattern("change", "scope"), pattern("change", "courtesy")
+_SCOPE, _COURTESY, _NOT = pattern("change", "scope"), pattern("change", "courtesy"), pattern("text", "no")
 
 Kind = Literal["part", "wish", "remark", "undone"]
 
@@ -40,13 +41,19 @@ class Piece(NamedTuple):
     item: int
 
 
-def pieces(text: str, done: Sequence[Span], lost: Sequence[Span], *, copied: bool = False) -> list[Piece]:
-    """What each stretch of a wish asks for. By `done` something changes, `lost` asks for a part and nothing comes of
-    it. What was read already is a NUL. Of a copy the facts are all told."""
+def pieces(
+    text: str, done: Sequence[Span], lost: Sequence[Span], reworded: Sequence[Span] = (), *, copied: bool = False
+) -> list[Piece]:
+    """What each stretch of a wish asks for. By `done` and `reworded`, which exchange a text, something changes, `lost`
+    asks for a part and nothing comes of it. What was read already is a NUL. Of a copy the facts are all told."""
     hidden = [Span(*one.span(), _HIDDEN) for one in re.finditer(f"{NUL}+", text)]
-    asked = [one for one in done if (one.names or one.params) and not (one.keep or one.denied)] + hidden
-    known = "|".join(re.escape(text[one.start : one.end]) for one in [*done, *hidden])
-    wish = _Wish(text, asked, lost, re.compile(known or r"\Z\A"), copied)
+    asked = [one for one in done if (one.names or one.params) and not (one.keep or one.denied)]
+    known = "|".join(re.escape(text[one.start : one.end]) for one in [*done, *reworded, *hidden])
+    # In a sentence that surely tells the bot something an address is a fact: "the list is at https://...".
+    told = [place for *place, _ in wording.sentences(text, quoted_spans(text))
+            if sense(text[slice(*place)].strip(_ENDS), change=True).told > _CERTAIN]  # fmt: skip
+    lost = [one for one in lost if one.params != _ADDRESS or not any(one.meets(*place) for place in told)]
+    wish = _Wish(text, [*asked, *reworded, *hidden], lost, reworded, re.compile(known or r"\Z\A"), copied)
     found = list[Piece]()
     for start, end, item in wording.sentences(text, wish.closed):
         first = len(found)
@@ -62,11 +69,13 @@ def pieces(text: str, done: Sequence[Span], lost: Sequence[Span], *, copied: boo
 
 @dataclass(frozen=True)
 class _Wish:
-    """`built`: where what is done is asked for; `lost`: what is not; `known`: all of these words."""
+    """`built`: where what is done is asked for, `reworded` what of it is exchanged in texts; `lost`: what is not done;
+    `known`: all of these words."""
 
     text: str
     built: Sequence[Span]
     lost: Sequence[Span]
+    reworded: Sequence[Span]
     known: re.Pattern[str]
     copied: bool
 
@@ -90,10 +99,24 @@ class _Wish:
         orders, here = wording.takes_out(said), any(one.meets(start, end) for one in (*self.built, *self.lost))
         if case or not (orders or here or texts.concepts(said, "parts") or _SCOPE.search(f" {said}") or _keeps(said)):
             return [(start, end, "wish" if case else self._plain(said, opens=opens))]
-        found = list[tuple[int, int, Kind | None]]()
         beside = any(one.names and one.meets(start, end) for one in self.built)
-        for at, to in pairwise([start, *sorted(wording.borders(self.text, start, end, self.closed)), end]):
-            kind = self._clause(at, to, orders=orders, beside=beside)
+        cuts = [start, *sorted(wording.borders(self.text, start, end, self.closed)), end]
+        read = [(at, to, self._clause(at, to, orders=orders, beside=beside)) for at, to in pairwise(cuts)]
+        # Beside what stays a value is another one: "the course goes up to 54 euros, the other one stays".
+        read = [(at, to, kind or ("wish" if not (here or orders) and _VALUE.search(self.text, at, to) else None))
+                for at, to, kind in read]  # fmt: skip
+        kinds = {kind for *_, kind in read}
+        # "A web search, but only for the weather": what limits a part is nothing without it.
+        limits = not orders and any(
+            kind == "wish" and _ONLY.match(self.text[at:to].strip(_ENDS)) for at, to, kind in read
+        )
+        if kinds <= {None, "part", "wish"} and (limits or self._is_said_with(start, end, read)):
+            return [(start, end, "wish")]
+        # A rule that says of something how it is to stay is one.
+        if not (here or orders) and kinds == {"part", "wish"}:
+            read = [(at, to, "part" if _is_scope(self.text[at:to].strip(_ENDS)) else "wish") for at, to, _ in read]
+        found = list[tuple[int, int, Kind | None]]()
+        for at, to, kind in read:
             if found and kind in (None, found[-1][2]):
                 found[-1] = (found[-1][0], to, found[-1][2])
             elif found and found[-1][2] is None:
@@ -101,6 +124,12 @@ class _Wish:
             else:
                 found.append((at, to, kind))
         return [(at, to, kind or "part") for at, to, kind in found]
+
+    def _is_said_with(self, start: int, end: int, read: Sequence[tuple[int, int, Kind | None]]) -> bool:
+        """Whether a sentence says more than what is exchanged in texts: "Ada has left, it is Bo, her number is 5"."""
+        more = any(kind in (None, "wish") and wording.says(self.text[at:to]) for at, to, kind in read)
+        exchanges = any(one.meets(start, end) for one in self.reworded)
+        return more and exchanges and NUL not in self.text[start:end].strip(f"{NUL}{_ENDS}.")
 
     def _plain(self, said: str, *, opens: bool) -> Kind:
         """What a sentence asks for in which no rule found a part; it `opens` a list."""
@@ -110,6 +139,8 @@ class _Wish:
         # A signature is short.
         short = len(said.split()) <= _FEW and about.aside > _HALF
         quiet = about.told < _LEAST and (about.idle > _SURE or opens or short)
+        # What is not allowed is a rule, however it sounds.
+        quiet = quiet and not (_NOT.search(said) and max(about.aside, about.complaint) < _HALF)
         idle = max(about.idle, about.complaint) > max(_HALF, about.told)
         idle = idle or (about.told < _LIKELY and wording.opines(said))
         idle = quiet or (idle and not any(map(asks, said.split(", "))))
@@ -130,7 +161,9 @@ class _Wish:
             return "undone"
         rest = said.replace(NUL, " ")
         if built and (any(one.params or one.names - _HIDDEN for one in built) or not wording.says(rest)):
-            return "wish" if self._is_told_too(said, built) else "part"
+            # A clause of what is read as a whole, as the text of a prompt, is no word besides.
+            whole = any(one.start < start and end <= one.end for one in built)
+            return "wish" if not whole and self._is_told_too(said, built) else "part"
         said = rest.strip(_ENDS)
         # "A copy with a node ...".
         if self.copied and texts.concepts(said, "parts", "own") and not asks(said):
@@ -147,7 +180,8 @@ class _Wish:
             return None
         value = _VALUE.search(said)
         # What only says in other words what is asked for beside it.
-        if about.part > _SURE and about.told < _LEAST and not (value or alters(said)):
+        named = max(about.concepts.values(), default=0) < _HALF or texts.concepts(said, "parts", "own")
+        if about.part > _SURE and about.told < _LEAST and not (value or alters(said) or (named and instructs(said))):
             return None
         if self._fails(said):
             # "Please add our price list, it's a PDF": what comes is said beside it.
@@ -183,12 +217,17 @@ class _Wish:
         return cut or asks_part or edits or wording.restores(said) or wording.edits(wording.line_of(said))
 
 
+def _is_scope(said: str) -> bool:
+    """Whether it names what stays: all else, the prompt."""
+    scope = _SCOPE.search(f" {said}") and not wording.says(_SCOPE.sub(" ", f" {said}"))
+    return bool(scope or (naming.keeps_prompt(said) and sense(said, change=True).told < _SURE))
+
+
 def _keeps(said: str) -> bool:
     """Whether it says of something that it stays."""
     about = sense(said, change=True)
-    scope = _SCOPE.search(f" {said}") and not wording.says(_SCOPE.sub(" ", f" {said}"))
-    named = scope or ((naming.keeps_prompt(said) or naming.stays(said)) and about.told < _SURE)
-    return bool(named) or about.keep > _SURE or (about.keep > max(about.told, _HALF) and not instructs(said))
+    named = _is_scope(said) or (naming.stays(said) and about.told < _SURE)
+    return named or about.keep > _SURE or (about.keep > max(about.told, _HALF) and not instructs(said))
 
 
 def lines(text: str, said: Sequence[Piece], values: Set[str]) -> list[tuple[str, list[Piece]]]:

@@ -69,8 +69,10 @@ def refers(said: str) -> bool:
 
 def sentences(text: str, closed: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
     """Sentences, and which item of a list each is (0: none) that is counted, within a line, too."""
-    found = [*_COUNTED.finditer(text)]
-    found = [one for n, one in enumerate(found, int(found[0][1]) if found else 0) if int(one[1]) == n]
+    found = list[re.Match[str]]()
+    for one in _COUNTED.finditer(text):
+        # "No longer 22." counts nothing.
+        found += [one] if not found or int(one[1]) == int(found[-1][1]) + 1 else []
     counted = {one.start(): one.end() for one in found if len(found) > 1}
     ends = ({one.end() for one in _SENTENCE.finditer(text)} | {*counted}) - {0, len(text)}
     inside = [end for end in sorted(ends) if not any(a < end < b for a, b in [*closed, *counted.items()])]
@@ -162,7 +164,11 @@ def line_of(said: str) -> str:
     joint = _ANDS.match(said) and said.partition(" ")[0].casefold() in wordset("ands", detect_language(said))
     said = (_ANDS.sub("", said) if joint else said).strip(" ,")
     # "Be brief, change nothing else"; not "if it burns, say that they run, and nothing else".
-    ends = None if IF.match(said) else next((one for one in _SCOPE.finditer(said) if one.end() > len(said) - 2), None)
+    # "Part numbers without change" is a rule.
+    scopes = [] if IF.match(said) else [one for one in _SCOPE.finditer(said) if one.end() > len(said) - 2]
+    ends = next(
+        (one for one in scopes if not one[0][:1].isalpha() or said[: one.start()].rstrip()[-1:] in ",;.!?"), None
+    )
     said = said[: ends.start()].rstrip(" ,;") + said[ends.end() :] if ends and ends.start() else said
     plain, framed = said, False
     while frame := _ALSO.match(plain) or PUT.match(plain) or _CAN_IT.match(plain):
