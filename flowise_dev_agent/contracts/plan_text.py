@@ -104,7 +104,7 @@ def capability_words(capability: Capability | None, language: str = "en") -> lis
     def said(words: str, *values: str) -> str:
         return in_language(words, language, *values)
 
-    words = [said("Flowise calls {}.", host) for host in capability.hosts]
+    words = [said("Flowise may call {}.", host) for host in capability.hosts]
     words += [said("The node `{}` runs code.", id_) for id_ in capability.code]
     words += [said("The node `{}` gets the tool {}.", tool.node_id, tool.name) for tool in capability.tools]
     words += [

@@ -48,7 +48,7 @@ def test_p84_a_change_of_a_text_shows_the_old_and_the_new_one(catalogue: NodeSto
         "**Calculator** (`calculator_0`, calculator)",
         "**Buffer Memory** (`bufferMemory_0`, bufferMemory)",
         "“a pony”: There is none.",
-        "Flowise calls api.example.org.",
+        "Flowise may call api.example.org.",
         "The node `requestsGet_0` gets the tool requestsGet.",
     ):
         assert line in shown, line

@@ -112,7 +112,7 @@ const PLAN = {
     ],
     removed: [{ node_id: "calculator_0", node_name: "calculator", label: "Calculator" }],
     kept: [],
-    allows: ["Flowise calls api.example.org."],
+    allows: ["Flowise may call api.example.org."],
   },
 };
 const PATCH = { change: null, meanwhile: null, ops: [], findings: [], budget: { tokens: 1000, usd: null } };
@@ -146,7 +146,7 @@ it("asks one question instead of showing a plan, and takes the answer", async ()
 
 it("shows values beside the old ones, names of removed nodes, what is not done and what is allowed", () => {
   show(PlanApprovalForm, PLAN, PLAN_OPTIONS);
-  for (const text of ["Answering model", "gpt-4o", "gpt-4.1", "Calculator", "Flowise calls api.example.org."])
+  for (const text of ["Answering model", "gpt-4o", "gpt-4.1", "Calculator", "Flowise may call api.example.org."])
     expect(screen.getAllByText(text, { exact: false }).length).toBeGreaterThan(0);
   const part = screen.getByText("\u201ca pony\u201d").closest("li");
   expect(part?.textContent).toContain("Not understood");
