@@ -157,8 +157,15 @@ def remembered(found: Sequence[Clause]) -> tuple[list[Clause], list[Clause]]:
              one.off and one.sense.concepts.get("memory", 0) > _LIKELY)}]  # fmt: skip
     forgets, recalls = (pattern("reading", name).search for name in ("forgets", "recalls"))
     off = [one for one in found if (one.off and one in named) or forgets(one.said)]
-    on = [one for one in found if (one in named or (recalls(one.said) and not one.off)) and one not in off and not any(
-        other.start < one.end and one.start < other.end for other in off)]  # fmt: skip
+    # Of a sentence that says both each clause says one.
+    off = [
+        one
+        for one in off
+        if not any(one.whole and one.start <= inner.start < one.end for inner in off if not inner.whole)
+    ]
+    on = [one for one in found if (one in named or (recalls(one.said) and not one.off)) and one not in off
+          and not words("remove").search(one.said) and not any(
+              other.start < one.end and one.start < other.end for other in off)]  # fmt: skip
     return on, off
 
 

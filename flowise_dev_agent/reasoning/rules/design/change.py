@@ -314,7 +314,7 @@ class _Change:
         reasons = [*self.refused.values(), *(f"{self.present[place]} {self.question}" for place in here)]
         if not (own or self.copied or self.already) and reasons:
             raise DeclinedError(reasons[0])
-        if undone and not (own or self.already):
+        if undone and not own:
             if self.unplaced and not self.structure.undone:
                 self._only(list(self.request.inside))
             if not self.structure.undone:

@@ -128,7 +128,7 @@ def technical(found: Sequence[Clause], read: Sequence[Span], nodes: Mapping[str,
         names, about = whole.asks(), whole.sense
         # What a wish begins with says what the flow is for, beside a part of it.
         own = [*names, *(name for one in inner for name in one.asks())]
-        if whole is found[0] and (not own or {*names} & _BUILT - _TECHNICAL - {"memory"}):
+        if whole is found[0] and ({*names} & _BUILT - {"memory"} or not {*own} & _TECHNICAL):
             continue
         least = 1 - _ONLY if inner or not names else about.part / 2
         asks = names or (whole.meets(read) and about.part > _HALF)

@@ -10,7 +10,7 @@ from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.clauses import clauses, law, leaves, unmet
+from flowise_dev_agent.reasoning.rules.design.clauses import clauses, doers, law, leaves, unmet
 from flowise_dev_agent.reasoning.rules.design.naming import names_in, wish_for_copy, without_scope
 from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, Unit, is_empty, role_of, units, without_opening
 from flowise_dev_agent.reasoning.rules.design.wording import complains
@@ -69,8 +69,10 @@ class Account:
         present = {schema.name for schema in nodes.values()}
         self._kinds = {kind for kind, doers in constants("doers").items() if present.intersection(doers)}
         self._kinds |= {"call", "service"} if ready else set()
-        # That a flow is wanted is done.
+        # That a flow is wanted is done, and that it has no memory.
         self._kinds |= set() if there else {"flow"}
+        forgets = any(one.off and "memory" in one.sense.concepts for one in leaves(self._clauses))
+        self._kinds |= {"memory"} if forgets and not there and doers("memory", nodes, values) is None else set()
         self._concepts = [(one.start, one.end) for one in texts.concepts(text) if not one.names & self._kinds]
         self._fine = found = units(text, own)
         pieces = [Unit(one.start, one.end, all(unit.structure for unit in found if unit.start < one.words[1]

@@ -35,8 +35,10 @@ _LISTED = re.compile(rf"(?i){_QUOTE}(?:(?:\s?,|\s(?:or|and|oder|und|o|y|ou|et|e|
 _SENTENCES = re.compile(r"(?:[^.;!?\n]|[.;!?](?!\s|$))+")
 #: What a remark must not hold: a number, a quotation, an address.
 _FACT = re.compile(r"[\d\"“”„«»@:\x00]|\w[./]\w")
+#: What is promised comes at once, in lines of its own.
+_FOLLOWS = re.compile(r"[^.!?\n]{0,120}:\n(?:.*\n?){0,3}.{40,}")
 _WHO, _BOT = pattern("reading", "who_asks"), re.compile(r"(?i)bot|chat|assist|flow")
-_ASSISTS = re.compile(r"(?i)bot[as]?(?!\w)|assist")
+_ASSISTS = re.compile(r"(?i)bot[as]?(?!\w)|as+ist")
 _BEHAVES = pattern("prompt", "behaves")
 #: How probable it has to be that a clause says nothing to do.
 _IDLE, _HALF = 0.85, 0.5
@@ -177,7 +179,10 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
         scan.find(re.compile(re.escape(model_url)), params="baseUrl basepath")
     addresses, paths = ([match.group() for match in scan.find(one, params="@address")] for one in (_ADDRESS, _PATH))
     scan.spans = [one for one in scan.spans if plain[one.start : one.end] not in sent]
-    knowledge, topics = _knowledge(scan, task=task or structured, inline=inline is not None, page=bool(urls))
+    promised = not task and _promise(scan)
+    knowledge, topics = _knowledge(
+        scan, task=task or structured, inline=inline is not None, page=bool(urls), promised=promised
+    )
     no_memory = bool(words("memory").search(plain)) and not _has(scan, "memory", _MEMORY)
     index = scan.find(pattern("words", "index_name"), params="@address")
     providers.note_providers(scan)
@@ -195,7 +200,7 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
         agent=agent, chat=chat,
         knowledge=(knowledge or (bool(loaders or store_named in _VECTORS) and not task)), topics=topics,
         besides=bool(scan.find(words("besides"), keep=True)), inline_text=inline, urls=urls, model_url=model_url,
-        promised=not task and bool(scan.find(_PROMISE, _DOCUMENTS, "@placeholder")), path=next(iter(paths), None),
+        promised=promised, path=next(iter(paths), None),
         loaders=loaders, files=files,
         address=next((one for one in addresses if one not in {model_url, *urls, *sent, *asked}), None),
         stored=bool(scan.find(pattern("words", "stored"), task=True)), adds=adds,
@@ -269,7 +274,7 @@ def _memory(scan: Scan, numbers: Mapping[str, float], *, task: bool) -> str | No
     return "bufferMemory" if memory or buffer else None
 
 
-def _knowledge(scan: Scan, *, task: bool, inline: bool, page: bool) -> tuple[bool, tuple[str, ...]]:
+def _knowledge(scan: Scan, *, task: bool, inline: bool, page: bool, promised: bool) -> tuple[bool, tuple[str, ...]]:
     """Whether answers come from documents, and what they are called."""
     rag = _has(scan, "rag", _DOCUMENTS)
     # Of a task such as "summarise the pasted text" the text is the message, not a source.
@@ -287,7 +292,15 @@ def _knowledge(scan: Scan, *, task: bool, inline: bool, page: bool) -> tuple[boo
     if rag or task:
         return rag, topics
     asked = page and any(pattern("words", name).search(scan.text) for name in ("asks", "reads_page"))
-    return bool(about) or inline or asked or _PROMISE.search(scan.text) is not None, topics
+    return bool(about) or inline or asked or promised, topics
+
+
+def _promise(scan: Scan) -> bool:
+    """Whether a text is promised that is still to come; not where it follows: "I paste what it has to know: ..."."""
+    found = scan.find(_PROMISE, _DOCUMENTS, "@placeholder")
+    follows = {one.start() for one in found if _FOLLOWS.match(scan.text, one.start())}
+    scan.spans = [one for one in scan.spans if not (one.start in follows and "@placeholder" in one.params)]
+    return len(found) > len(follows)
 
 
 def _inline_text(text: str) -> str | None:

@@ -87,7 +87,9 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
         # "It is to go": said of what went.
         follows = (instead and mine and {*mine} <= {*found.removed}) or (found.spans and not kinds and out and refers)
         if comes or goes or values or follows:
-            text_ = masked(found.text, start, end) if {*goes} - {*loaders} else found.text
+            # What ends the sentence stays: the next one is another.
+            last_ = start + len(text[start:end].rstrip(" .!?\n"))
+            text_ = masked(found.text, start, last_) if {*goes} - {*loaders} else found.text
             more = {"spans": (*found.spans, Span(start, end, frozenset({DONE}))), "removed": (*found.removed, *goes)}
             found = replace(found, text=text_, values=(*found.values, *values), **more)
             found = _with(found, comes, address[0] if address else "", existing) if comes else found

@@ -21,7 +21,7 @@ from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, quo
 _VALUE, _ENDS = re.compile(r"\d|[\"“„«「]|\w@\w"), " ,;:–—-•*\n"
 #: From here on the second reader is believed; what is less probable than the last is not.
 _CERTAIN, _SURE, _LIKELY, _HALF, _LEAST, _PERHAPS, _FEW, _HEAD = 0.9, 0.8, 0.6, 0.5, 0.3, 0.2, 5, 40
-_ADDRESS, _ONLY = frozenset({"@address"}), pattern("change", "only")
+_ADDRESS, _ONLY, _RULE = frozenset({"@address"}), pattern("change", "only"), pattern("change", "rule")
 #: What was read already.
 _HIDDEN = frozenset({"@hidden"})
 #: A switch that shows sources, and nothing of how they are cited.
@@ -180,7 +180,7 @@ class _Wish:
             return None
         value = _VALUE.search(said)
         # What only says in other words what is asked for beside it.
-        named = max(about.concepts.values(), default=0) < _HALF or texts.concepts(said, "parts", "own")
+        named = max(about.concepts.values(), default=0) < _HALF or texts.concepts(said, "parts", "own", "sources")
         if about.part > _SURE and about.told < _LEAST and not (value or alters(said) or (named and instructs(said))):
             return None
         if self._fails(said):
@@ -194,6 +194,8 @@ class _Wish:
     def _is_told_too(self, said: str, built: Sequence[Span]) -> bool:
         """Whether words that ask for a part are for the model, too: when to use it, how to cite a source."""
         about = sense(said, change=True)
+        if _RULE.search(said) and about.told > _LEAST:
+            return True
         if any(DONE in one.names for one in built) or alters(said) or not instructs(said) or about.off > _HALF:
             return False
         more, long = wording.says(self.known.sub(" ", said)), max(one.end - one.start for one in built) > len(said) // 2
