@@ -19,7 +19,10 @@ _HEARD = STEPS | {"branch", "fixed_reply", "http", "other_flow", "send_out", "st
 _SAID = frozenset({"approval", "branch", "call", "form", "loop", "more_branches", "schedule", "sequence", "team"})
 #: What people call steps, and what leads from one to another; the first three ask for no value.
 _WORDS = ("approval", "branch", "loop", "form", "schedule", "step")
-_REMAINS = pattern("change", "remains")
+_REMAINS, _SCOPE = pattern("change", "remains"), pattern("change", "scope")
+#: What says that a number is another one.
+_NUMBER = re.compile(r"(?<![\w.,])\d+(?![\w.,])")
+_MOVES = (pattern("values", "range"), *(pattern("exchange", name) for name in ("swaps", "rises", "now")))
 _HALF, _LIKELY, _SURE, _CERTAIN = 0.5, 0.6, 0.8, 0.95
 _ITEM = re.compile(r"\n\s*(?:[-•*–]|\d{1,2}[.)])\s")
 
@@ -48,7 +51,9 @@ def structure_of(request: PlanRequest, wish: str, taken: Sequence[Span], *, insi
             named.append(Span(one.start, wish.index(names[1], one.start) + len(names[1]) + 1, frozenset({DONE})))
         elif inside and _stays(request, one.said):
             named.append(Span(one.start, one.end, frozenset({DONE})))
-        elif inside and _is_structural(request, one, least=_HALF if one.meets(taken) else 0):
+        elif inside and (
+            _is_structural(request, one, least=_HALF if one.meets(taken) else 0) or _is_compared(request, one.said)
+        ):
             # What is said behind it is about it: of a list the same item, else all of the wish.
             line = wish.find("\n", one.end - 1)
             start, end = (one.start, line) if _ITEM.search(wish) else (0, -1)
@@ -60,11 +65,12 @@ def structure_of(request: PlanRequest, wish: str, taken: Sequence[Span], *, insi
 
 
 def _stays(request: PlanRequest, said: str) -> bool:
-    """Whether a clause says of a step that it is to stay as it is: "the summary step is fine"."""
+    """Whether a clause says of a step, or of all else, that it is to stay as it is: "the summary step is fine"."""
     names = [request.labels[id_] for id_ in titled(request, said)]
     bare = reduce(lambda rest, name: wording.whole(name).sub(" ", rest), names, said).strip()
     asks = wording.instructs(bare) or quoted(said)
-    return bool(_REMAINS.search(bare) and (names or _is_about(said, "step")) and not asks)
+    rest = _SCOPE.search(f" {said}") and not re.search(r"\d", said)
+    return bool((rest or (_REMAINS.search(bare) and (names or _is_about(said, "step")))) and not asks)
 
 
 def _is_structural(request: PlanRequest, one: Clause, *, least: float) -> bool:
@@ -89,6 +95,13 @@ def _is_structural(request: PlanRequest, one: Clause, *, least: float) -> bool:
     said = {kind for _, kind in texts.signals(one.said)} & _SAID
     alters = wording.alters(one.said) or words("remove").search(one.said) or words("rename").search(one.said)
     return bool(heard or said or (alters and names and about.told < _HALF and not least))
+
+
+def _is_compared(request: PlanRequest, said: str) -> bool:
+    """Whether a number that a clause says anew is one that a condition compares with: a text alone would not do."""
+    held = " ".join(str(one.inputs) for one in (request.base.nodes if request.base else ()) if "condition" in one.name)
+    moves = any(one.search(said) for one in _MOVES)
+    return moves and bool({*_NUMBER.findall(said)} & {*_NUMBER.findall(held)})
 
 
 def _is_about(said: str, *concepts: str) -> bool:

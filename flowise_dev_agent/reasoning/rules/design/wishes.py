@@ -246,7 +246,10 @@ def unasked(text: str) -> str:
     for one in leaves([*clauses(text, change=True)]):
         said, about = one.said, one.sense
         heard = max(about.concepts.values(), default=0) > _LIKELY
-        rule = about.told > (about.part if IF.match(said) else 0.85) and not (heard or alters(said) or quoted(said))
+        # "Memory window 8 -> 20".
+        setting = re.search(r"\d", said) and texts.concepts(said, "parts") and len(said.split()) <= _FEW + 1
+        rule = about.told > (about.part if IF.match(said) else 0.85) and not (
+            heard or setting or alters(said) or quoted(said))  # fmt: skip
         # Where a sentence ends is seen by its mark.
         end = one.words[0] + len(text[slice(*one.words)].rstrip(" .!?\n"))
         text = texts.masked(text, one.words[0], end) if rule or about.keep > _LIKELY else text
