@@ -84,10 +84,10 @@ def test_an_api_that_is_asked_for_is_a_tool_and_no_page() -> None:
 
 
 def test_a_text_that_follows_is_no_text_to_come() -> None:
-    facts = "Fährt 7:00, 10:00 und 15:00 Uhr, jeden Tag.\nErwachsene 9 Euro, Kinder 4,50 Euro, Hunde frei."
-    plan = new(f"Ein Chatbot für unsere Fähre. Ich füge hier ein, was er wissen muss:\n{facts}")
+    facts = "Sai às 7h00, 10h00 e 15h00, todos os dias.\nAdultos 9 euros, crianças 4,50 euros, cães grátis."
+    plan = new(f"Um chatbot para a nossa balsa. Vou colar aqui o que ele tem de saber:\n{facts}")
     assert "plainText" not in types(plan)
-    assert "Kinder 4,50 Euro" in values(plan)["systemMessagePrompt"]
+    assert "crianças 4,50 euros" in values(plan)["systemMessagePrompt"]
 
 
 def test_what_a_person_has_to_know_first_asks_for_no_clock() -> None:

@@ -101,6 +101,7 @@ class _Wish:
             return [(start, end, "wish" if case else self._plain(said, opens=opens))]
         beside = any(one.names and one.meets(start, end) for one in self.built)
         cuts = [start, *sorted(wording.borders(self.text, start, end, self.closed)), end]
+        read: list[tuple[int, int, Kind | None]]
         read = [(at, to, self._clause(at, to, orders=orders, beside=beside)) for at, to in pairwise(cuts)]
         # Beside what stays a value is another one: "the course goes up to 54 euros, the other one stays".
         read = [(at, to, kind or ("wish" if not (here or orders) and _VALUE.search(self.text, at, to) else None))
@@ -117,10 +118,8 @@ class _Wish:
             read = [(at, to, "part" if _is_scope(self.text[at:to].strip(_ENDS)) else "wish") for at, to, _ in read]
         found = list[tuple[int, int, Kind | None]]()
         for at, to, kind in read:
-            if found and kind in (None, found[-1][2]):
-                found[-1] = (found[-1][0], to, found[-1][2])
-            elif found and found[-1][2] is None:
-                found[-1] = (found[-1][0], to, kind)
+            if found and (kind == found[-1][2] or None in (kind, found[-1][2])):
+                found[-1] = (found[-1][0], to, kind or found[-1][2])
             else:
                 found.append((at, to, kind))
         return [(at, to, kind or "part") for at, to, kind in found]
