@@ -92,6 +92,8 @@ class FlowIndex:
                 return rows
             if instance_id not in self._read_at:
                 await rows.forget_other_server()
+            # The age counts from here: what is created while the list is read may be missing.
+            began = time.monotonic()
             try:
                 async with asyncio.timeout(_READ_SECS):
                     keeping = _Keeping(rows)
@@ -103,7 +105,7 @@ class FlowIndex:
                     f"Flowise at {client.endpoint} did not list its flows within {_READ_SECS:.0f} s.",
                     hint="Try again: what was read is kept.",
                 ) from None
-            self._read_at[instance_id] = time.monotonic()
+            self._read_at[instance_id] = began
         return rows
 
     def of(self, instance_id: str) -> FlowSource:

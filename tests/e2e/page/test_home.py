@@ -76,11 +76,18 @@ async def test_any_of_300_flows_is_found_on_the_page(screen: Screen, flowise_flo
     for number in range(300):
         name = f"Pelican n{number:03}"
         await flowise_flows.create_chatflow(ChatflowCreate(name=name, type="CHATFLOW", flow_data=row.flow_data))
-    await page.reload()
+    cards = page.locator(".flow-card")
+    await page.get_by_label("Search flows").fill("pelican n299")
+    for _ in range(20):
+        # The list may be some seconds old.
+        await page.reload()
+        await expect(cards.or_(page.get_by_text("No matching flows.")).first).to_be_visible(timeout=WORK_MS)
+        if await cards.count():
+            break
     for size in SIZES:
         await page.set_viewport_size(size)
         await page.get_by_label("Search flows").fill("pelican n287")
-        await expect(page.locator(".flow-card")).to_have_count(1, timeout=WORK_MS)
+        await expect(cards).to_have_count(1, timeout=WORK_MS)
         await expect(page.get_by_role("link", name="Change: Pelican n287")).to_be_visible()
         assert await screen.overflow() <= 0
     await page.get_by_text("Options", exact=True).click()

@@ -1,6 +1,7 @@
 """The index of an instance's flows: what is found by which words, and that 10 000 flows cost what a hundred do."""
 
 import json
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -86,6 +87,25 @@ async def test_typing_asks_the_server_once_and_facts_are_bounded(search: FlowSea
     assert server.lists == 1
     assert page.flows[0].url == "http://main/Flow 29"
     assert (page.flows[0].nodes, page.flows[0].node_types) == (1, ["chatOpenAI"])
+
+
+async def test_a_flow_that_is_created_while_the_list_is_read_is_found_at_the_next_search(
+    search: FlowSearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = 100.0
+
+    class Slow(Server):
+        async def list_chatflows(self, page: int, limit: int) -> ChatflowPage:
+            nonlocal passed
+            listed = await super().list_chatflows(page, limit)
+            passed += 3
+            self.rows.insert(0, flow("Orders new", number=9))
+            return listed
+
+    monkeypatch.setattr("flowise_dev_agent.knowledge.flow_index.time", SimpleNamespace(monotonic=lambda: passed))
+    server = Slow(flow("Orders", number=1))
+    assert await names(search, server, "orders") == ["Orders"]
+    assert await names(search, server, "orders") == ["Orders new", "Orders"]
 
 
 @pytest.mark.parametrize("query", ["", "flow", "chat"])
