@@ -22,7 +22,7 @@ _ON_SITE = pattern("reading", "on_site")
 _WORD, _NOT = re.compile(r"\w+"), pattern("text", "no")
 _BOT = re.compile("|".join(words(name).pattern for name in ("any_bot", "chat", "agent")), re.IGNORECASE)
 #: "A chatbot that ...", "a helper for a zoo".
-_PURPOSE = re.compile(rf"(?i)(?:{words('any_bot').pattern})\s+\w|{pattern('reading', 'purpose').pattern[4:]}")
+_PURPOSE = re.compile(rf"{pattern('reading', 'purpose').pattern}|(?:{words('any_bot').pattern})\s+\w")
 #: The parts that the design of a flow does, by the types and fields that do them.
 _DOERS: Mapping[str, Sequence[str]] = constants("does")
 #: The parts that only an AgentFlow has; of the latter one alone may be said of a conversation, too.
