@@ -20,6 +20,7 @@ from flowise_dev_agent.reasoning.rules.design.selection import select
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.senses import HALF, MAYBE
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.rules.render.ops import to_ops
 from flowise_dev_agent.reasoning.wording import split
@@ -29,8 +30,7 @@ _ERROR_ANSWER = re.compile(
     r"internal server error|not found\s*$)",
     re.IGNORECASE,
 )
-#: How probable it has to be that a clause asks for a copy.
-_HEARD, _MAYBE, _EARLY = 0.45, 0.3, 40
+_EARLY = 40
 _TITLE_WORDS, _TITLE_CHARS, _TITLE_READ = 8, 60, 400
 _TITLE_END = re.compile(r"[.!?](?:\s|$)|[;:()（）。！？\n]|\s-\s")
 
@@ -140,7 +140,7 @@ def _operation(text: str, target: str | None) -> contracts.Operation:
     this = existing and not (wanted and wanted.start() < existing.start())
     asked = [*clauses(text, change=True)] if target else []
     heard = any(
-        one.sense.concepts.get("copy", 0) > _HEARD
+        one.sense.concepts.get("copy", 0) > HALF
         or (one.sense.part > one.sense.told and pattern("copying", "noun").search(one.said))
         for one in asked
         if not one.off
@@ -148,7 +148,7 @@ def _operation(text: str, target: str | None) -> contracts.Operation:
     # "Leave the Rosengarten bot exactly as it is": the flow itself stays, so what is wished for is another one.
     heard = heard or any(naming.keeps_flow(one.said, target or "") for one in leaves(asked))
     # "So that my assistant can copy it": what is said late the second reader has to hear, too.
-    unheard = asked and not any(one.sense.concepts.get("copy", 0) > _MAYBE for one in asked)
+    unheard = asked and not any(one.sense.concepts.get("copy", 0) > MAYBE for one in asked)
     named = (one for one in texts.mentions(text, words("copy")) if not (
         unheard and one.start() > _EARLY and re.search(r"(?i)\b[ck][oó]p", one[0])))  # fmt: skip
     if heard or any(named) or pattern("copying", "of_original").match(text):

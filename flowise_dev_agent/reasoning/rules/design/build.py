@@ -26,6 +26,7 @@ from flowise_dev_agent.reasoning.rules.design.steps import design_steps, is_step
 from flowise_dev_agent.reasoning.rules.design.values import Said, dimensions, named_fields, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, means, pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.senses import HALF, RATHER, SURE
 from flowise_dev_agent.reasoning.rules.language.text import Span, capital, masked, mentioned, normalised
 from flowise_dev_agent.reasoning.rules.render import telling
 
@@ -39,7 +40,6 @@ _INSTEAD = "This cannot be built as described. What should be built instead?"
 #: A tool that a clause may ask for -> the row of the table of tools.
 _TOOLS = {"web_search": "webSearch", "calculator": "calculator", "date_time": "currentDateTime"}
 _REMEMBERED = frozenset({"memory", "memory_store"})
-_LIKELY, _HALF, _SURE = 0.4, 0.5, 0.8
 _LOADERS = {"text": "plainText", "pdf": "pdfFile", "csv": "csvFile", "docx": "docxFile", "store": "documentStore"}
 
 
@@ -154,7 +154,7 @@ def _asks_alone(reading: Reading, found: Sequence[Clause]) -> Reading:
 def remembered(found: Sequence[Clause]) -> tuple[list[Clause], list[Clause]]:
     """The clauses by which a conversation is remembered, and those by which nothing of it is."""
     named = [one for one in found if _REMEMBERED & {*one.asks(), *["memory"] * (
-             one.off and one.sense.concepts.get("memory", 0) > _LIKELY)}]  # fmt: skip
+             one.off and one.sense.concepts.get("memory", 0) > RATHER)}]  # fmt: skip
     forgets, recalls = (pattern("reading", name).search for name in ("forgets", "recalls"))
     off = [one for one in found if (one.off and one in named) or forgets(one.said)]
     # Of a sentence that says both each clause says one.
@@ -186,7 +186,7 @@ def _with_asked(reading: Reading, found: Sequence[Clause], *, forgets: bool) -> 
     """A reading with the tools, sources and no memory that clauses ask for in words that the rules do not know."""
     # "Tiene que saber esto" asks for no clock.
     asked = {name for one in found for name in one.asks() if not one.off
-             and (name != "date_time" or one.sense.concepts[name] > _HALF)}  # fmt: skip
+             and (name != "date_time" or one.sense.concepts[name] > HALF)}  # fmt: skip
     there, alone = {name for names in reading.tools for name in names}, reading.structured or reading.transform
     tools = [means("tools", key) for concept, key in _TOOLS.items() if concept in asked and not alone]
     new = tuple(names for names in tools if not there & {*names} and not reading.denied & {*names})
@@ -273,7 +273,7 @@ def values_of(nodes: Mapping[str, NodeSchema], reading: Reading, prompt: str, wo
 def _check_missing(account: Account, request: PlanRequest, world: World) -> None:
     """Raises DeclinedError: what no flow does; else a question about parts without which it is another flow than was
     wished for, unless it was answered."""
-    never = [one.said for one, name in account.unmet if name == "impossible" and one.sense.concepts[name] > _HALF]
+    never = [one.said for one, name in account.unmet if name == "impossible" and one.sense.concepts[name] > HALF]
     if never:
         raise world.decline("declined_impossible", parts="; ".join(f"«{one}»" for one in dict.fromkeys(never)))
     answered = " ".join(question for question, _ in request.clarifications)
@@ -289,7 +289,7 @@ def rules_beside(reading: Reading) -> list[str]:
     """The clauses beside a prompt that is given which surely tell the bot something."""
     # What is hidden from reading ends a sentence.
     told = (one for one in leaves([*clauses(re.sub("\x00+", ".", reading.text), change=False)])
-            if one.sense.told > _SURE and one.sense.part < _HALF and not words("any_bot").search(one.said))  # fmt: skip
+            if one.sense.told > SURE and one.sense.part < HALF and not words("any_bot").search(one.said))  # fmt: skip
     return [capital(one.said) for one in told]
 
 

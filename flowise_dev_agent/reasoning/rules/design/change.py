@@ -34,11 +34,12 @@ from flowise_dev_agent.reasoning.rules.design.structure import structure_of
 from flowise_dev_agent.reasoning.rules.design.values import Said, dimensions, exchanged, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, table, words
+from flowise_dev_agent.reasoning.rules.language.senses import HALF
 from flowise_dev_agent.reasoning.rules.language.text import Span, masked, mentioned, mentions, normalised, quoted_spans
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import wire
 
-_HALF, _NO_WORDS = 0.5, ("url", "body", "Function", "rephrasePrompt")
+_NO_WORDS = ("url", "body", "Function", "rephrasePrompt")
 _SENTENCE = pattern("values", "sentence")
 _PARSER = "structuredOutputParser"
 #: That sources are not to be shown.
@@ -164,7 +165,7 @@ class _Change:
         # "It has to become an agent".
         kinds, heard = frozenset(edits.replaced.values()), leaves([*clauses(self.wish, change=True)])
         spans += [Span(*one.words, kinds) for one in heard if kinds
-                  and one.sense.part > max(one.sense.told, _HALF) and words("an_agent").search(one.said)]  # fmt: skip
+                  and one.sense.part > max(one.sense.told, HALF) and words("an_agent").search(one.said)]  # fmt: skip
         self.change = replace(self.change, spans=(*self.change.spans, *spans))
         self.edits, self.going = edits, [*edits.removed, *edits.replaced]
         self.stays = {id_: schema for id_, schema in existing.items() if id_ not in self.going}
@@ -443,7 +444,7 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
     hides = any(
         (one.off or any(own.search(one.said) for own in _HIDES)) and not _FORGETS.search(one.said) for one in heard
     )
-    shows = [Span(*one.words, params=frozenset(asked)) for one in heard if asked and one.sense.told < _HALF]
+    shows = [Span(*one.words, params=frozenset(asked)) for one in heard if asked and one.sense.told < HALF]
     spans = (replace(one, task=one.task and not one.params & asked) for one in change.spans)
     return replace(change, spans=(*spans, *kept, *shows), no_memory=change.no_memory or no_memory,
                    sources=not hides if change.sources or shows else None)  # fmt: skip

@@ -10,11 +10,20 @@ from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, without
 from flowise_dev_agent.reasoning.rules.design.wording import IF, borders, sentences
 from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.senses import Sense, sense
+from flowise_dev_agent.reasoning.rules.language.senses import (
+    CERTAIN,
+    HALF,
+    LITTLE,
+    MAYBE,
+    MOSTLY,
+    PERHAPS,
+    RATHER,
+    SURE,
+    Sense,
+    sense,
+)
 from flowise_dev_agent.reasoning.rules.language.text import Span, detect_language, quoted_spans, squeeze
 
-#: From here on it is believed what a clause asks for, or that it asks for no part.
-_LITTLE, _PERHAPS, _LIKELY, _CLEAR, _HALF, _MOSTLY, _SURE, _ONLY = 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 0.8, 0.9
 _FEWEST, _FEW = 2, 3
 #: That nothing of a conversation is kept, what people do to get something, and a bot in a page of the web.
 _FORGETS, _FOR_THAT = pattern("reading", "forgets"), pattern("facts", "for_that")
@@ -49,29 +58,29 @@ class Clause:
     def asks(self) -> list[str]:
         """The parts that it asks for, the most probable one first; where it surely asks for one, at least that."""
         part, shares = self.sense.part, self.sense.concepts
-        least = _CLEAR if len(self.said.split()) <= _FEW else _LIKELY
-        named = [name for name, share in shares.items() if part >= _HALF and share >= least]
+        least = RATHER if len(self.said.split()) <= _FEW else MAYBE
+        named = [name for name, share in shares.items() if part >= HALF and share >= least]
         top = max(shares.values(), default=0)
         # What is far less probable than the other is what it is named by: "sources, so that they see the page".
         named = [name for name in named if shares[name] > top / 2]
-        named = named or [name for name, share in shares.items() if part >= _SURE and share == top >= _PERHAPS]
+        named = named or [name for name, share in shares.items() if part >= SURE and share == top >= PERHAPS]
         return sorted(named, key=lambda name: -shares[name])
 
     @property
     def off(self) -> bool:
         """Whether what it names is not wanted."""
-        return self.sense.off >= (_LITTLE if _NOT.search(self.said) else _MOSTLY)
+        return self.sense.off >= (LITTLE if _NOT.search(self.said) else MOSTLY)
 
     @property
     def nameless(self) -> bool:
         """Whether it surely asks for a part, and nothing says for which; that a new flow is a bot is done."""
-        sure = self.sense.told < 1 - _ONLY and self.sense.part > _ONLY and not self.asks()
+        sure = self.sense.told < 1 - CERTAIN and self.sense.part > CERTAIN and not self.asks()
         return sure and len(self.said.split()) > _FEW + 1 and not _BOT.search(self.said)
 
     def builds(self, nodes: Mapping[str, NodeSchema], *, read: bool) -> bool:
         """Whether all that it asks for is there: values that were `read`, or parts that these nodes are."""
         own = {*self.asks()} - (_TECHNICAL if read else set())
-        return self.sense.told < _HALF and all(name in _BUILT and doers(name, nodes, ()) for name in own)
+        return self.sense.told < HALF and all(name in _BUILT and doers(name, nodes, ()) for name in own)
 
     def meets(self, spans: Sequence[Span]) -> bool:
         """Whether one of these stretches asks for a part or a value in it."""
@@ -130,16 +139,16 @@ def technical(found: Sequence[Clause], read: Sequence[Span], nodes: Mapping[str,
         own = [*names, *(name for one in inner for name in one.asks())]
         if whole is found[0] and ({*names} & _BUILT - {"memory"} or not {*own} & _TECHNICAL):
             continue
-        least = 1 - _ONLY if inner or not names else about.part / 2
-        asks = names or (whole.meets(read) and about.part > _HALF)
+        least = 1 - CERTAIN if inner or not names else about.part / 2
+        asks = names or (whole.meets(read) and about.part > HALF)
         if asks and about.told < least and all(one.builds(nodes, read=one.meets(read)) for one in (whole, *inner)):
             kept.append(whole)
-        made = [one for one in inner if one.sense.part >= _HALF and one.sense.told < 1 - _ONLY and (
+        made = [one for one in inner if one.sense.part >= HALF and one.sense.told < 1 - CERTAIN and (
                 ({*one.asks()} & _TECHNICAL and one.meets(read)) or (one.off and one.asks() == ["memory"]
                                                                   and not doers("memory", nodes, ())))]  # fmt: skip
         # Nothing is left of a sentence of which the rest tells nothing: "use Claude if you can, my brother likes it".
-        rest = [one for one in inner if one not in made and (one.sense.told >= _HALF or re.search(r"\d", one.said))]
-        kept += [whole] if made and made[0] is inner[0] and not rest and about.told < _HALF else made
+        rest = [one for one in inner if one not in made and (one.sense.told >= HALF or re.search(r"\d", one.said))]
+        kept += [whole] if made and made[0] is inner[0] and not rest and about.told < HALF else made
     return [Span(*one.words, keep=True) for one in kept if not _PURPOSE.search(one.said)]
 
 
@@ -171,7 +180,7 @@ def _sentences(found: Sequence[Clause]) -> list[tuple[Clause, list[Clause]]]:
 def law(found: Sequence[Clause]) -> list[Clause]:
     """The sentences that surely tell the bot something and ask for no part, whatever a clause of them alone may be
     taken for ("repeat the date and wait for a yes"); not those that say which bot it is."""
-    return [one for one in found if one.whole and one.sense.told > _ONLY and one.sense.part < _PERHAPS
+    return [one for one in found if one.whole and one.sense.told > CERTAIN and one.sense.part < PERHAPS
             and not _BOT.search(one.said)]  # fmt: skip
 
 
@@ -188,8 +197,8 @@ def unmet(
     for whole, inner in _sentences(found):
         said = {name for other in inner for name in other.sense.concepts}
         # What a sentence as a whole tells the bot is not asked for by a clause of it: "to join, write to ...".
-        mine = inner if whole.sense.told <= _HALF else [one for one in inner if {*one.asks()} & {*whole.asks()}]
-        asked = [(one, name) for one in (whole, *mine) if one.sense.told < _SURE for name in one.asks()]
+        mine = inner if whole.sense.told <= HALF else [one for one in inner if {*one.asks()} & {*whole.asks()}]
+        asked = [(one, name) for one in (whole, *mine) if one.sense.told < SURE for name in one.asks()]
         for one, name in (item for item in asked if item[1] != "send_out" or not _FOR_THAT.match(whole.said)):
             does, off = doers(name, nodes, values), one.off or (
                 name == "memory" and (_FORGETS.search(one.said) or _NOT.search(one.said)))  # fmt: skip
@@ -204,6 +213,6 @@ def unmet(
 
 def missing(lacks: Sequence[tuple[Clause, str]]) -> list[str]:
     """Those clauses without whose part, whatever it is, the flow is another one than was wished for."""
-    sure = (one for one, name in lacks if name in _ESSENTIAL and one.sense.concepts[name] >= _HALF
-            and one.sense.told < _LIKELY and len(one.said.split()) > _FEW and not IF.match(one.said))  # fmt: skip
+    sure = (one for one, name in lacks if name in _ESSENTIAL and one.sense.concepts[name] >= HALF
+            and one.sense.told < MAYBE and len(one.said.split()) > _FEW and not IF.match(one.said))  # fmt: skip
     return list(dict.fromkeys(one.said for one in sure))

@@ -9,7 +9,7 @@ from flowise_dev_agent.reasoning.rules.design.prompt import is_empty
 from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
 from flowise_dev_agent.reasoning.rules.design.wording import asks, sentences, words_of
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.senses import sense
+from flowise_dev_agent.reasoning.rules.language.senses import HALF, LIKELY, LITTLE, sense
 from flowise_dev_agent.reasoning.rules.language.text import NUL, concepts, masked, quoted, quoted_spans, squeeze
 
 _FLOW, _COPYING = pattern("naming", "flow"), ("called", "in_copy", "noun", "otherwise", "untouched")
@@ -19,7 +19,7 @@ _TELLS = re.compile(r"(?i)\d|://|@|\s(?:for|für|pour|para|per|voor|dla)\s")
 _COPIED_AS = re.compile(rf"(?i)(?:{words('copy').pattern})[^.;:\n]{{0,90}}?\s{pattern('copying', 'as').pattern}")
 #: How Flowise names a flow.
 _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
-_QUOTES, _LONGEST_NAME, _LIKELY, _HALF, _NEVER = "\"“”„«»「」' ", 100, 0.6, 0.5, 0.1
+_QUOTES, _LONGEST_NAME = "\"“”„«»「」' ", 100
 _ALSO = re.compile(r"(?:^|(?<=[.!?\n])|(?<=[.!?]\s))((?:[^\W\d]+\s?){1,3})$")
 _AND = re.compile(rf"\s(?:{'|'.join(wordset('ands'))})\s")
 _CONTACT, _GOES_ON_TO = pattern("exchange", "contact"), re.compile(r"(?:[^.!?\n]|[.!?](?!\s))*")
@@ -52,8 +52,8 @@ def stays(said: str, names: Set[str] = frozenset()) -> bool:
     named = concepts(said, "parts", "own", "sources") or any(name in said.casefold() for name in names)
     about = sense(said, change=True)
     # "Keep Claude for the route."
-    model = about.told < _NEVER and chat_providers(said) and not re.search(r"\d", said)
-    return bool(model or (named and (remains or about.keep > _LIKELY)))
+    model = about.told < LITTLE and chat_providers(said) and not re.search(r"\d", said)
+    return bool(model or (named and (remains or about.keep > LIKELY)))
 
 
 def keeps_prompt(said: str) -> bool:
@@ -61,7 +61,7 @@ def keeps_prompt(said: str) -> bool:
     named = any("prompt" in one.names for one in concepts(said, "own"))
     # "Keep the prompt in German" says how it is to be.
     qualified = _OTHERWISE_SAME.search(said) or words("languages").search(said)
-    return named and sense(said, change=True).keep > _HALF and not qualified
+    return named and sense(said, change=True).keep > HALF and not qualified
 
 
 def keeps_flow(said: str, target: str) -> bool:
@@ -69,7 +69,7 @@ def keeps_flow(said: str, target: str) -> bool:
     own = {word for word in words_of(target) if not is_empty(word)} & {*words_of(said)}
     own = own or (_ID.fullmatch(target) and _NAME.search(said.strip()))
     named = own and (words("any_bot").search(said) or words("flow").search(said) or _IT.search(said))
-    return bool(named) and sense(said, change=True).keep > _HALF and not concepts(said, "parts", "sources")
+    return bool(named) and sense(said, change=True).keep > HALF and not concepts(said, "parts", "sources")
 
 
 def without_scope(text: str, names: Set[str] = frozenset(), *, ends: bool = False) -> str:

@@ -13,12 +13,13 @@ from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.details import in_ascii
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, pattern, words
+from flowise_dev_agent.reasoning.rules.language.senses import HALF
 from flowise_dev_agent.reasoning.rules.language.text import Span, mentions
 
 DIGITS, _WORD = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\w)"), re.compile(r"[^\W\d_]{3,}")
 #: What everybody calls such a step names none of several.
 _PLAIN = frozenset({"Start", "Agent", "LLM", "Reply", "Direct Reply", "Human Input", "HTTP request", "HTTP", "Model"})
-_HALF, _MODELS = 0.5, "Chat Models"
+_MODELS = "Chat Models"
 #: What people call a node of a kind; the title alone names none of several.
 _ANY = frozenset({"", "agent", "llm", "model", "start"})
 
@@ -121,7 +122,7 @@ def set_in(
         if whole := wholes.get(one.start):
             former = named if len(named := called(request, whole.said)) == 1 else []
         former = called(request, one.said) or alike(request, one.said, ids) or former or answered
-        here = [span for span in spans if one.meets([span]) and one.sense.keep < _HALF]
+        here = [span for span in spans if one.meets([span]) and one.sense.keep < HALF]
         for id_ in ids if words("all_of_them").search(one.said) and not former else former:
             found.setdefault(id_, []).extend(here)
     return {place: own for place in places if (own := found.get(place.partition(".")[0]))}

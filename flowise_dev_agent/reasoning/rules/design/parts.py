@@ -17,7 +17,7 @@ from flowise_dev_agent.reasoning.rules.design.wording import complains
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, constants, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.senses import sense
+from flowise_dev_agent.reasoning.rules.language.senses import HALF, LIKELY, LITTLE, PERHAPS, SURE, sense
 from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, URL, Span, quoted, signals, squeeze, to_number
 from flowise_dev_agent.sanitize import shortened
 
@@ -42,7 +42,7 @@ _THEIRS = {"approval", "send", "schedule"}
 #: Kinds of which a sentence in a flow that is there says how to behave: "until they have paid".
 _TOLD = {"sequence", "branch", "output", "form"}
 _MOST, _LONGEST_REASON, _HEAD, _NEAR = 40, 120, 6, 60
-_SURELY, _LIKELY, _HALF, _PERHAPS, _LITTLE, _LONG = 0.8, 0.6, 0.5, 0.2, 0.1, 5
+_LONG = 5
 
 
 class Account:
@@ -60,7 +60,7 @@ class Account:
         self.unmet = [] if there else unmet(self._clauses, nodes, values)
         # What no flow may be able to do is told, however it is heard.
         self.unmet += [(one, "impossible") for one in leaves(self._clauses)
-                       if not there and one.sense.concepts.get("impossible", 0) > _PERHAPS]  # fmt: skip
+                       if not there and one.sense.concepts.get("impossible", 0) > PERHAPS]  # fmt: skip
         #: With what was hidden from reading.
         self._shown = shown if len(shown) == len(text) else text
         self._kept = [span for span in own if span.keep]
@@ -208,8 +208,8 @@ class Account:
     def _signals(self) -> list[tuple[re.Match[str], str]]:
         """(words, kind) of what names structure that nothing in the design does."""
         # What people do is no wish in a sentence that only tells how things are: "customers ring all day".
-        how = [one for one in self._clauses if one.whole and one.sense.part < _LITTLE and not self._there and (
-               one.sense.aside > _HALF or any(map(_WHO.match, (one.said, one.said.partition(", ")[2]))))
+        how = [one for one in self._clauses if one.whole and one.sense.part < LITTLE and not self._there and (
+               one.sense.aside > HALF or any(map(_WHO.match, (one.said, one.said.partition(", ")[2]))))
                and not words("any_bot").search(one.said)]  # fmt: skip
         # Several agents are none of the one flow that is made, whatever else the words name.
         return [(match, kind) for match, kind in signals(self._text) if kind not in self._kinds and
@@ -223,13 +223,13 @@ class Account:
         """Whether a stretch is likely to ask for a part or a setting, whatever it calls it; of a new flow surely."""
         about, size = sense(quote, change=bool(self._there)), len(quote.split())
         if self._there:
-            return size > 2 and about.part > _LIKELY and about.told < _HALF
-        return size > _LONG and not role_of(quote) and about.part > _LIKELY and about.told < _LITTLE
+            return size > 2 and about.part > LIKELY and about.told < HALF
+        return size > _LONG and not role_of(quote) and about.part > LIKELY and about.told < LITTLE
 
     def _is_open(self, unit: Unit) -> bool:
         """Whether a stretch names a part or a setting of a flow that nothing in the design does."""
         # What people send and when they do is told to the bot.
-        told = [one for one in leaves(self._clauses) if one.sense.told > _SURELY and one.sense.part < _HALF]
+        told = [one for one in leaves(self._clauses) if one.sense.told > SURE and one.sense.part < HALF]
         told += (certain := law(self._clauses))
         said = [match for match, kind in ([] if self._there else self._signals()) if not (
                 kind in _THEIRS and any(one.start <= match.start() < one.end for one in told))]  # fmt: skip

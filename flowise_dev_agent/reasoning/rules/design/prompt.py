@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, constants, pattern, wordset
-from flowise_dev_agent.reasoning.rules.language.senses import sense
+from flowise_dev_agent.reasoning.rules.language.senses import RATHER, sense
 from flowise_dev_agent.reasoning.rules.language.text import Span, capital, is_negated, quoted_spans, squeeze
 
 _TOKEN = re.compile(rf"{pattern('text', 'abbreviated').pattern}|" r"[^\W_]+(?:(?:['’+#%.-]|_)+[^\W_]+)*|\S|\n")
@@ -20,14 +20,13 @@ _BEHAVES = pattern("prompt", "behaves")
 _FRAME, _WISH, _COURTESY = pattern("prompt", "frame"), pattern("prompt", "wish"), pattern("change", "courtesy")
 _ASKED, _CASES = pattern("prompt", "asked"), [(re.compile(row["said"]), row["becomes"]) for row in constants("cases")]
 _OTHERS, _LIMITS = pattern("prompt", "others"), pattern("prompt", "limits")
-#: A wish without a word for a bot is one where it asks for a part at least as probably as this.
-_PART = 0.4
 #: A stretch between commas that is no clause of its own ("which can calculate").
 _ITEM = re.compile(
     rf"[,、，]\s?(?!\s)(?:(?!(?:{'|'.join(FUNCTIONS)})(?!\w))|.*\d).*[,、，]$", re.IGNORECASE | re.DOTALL
 )
 #: What goes on with what is in front of it.
-_HANGS = re.compile(rf"(?i)[\s,;:]*(?:[(\[（]|(?:{'|'.join(wordset('ands'))})\s|{pattern('prompt', 'what').pattern})")
+_GOES_ON = "|".join(wordset("ands") | wordset("prepositions"))
+_HANGS = re.compile(rf"(?i)[\s,;:]*(?:[(\[（]|(?:{_GOES_ON})\s|{pattern('prompt', 'what').pattern})")
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,8 @@ def _sentence(text: str, sentence: Sequence[Unit]) -> str:
     told = [n for n, unit in enumerate(kept, 1) if not unit.structure and any(
         not (is_empty(word) or word in FUNCTIONS) for word in _words(text[unit.start : unit.end]))]  # fmt: skip
     last = max(told, default=0)
-    kept = kept[:last] if any(unit.structure for unit in kept[last:]) else kept
+    # Small words in front of the structure at the end belong to what they follow: "no jargon of ours, no memory".
+    kept = kept[: next((n for n, unit in enumerate(kept) if n >= last and unit.structure), None)]
     # An item of a list goes out of its middle, too: "short, temperature 0.2, polite".
     kept = [unit for unit, behind in zip(kept, [*kept[1:], None], strict=False)
             if not (unit.structure and behind and _ITEM.match(text[unit.start : behind.start + 1])
@@ -139,7 +139,7 @@ def role_of(line: str) -> tuple[str, str] | None:
     """What a sentence that wishes for a bot wishes for, as a noun in its own case, and what is said in front of that;
     None for another sentence."""
     found, about = _FRAME.search(line) or _WISH.search(line), sense(line, change=False)
-    if not found or (found.re is _WISH and (about.tells or about.part < _PART)):
+    if not found or (found.re is _WISH and (about.tells or about.part < RATHER)):
         return None
     role = line[found.end() :]
     for said, becomes in _CASES:

@@ -10,6 +10,7 @@ from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.language import lexicon
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import NodeTable, constants, pattern, patterns, table, words
+from flowise_dev_agent.reasoning.rules.language.senses import HALF, SURE
 from flowise_dev_agent.reasoning.rules.language.text import URL, Scan, Span, detect_language, first_group
 
 #: Kinds of nodes that a stretch asks for, where no type is named.
@@ -40,8 +41,6 @@ _FOLLOWS = re.compile(r"[^.!?\n]{0,120}:\n(?:.*\n?){0,3}.{40,}")
 _WHO, _BOT = pattern("reading", "who_asks"), re.compile(r"(?i)bot|chat|assist|flow")
 _ASSISTS = re.compile(r"(?i)bot[as]?(?!\w)|as+ist")
 _BEHAVES = pattern("prompt", "behaves")
-#: How probable it has to be that a clause says nothing to do.
-_IDLE, _HALF = 0.85, 0.5
 #: Wishes fit into this many characters; what is behind them is not searched for structure.
 _MAX_READ = 6_000
 
@@ -222,16 +221,16 @@ def _remarks(scan: Scan) -> list[Span]:
     found = list[Span]()
     said = [*clauses(scan.text, change=False)]
     # A sentence goes where each clause of it may.
-    facts = [one for one in leaves(said) if one.sense.idle <= _HALF]
+    facts = [one for one in leaves(said) if one.sense.idle <= HALF]
     for one in (one for one in said if not any(one.start <= fact.start < one.end for fact in facts)):
-        if not one.whole and one.sense.aside <= _HALF:
+        if not one.whole and one.sense.aside <= HALF:
             continue
         read = any(span.meets(one.start, one.end) and not span.task for span in scan.spans)
         # Who asks, and that a bot is wanted, says what it is for.
         told = any(form.match(one.said) for form in (_WHO, _BEHAVES)) or _FACT.search(one.said) or _BOT.search(one.said)
         # A question is one to whoever builds.
-        asks = scan.text[: one.end].rstrip().endswith("?") and one.sense.told < 1 - _IDLE
-        if one.sense.idle > (_HALF if asks else _IDLE) and not (read or told or one.sense.told > _HALF):
+        asks = scan.text[: one.end].rstrip().endswith("?") and one.sense.told < 1 - SURE
+        if one.sense.idle > (HALF if asks else SURE) and not (read or told or one.sense.told > HALF):
             found.append(Span(*one.words, keep=True, aside=True))
     return found
 

@@ -16,6 +16,7 @@ from flowise_dev_agent.reasoning.rules.design.values import Said, open_params, p
 from flowise_dev_agent.reasoning.rules.design.wording import is_off
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, table, words
+from flowise_dev_agent.reasoning.rules.language.senses import LIKELY
 from flowise_dev_agent.reasoning.rules.language.text import is_negated, mentioned, mentions
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, MODEL_CATEGORIES, complete, fitting_output, wire
 
@@ -24,8 +25,6 @@ from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, MODEL_CATEGORI
 _SINGLE, _DOCUMENTS, _TAKE_PAGES = (frozenset(constants("kinds")[n]) for n in ("single", "documents", "take_pages"))
 #: Where a row of a list of tools has the name of one.
 TOOL: Final = "agentSelectedTool"
-#: From here on it is believed that a clause takes a part out.
-_LIKELY: Final = 0.6
 #: Similarity from which a name is worth mentioning to a person.
 _CLOSE: Final = 0.6
 
@@ -201,7 +200,7 @@ def unwanted(text: str, world: World) -> frozenset[str]:
     going += [re.split(r"[.,;:!?]\s|\n", text[max(0, one.start() - 60) : one.start()])[-1] for one in said_out]
     # Said in words of which no list knows that they take something out ("turn off the search").
     read = leaves([*clauses(text, change=True)])
-    going += [one.said for one in read if min(one.sense.off, one.sense.part) > _LIKELY]
+    going += [one.said for one in read if min(one.sense.off, one.sense.part) > LIKELY]
 
     def removed(looked_for: re.Pattern[str]) -> bool:
         return any(looked_for.search(stretch) for stretch in going)

@@ -12,13 +12,11 @@ from flowise_dev_agent.reasoning.rules.design import kinds
 from flowise_dev_agent.reasoning.rules.design.kinds import Piece, alike, found, kind_of
 from flowise_dev_agent.reasoning.rules.design.prompt import without_opening
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.senses import sense
+from flowise_dev_agent.reasoning.rules.language.senses import CERTAIN, HALF, LITTLE, SURE, sense
 from flowise_dev_agent.reasoning.rules.language.text import capital, quoted, signals, squeeze, to_number
 
 _NUMBERED, _TIMES, _WHO = pattern("steps", "numbered"), pattern("steps", "times"), pattern("reading", "who_asks")
 _SENTENCE, _QUOTED = re.compile(r"\A|[.!?:]\s+|\n"), re.compile(r"[\"“„«'].*?[\"”»']")
-#: How probable it has to be that a clause asks for a part of the flow, or tells the model something.
-_LITTLE, _HALF, _SURE, _RULE = 0.1, 0.5, 0.85, 0.9
 #: "Je dois" is no "dois". Where a request goes whose address is still to come.
 _COUNT, _TO_COME = re.compile(rf"(?i)(?<!\bje\s)(?<!\btu\s){NUMBER}"), f"{MARK}: URL]"
 #: Characters of a text; words of an item of a list; characters of a word, of who make a team, and that are shown.
@@ -102,7 +100,7 @@ class Skeleton:
             return False
         if self._fork or self._approval:
             # Behind branches only what surely is a rule is told to all.
-            return about.told > _RULE and about.part < _LITTLE and "task" not in more and self._tell(said)
+            return about.told > CERTAIN and about.part < LITTLE and "task" not in more and self._tell(said)
         if ends and made[0] == "call" and "call" in made[1:]:
             case = pattern("steps", "case").sub("", said[: ends.start()]).strip(" ,:")
             self.steps[1:] = [Step("case", said, {case: [Step("end", ends[0].strip(" ,"))], "": self.steps[1:]})]
@@ -127,9 +125,9 @@ class Skeleton:
     def _beside(self, said: str, *, part: bool) -> None:
         """What is no step is told to each model, unless it says how the steps hang together."""
         about, signs = sense(said, change=False), {kind for _, kind in signals(said)}
-        asks = about.part > _SURE and about.told < _HALF and len(said.split()) > 2
+        asks = about.part > SURE and about.told < HALF and len(said.split()) > 2
         # Behind an approval and branches it may be said of one of them.
-        unsure = (self._approval or self._fork) and about.told < _SURE
+        unsure = (self._approval or self._fork) and about.told < SURE
         shapes = any(found(one, said) for one in ("approve", "unread"))
         part = part or shapes or kind_of(said, self._names()) in _PARTS or bool(signs - _VALUES) or "://" in said
         if part or unsure or (asks and not found("sorts", said)):
@@ -156,7 +154,7 @@ class Skeleton:
         begins, plain = border in _BEGINNING, kind in ("", "task", "who")
         empty, about = plain and (kinds.only_structure(said) or found("beside", said)), sense(said, change=False)
         # Thanks, an apology, that somebody does not know about such things.
-        aside = about.idle > _SURE and max(about.told, about.part) < _LITTLE and not re.search(r"[\d\"“„«]|://", said)
+        aside = about.idle > SURE and max(about.told, about.part) < LITTLE and not re.search(r"[\d\"“„«]|://", said)
         address, mine = found("address_is", said), found("own_hands", said) and kind not in _PARTS
         if address or mine or aside or (begins and empty) or kind == "off" or found("moot", said):
             self.address = address["url"] if address else self.address or (_TO_COME if mine else "")

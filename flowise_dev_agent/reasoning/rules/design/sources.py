@@ -13,7 +13,7 @@ from flowise_dev_agent.reasoning.rules.design import build, wording
 from flowise_dev_agent.reasoning.rules.design.details import in_ascii
 from flowise_dev_agent.reasoning.rules.design.providers import MODEL_SERVER
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, table, words
-from flowise_dev_agent.reasoning.rules.language.senses import sense
+from flowise_dev_agent.reasoning.rules.language.senses import MOSTLY, sense
 from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, concepts, masked
 
 _URL = re.compile(r"https?://[^\s\"'<>)\]”“»]+(?<![.,;:!?])")
@@ -24,8 +24,6 @@ _CALLS, _SWAPS, _BY = pattern("change", "calls"), pattern("exchange", "swaps"), 
 _BARE = re.compile(r"^https?://(?:www\.)?|/$")
 #: "The docs moved. Swap it."
 _FEW = 5
-#: How probable it has to be that a clause is a rule for the bot, whatever source it speaks of.
-_TOLD = 0.7
 #: Fields that say where a model is served.
 _SERVERS = frozenset({"basepath", "basePath", "baseUrl"})
 
@@ -54,7 +52,7 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
               if one.category in ("Document Loaders", "Tools")}  # fmt: skip
     for start, end in wording.clauses(text) if titles else ():
         said, plain = text[start:end], wording.unquoted(text[start:end])
-        if sense(said.strip(), change=True).told > _TOLD and not _is_source(said, plain):
+        if sense(said.strip(), change=True).told > MOSTLY and not _is_source(said, plain):
             continue
         kinds = [names[0] for looked_for, names in table("loaders") if loaders and looked_for.search(plain)]
         kinds += [web] if loaders and (_PAGE.search(plain) or _URL.search(said)) else []

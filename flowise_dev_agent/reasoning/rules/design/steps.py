@@ -18,6 +18,7 @@ from flowise_dev_agent.reasoning.rules.design.step_nodes import Builder
 from flowise_dev_agent.reasoning.rules.design.values import Said
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
+from flowise_dev_agent.reasoning.rules.language.senses import HALF
 from flowise_dev_agent.reasoning.rules.language.text import URL, signals, squeeze
 from flowise_dev_agent.reasoning.rules.render import telling
 
@@ -28,7 +29,7 @@ _READ = frozenset({"team", "sequence", "call", "service", "output"})
 #: Concepts of the second reader: without which a flow is another one, and of texts to answer from.
 _NEEDED = {"approval", "schedule", "web_search"}
 _SOURCES = {"csv", "embeddings", "file_upload", "other_source", "pdf", "text_source", "vector_store", "webpage", "word"}
-_REQUEST, _HALF = re.compile(r"\b(?:GET|POST|PUT|PATCH|DELETE)\b|\S+://"), 0.5
+_REQUEST = re.compile(r"\b(?:GET|POST|PUT|PATCH|DELETE)\b|\S+://")
 
 
 def is_stepwise(reading: Reading) -> bool:
@@ -84,7 +85,7 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
     sent += [URL.split(step.text)[-1].strip() for step in all_steps(made.steps) if step.kind == "call"]
     done = [one for one in made.sent if is_again(one) or not any(kind == "send" for _, kind in signals(one))]
     # What happens at some time is a fact that a model is told, where nobody asks for a schedule.
-    facts = [one for one in leaves(heard) if one.sense.told > _HALF and "schedule" not in one.asks()]
+    facts = [one for one in leaves(heard) if one.sense.told > HALF and "schedule" not in one.asks()]
     done += [match[0] for match, kind in signals(text) if kind == "schedule"
              and any(one.start <= match.start() < one.end for one in facts)]  # fmt: skip
     checked = text
@@ -101,7 +102,7 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
     lacks = [one.said for one, name in unmet(heard, schemas, values)
              if name in _NEEDED and not (found("arrow", one.said) or unwanted(one.said))]  # fmt: skip
     # Who only talks and uses a tool sends nothing.
-    lacks += [] if steps else [one.said for one in leaves(heard) if one.sense.concepts.get("send_out", 0) > _HALF]
+    lacks += [] if steps else [one.said for one in leaves(heard) if one.sense.concepts.get("send_out", 0) > HALF]
     if lacks:
         raise world.decline("declined_parts", parts="; ".join(f"«{one}»" for one in dict.fromkeys(lacks)))
     if start.question:

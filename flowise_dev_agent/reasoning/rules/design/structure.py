@@ -12,6 +12,7 @@ from flowise_dev_agent.reasoning.rules.design.clauses import STEPS, Clause, clau
 from flowise_dev_agent.reasoning.rules.design.owners import titled
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import concept, pattern, words
+from flowise_dev_agent.reasoning.rules.language.senses import CERTAIN, HALF, LIKELY, SURE
 from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, quoted
 
 #: What the second reader hears of the steps of a flow, and what words say of them.
@@ -23,7 +24,6 @@ _REMAINS, _SCOPE = pattern("change", "remains"), pattern("change", "scope")
 #: What says that a number is another one.
 _NUMBER = re.compile(r"(?<![\w.,])\d+(?![\w.,])")
 _MOVES = (pattern("values", "range"), *(pattern("exchange", name) for name in ("swaps", "rises", "now")))
-_HALF, _LIKELY, _SURE, _CERTAIN = 0.5, 0.6, 0.8, 0.95
 _ITEM = re.compile(r"\n\s*(?:[-•*–]|\d{1,2}[.)])\s")
 
 
@@ -52,7 +52,7 @@ def structure_of(request: PlanRequest, wish: str, taken: Sequence[Span], *, insi
         elif inside and _stays(request, one.said):
             named.append(Span(one.start, one.end, frozenset({DONE})))
         elif inside and (
-            _is_structural(request, one, least=_HALF if one.meets(taken) else 0) or _is_compared(request, one.said)
+            _is_structural(request, one, least=HALF if one.meets(taken) else 0) or _is_compared(request, one.said)
         ):
             # What is said behind it is about it: of a list the same item, else all of the wish.
             line = wish.find("\n", one.end - 1)
@@ -76,7 +76,7 @@ def _stays(request: PlanRequest, said: str) -> bool:
 def _is_structural(request: PlanRequest, one: Clause, *, least: float) -> bool:
     """Whether it speaks of steps; `least` is how probable that has to be of one that asks for a value, too."""
     about, names = one.sense, titled(request, one.said)
-    if about.keep > _HALF:
+    if about.keep > HALF:
         return False
     # "In the Editor step, answer in French" only says where.
     where, step = bool(names) and not wording.alters(one.said), concept("steps", "step").pattern
@@ -84,17 +84,17 @@ def _is_structural(request: PlanRequest, one: Clause, *, least: float) -> bool:
     titles = (re.escape(request.labels[id_]) for id_ in names)
     bare = reduce(lambda said, name: re.sub(rf"(?i)(?:{step}\W+)?{name}(?:\W+{step})?", " ", said), titles, one.said)
     sure = _WORDS if not least else _WORDS[:3]
-    heard = not where and any(about.concepts.get(name, 0) > _LIKELY for name in sure)
-    if about.told < _CERTAIN and (heard or (not least and _is_about(bare, *_WORDS))):
+    heard = not where and any(about.concepts.get(name, 0) > LIKELY for name in sure)
+    if about.told < CERTAIN and (heard or (not least and _is_about(bare, *_WORDS))):
         return True
-    if about.told > _SURE and not words("rename").search(one.said):
+    if about.told > SURE and not words("rename").search(one.said):
         return False
-    heard = about.part > _HALF > about.told and any(
+    heard = about.part > HALF > about.told and any(
         about.concepts[name] > least for name in (_HEARD & {*one.asks()}) - ({"step"} if where else set[str]())
     )
     said = {kind for _, kind in texts.signals(one.said)} & _SAID
     alters = wording.alters(one.said) or words("remove").search(one.said) or words("rename").search(one.said)
-    return bool(heard or said or (alters and names and about.told < _HALF and not least))
+    return bool(heard or said or (alters and names and about.told < HALF and not least))
 
 
 def _is_compared(request: PlanRequest, said: str) -> bool:

@@ -15,12 +15,11 @@ from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS
 from flowise_dev_agent.reasoning.rules.design.wording import IF, alters, asks, instructs, unquoted
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
-from flowise_dev_agent.reasoning.rules.language.senses import sense
+from flowise_dev_agent.reasoning.rules.language.senses import CERTAIN, HALF, LIKELY, MAYBE, PERHAPS, SURE, sense
 from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, quoted, quoted_spans
 
 _VALUE, _ENDS = re.compile(r"\d|[\"“„«「]|\w@\w"), " ,;:–—-•*\n"
-#: From here on the second reader is believed; what is less probable than the last is not.
-_CERTAIN, _SURE, _LIKELY, _HALF, _LEAST, _PERHAPS, _FEW, _HEAD = 0.9, 0.8, 0.6, 0.5, 0.3, 0.2, 5, 40
+_FEW, _HEAD = 5, 40
 _ADDRESS, _ONLY, _RULE = frozenset({"@address"}), pattern("change", "only"), pattern("change", "rule")
 #: What was read already.
 _HIDDEN = frozenset({"@hidden"})
@@ -51,7 +50,7 @@ def pieces(
     known = "|".join(re.escape(text[one.start : one.end]) for one in [*done, *reworded, *hidden])
     # In a sentence that surely tells the bot something an address is a fact: "the list is at https://...".
     told = [place for *place, _ in wording.sentences(text, quoted_spans(text))
-            if sense(text[slice(*place)].strip(_ENDS), change=True).told > _CERTAIN]  # fmt: skip
+            if sense(text[slice(*place)].strip(_ENDS), change=True).told > CERTAIN]  # fmt: skip
     lost = [one for one in lost if one.params != _ADDRESS or not any(one.meets(*place) for place in told)]
     wish = _Wish(text, [*asked, *reworded, *hidden], lost, reworded, re.compile(known or r"\Z\A"), copied)
     found = list[Piece]()
@@ -89,13 +88,13 @@ class _Wish:
 
     def may_tell(self, start: int, end: int) -> bool:
         about = sense(self.text[start:end].strip(_ENDS), change=True)
-        return max(about.complaint, about.aside) < _HALF
+        return max(about.complaint, about.aside) < HALF
 
     def read(self, start: int, end: int) -> list[tuple[int, int, Kind]]:
         """A sentence: as one where no part is asked for in it, else its clauses. A clause that says nothing of its own
         belongs to the one in front of it, the first to the one behind it."""
         said, opens = self.text[start:end].strip(_ENDS), self.text[start:end].rstrip()[-1:] == ":"
-        case = IF.match(said) and sense(said, change=True).told > _LIKELY and not alters(said)
+        case = IF.match(said) and sense(said, change=True).told > LIKELY and not alters(said)
         orders, here = wording.takes_out(said), any(one.meets(start, end) for one in (*self.built, *self.lost))
         if case or not (orders or here or texts.concepts(said, "parts") or _SCOPE.search(f" {said}") or _keeps(said)):
             return [(start, end, "wish" if case else self._plain(said, opens=opens))]
@@ -136,14 +135,14 @@ class _Wish:
         if not wording.says(_COURTESY.sub(" ", f" {said} ")) or _keeps(said):
             return "part"
         # A signature is short.
-        short = len(said.split()) <= _FEW and about.aside > _HALF
-        quiet = about.told < _LEAST and (about.idle > _SURE or opens or short)
+        short = len(said.split()) <= _FEW and about.aside > HALF
+        quiet = about.told < MAYBE and (about.idle > SURE or opens or short)
         # What is not allowed is a rule, however it sounds.
-        quiet = quiet and not (_NOT.search(said) and max(about.aside, about.complaint) < _HALF)
-        idle = max(about.idle, about.complaint) > max(_HALF, about.told)
-        idle = idle or (about.told < _LIKELY and wording.opines(said))
+        quiet = quiet and not (_NOT.search(said) and max(about.aside, about.complaint) < HALF)
+        idle = max(about.idle, about.complaint) > max(HALF, about.told)
+        idle = idle or (about.told < LIKELY and wording.opines(said))
         idle = quiet or (idle and not any(map(asks, said.split(", "))))
-        if idle and max(about.concepts.values(), default=0) < _HALF and not _VALUE.search(said):
+        if idle and max(about.concepts.values(), default=0) < HALF and not _VALUE.search(said):
             return "remark"
         return "undone" if self._fails(said) else "wish"
 
@@ -156,7 +155,7 @@ class _Wish:
         if not built and _keeps(said):
             return "part"
         signals = {name for one in lost for name in one.names if "signal" in one.names}
-        if lost and (signals & IMPOSSIBLE or about.told < (_SURE if signals else _HALF)):
+        if lost and (signals & IMPOSSIBLE or about.told < (SURE if signals else HALF)):
             return "undone"
         rest = said.replace(NUL, " ")
         if built and (any(one.params or one.names - _HIDDEN for one in built) or not wording.says(rest)):
@@ -171,7 +170,7 @@ class _Wish:
         bare = re.search(r"\d", said) and sum(map(wording.says, said.split())) <= 1
         if wording.takes_out(said) or (bare and not self.copied):
             return "undone"
-        if beside and about.concepts.get("show_sources", 0) > _LEAST and instructs(said):
+        if beside and about.concepts.get("show_sources", 0) > MAYBE and instructs(said):
             # "Look it up on the web and name the source".
             return "wish"
         if not wording.says(said) or (wording.is_word(said) and not self.copied) or (
@@ -179,56 +178,56 @@ class _Wish:
             return None
         value = _VALUE.search(said)
         # What only says in other words what is asked for beside it.
-        named = max(about.concepts.values(), default=0) < _HALF or texts.concepts(said, "parts", "own", "sources")
-        if about.part > _SURE and about.told < _LEAST and not (value or alters(said) or (named and instructs(said))):
+        named = max(about.concepts.values(), default=0) < HALF or texts.concepts(said, "parts", "own", "sources")
+        if about.part > SURE and about.told < MAYBE and not (value or alters(said) or (named and instructs(said))):
             return None
         if self._fails(said):
             # "Please add our price list, it's a PDF": what comes is said beside it.
             comes = beside and words("add").search(said) and not (value or texts.concepts(said, "parts", "own"))
             return None if comes else "undone"
-        told = about.told > (_CERTAIN if orders or not value else _LIKELY) or (
-            self.copied and about.part < _HALF and (value or about.told > _LEAST))  # fmt: skip
+        told = about.told > (CERTAIN if orders or not value else LIKELY) or (
+            self.copied and about.part < HALF and (value or about.told > MAYBE))  # fmt: skip
         return "wish" if told or (instructs(said) and about.told > max(about.complaint, about.keep)) else None
 
     def _is_told_too(self, said: str, built: Sequence[Span]) -> bool:
         """Whether words that ask for a part are for the model, too: when to use it, how to cite a source."""
         about = sense(said, change=True)
-        if _RULE.search(said) and about.told > _LEAST:
+        if _RULE.search(said) and about.told > MAYBE:
             return True
-        if any(DONE in one.names for one in built) or alters(said) or not instructs(said) or about.off > _HALF:
+        if any(DONE in one.names for one in built) or alters(said) or not instructs(said) or about.off > HALF:
             return False
         more, long = wording.says(self.known.sub(" ", said)), max(one.end - one.start for one in built) > len(said) // 2
-        return (more or long) if all(one.params >= _CITES for one in built) else more and about.told > _LIKELY
+        return (more or long) if all(one.params >= _CITES for one in built) else more and about.told > LIKELY
 
     def _fails(self, said: str) -> bool:
         """Whether it asks for a part or a value of which no rule knows, or only makes sense to who edits a text."""
         about = sense(said, change=True)
-        if wording.PUT.search(said[:_HEAD]) and about.part < _SURE:
+        if wording.PUT.search(said[:_HEAD]) and about.part < SURE:
             return False
         # That it should be another way is no part.
         share = max((one for name, one in about.concepts.items() if name != "vague"), default=0.0)
         heard, plain = about.concepts.get, not _VALUE.search(said)
-        cut = heard("prompt_delete", 0) > _HALF or (plain and heard("impossible", 0) > _PERHAPS)
-        asks_part = about.told < _LEAST and ((about.part > _SURE and not instructs(said))
-                                             or (share > _HALF and about.part > _LEAST))  # fmt: skip
+        cut = heard("prompt_delete", 0) > HALF or (plain and heard("impossible", 0) > PERHAPS)
+        asks_part = about.told < MAYBE and ((about.part > SURE and not instructs(said))
+                                             or (share > HALF and about.part > MAYBE))  # fmt: skip
         swaps = plain and "prompt_replace" in about.concepts
-        edits = alters(unquoted(said)) and about.told < (_LIKELY if swaps else _HALF)
+        edits = alters(unquoted(said)) and about.told < (LIKELY if swaps else HALF)
         named = texts.concepts(said, "parts") or (alters(unquoted(said)) and texts.concepts(said, "own"))
-        edits = edits or bool(named and about.told < _SURE and not IF.match(said))
+        edits = edits or bool(named and about.told < SURE and not IF.match(said))
         return cut or asks_part or edits or wording.restores(said) or wording.edits(wording.line_of(said))
 
 
 def _is_scope(said: str) -> bool:
     """Whether it names what stays: all else, the prompt."""
     scope = _SCOPE.search(f" {said}") and not wording.says(_SCOPE.sub(" ", f" {said}"))
-    return bool(scope or (naming.keeps_prompt(said) and sense(said, change=True).told < _SURE))
+    return bool(scope or (naming.keeps_prompt(said) and sense(said, change=True).told < SURE))
 
 
 def _keeps(said: str) -> bool:
     """Whether it says of something that it stays."""
     about = sense(said, change=True)
-    named = _is_scope(said) or (naming.stays(said) and about.told < _SURE)
-    return named or about.keep > _SURE or (about.keep > max(about.told, _HALF) and not instructs(said))
+    named = _is_scope(said) or (naming.stays(said) and about.told < SURE)
+    return named or about.keep > SURE or (about.keep > max(about.told, HALF) and not instructs(said))
 
 
 def lines(text: str, said: Sequence[Piece], values: Set[str]) -> list[tuple[str, list[Piece]]]:
@@ -244,12 +243,12 @@ def unasked(text: str) -> str:
     """A wish with NULs for what asks for no part, whatever it names: what the bot is told, and what is left alone."""
     for one in leaves([*clauses(text, change=True)]):
         said, about = one.said, one.sense
-        heard = max(about.concepts.values(), default=0) > _LIKELY
+        heard = max(about.concepts.values(), default=0) > LIKELY
         # "Memory window 8 -> 20".
         setting = re.search(r"\d", said) and texts.concepts(said, "parts") and len(said.split()) <= _FEW + 1
         rule = about.told > (about.part if IF.match(said) else 0.85) and not (
             heard or setting or alters(said) or quoted(said))  # fmt: skip
         # Where a sentence ends is seen by its mark.
         end = one.words[0] + len(text[slice(*one.words)].rstrip(" .!?\n"))
-        text = texts.masked(text, one.words[0], end) if rule or about.keep > _LIKELY else text
+        text = texts.masked(text, one.words[0], end) if rule or about.keep > LIKELY else text
     return text

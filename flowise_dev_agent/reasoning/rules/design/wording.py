@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, behaves, is_empty, without
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.senses import sense
+from flowise_dev_agent.reasoning.rules.language.senses import HALF, LIKELY, SURE, sense
 from flowise_dev_agent.reasoning.rules.language.text import capital, detect_language, is_negated, quoted, quoted_spans
 
 _OBLIGED, _REMARK = pattern("about", "obliged"), pattern("about", "remark")
@@ -28,8 +28,7 @@ _ENDS = re.compile(rf"(?i)[,;]?\s{_AND}[.!]?$")
 #: "A" and "B" are said together.
 _LISTED = re.compile(rf"[\"”“»'’](?:,\s|\s){_AND}\s[\"“„«‘']")
 _ANY_QUOTE = re.compile(r"(?<!\w)[\"“”„«「'‘’]\s*([^\"“”„«»「」\n]{1,400}?)\s*[\"“”»」'’](?!\w)")
-#: How probable it has to be that a clause asks for nothing, that it is vague, that a part is not wanted.
-_ASIDE, _LIKELY, _HALF, _FEW_WORDS = 0.8, 0.6, 0.5, 2
+_FEW_WORDS = 2
 _SWAPS, _A_LINE, _IN_PROMPT = (pattern("exchange", name) for name in ("swaps", "a_line", "in_prompt"))
 _MOST = re.compile(rf"(?i)^(?:{pattern('text', 'at_most').pattern})\s{NUMBER}")
 #: A script that puts no space between words.
@@ -87,13 +86,13 @@ def alters(said: str) -> bool:
 
 def restores(said: str) -> bool:
     """Whether a clause wants back what was there before, which is not known."""
-    return _RESTORES.search(said) is not None and sense(said, change=True).told < _HALF and not IF.match(said)
+    return _RESTORES.search(said) is not None and sense(said, change=True).told < HALF and not IF.match(said)
 
 
 def complains(said: str) -> bool:
     """Whether a stretch says how it is now, and nothing of how it should be."""
     about = sense(said, change=True)
-    return max(about.idle, about.complaint) > _ASIDE and not (asks(said) or IF.match(said))
+    return max(about.idle, about.complaint) > SURE and not (asks(said) or IF.match(said))
 
 
 def is_off(text: str, start: int) -> bool:
@@ -101,7 +100,7 @@ def is_off(text: str, start: int) -> bool:
     begin, end = next(place for place in clauses(f"{text} ") if place[0] <= start < place[1])
     cuts = [begin, *borders(text, begin, end, quoted_spans(text)), end]
     said = next(text[a:b] for a, b in pairwise(cuts) if a <= start < b)
-    return any(sense(one.strip(), change=True).off > _HALF for one in (said, text[begin:end]))
+    return any(sense(one.strip(), change=True).off > HALF for one in (said, text[begin:end]))
 
 
 def takes_out(said: str) -> bool:
@@ -122,7 +121,7 @@ def says_nothing(text: str) -> bool:
     said = re.findall(r"[^\W\d_]+", text.casefold())
     plain = bool(said) and {*said} <= FUNCTIONS | wordset("says_nothing")
     read = [sense(text[start:end].strip(), change=True) for start, end, _ in sentences(text, quoted_spans(text))]
-    empty = all(one.concepts.get("vague", 0) > _LIKELY or max(one.idle, one.complaint) > _HALF for one in read)
+    empty = all(one.concepts.get("vague", 0) > LIKELY or max(one.idle, one.complaint) > HALF for one in read)
     if restores(text) and not _VALUE.search(text) and len(read) == 1:
         return True
     alone = all(opines(one) for one in re.split(r"[.!?,;:]+(?:\s|$)|\n", text) if one.strip())

@@ -34,8 +34,8 @@ LABELS: Final = (*SENSES, *CONCEPTS)
 BUCKETS, UNIT, DIGEST = 1 << 16, 4, 32
 _WORD = re.compile(r"https?://\S+|[^\W\d_]+(?:['’][^\W\d_]+)?|\d+(?:[.,:]\d+)*|[%€$£?!:→]")
 _LONGEST, _LONGEST_WORD, _SIZES = 500, 20, (3, 4, 5, 6)
-#: A concept that is less probable than this is not worth telling.
-_LEAST: Final = 0.1
+#: How probable something has to be: one scale for all who ask.
+LITTLE, PERHAPS, MAYBE, RATHER, HALF, LIKELY, MOSTLY, SURE, CERTAIN = 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 0.8, 0.9
 
 
 class Sense(NamedTuple):
@@ -68,7 +68,7 @@ def sense(clause: str, *, change: bool) -> Sense:
     unit = UNIT / math.sqrt(max(length, 1))
     shares = [1 / (1 + math.exp(-bias - unit * score)) for bias, score in zip(biases, scores, strict=True)]
     named = dict(zip(CONCEPTS, shares[len(SENSES) :], strict=True))
-    return Sense._make([*shares[: len(SENSES)], {name: share for name, share in named.items() if share > _LEAST}])
+    return Sense._make([*shares[: len(SENSES)], {name: share for name, share in named.items() if share > LITTLE}])
 
 
 def buckets(clause: str, *, change: bool) -> set[int]:
