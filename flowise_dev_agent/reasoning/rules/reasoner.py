@@ -14,7 +14,7 @@ from flowise_dev_agent.reasoning.rules.design import build, change, naming
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.parts import for_request
 from flowise_dev_agent.reasoning.rules.design.pending import unheard
-from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, role_of, without, without_opening
+from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, role_of, ungreeted, without, without_opening
 from flowise_dev_agent.reasoning.rules.design.reading import read
 from flowise_dev_agent.reasoning.rules.design.selection import select
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
@@ -103,7 +103,7 @@ def _title(text: str, language: str, *, new: bool) -> str:
     sentences = [one for one in _TITLE_END.split(said) if one.strip()] or [said]
     roles = [found for one in sentences if new and (found := role_of(one))][:1]
     trade = pattern("naming", "trade").search(roles[0][1] if roles and roles[0][1] else said)
-    first = without(sentences[0], wordset("greetings"))
+    first = ungreeted(sentences[0])
     # Who speaks of themselves says whose the flow is.
     if not roles and first.partition(" ")[0].casefold() not in wordset("speakers"):
         roles = [(without_opening(first) if new else first, "")]

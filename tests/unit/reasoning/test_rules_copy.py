@@ -44,6 +44,7 @@ async def planned(wish: str, nodes: NodeStore, target: str = "Sales bot") -> Pla
         ("Duplique le Sales bot nommé Ventes", "Ventes"),
         ("Faça uma cópia do Sales bot chamado Vendas", "Vendas"),
         (f'Make a copy of the flow {FLOW_ID} called "Another one"', "Another one"),
+        ('I would like a copy of the Sales bot. Name the copy "Sales Aveiro".', "Sales Aveiro"),
     ],
 )
 async def test_a_plain_copy_has_no_changes_and_the_name_given(
@@ -104,6 +105,11 @@ async def test_a_flows_own_name_is_no_wish(catalogue: NodeStore) -> None:
 async def test_the_same_bot_with_a_difference_is_a_copy_of_it(wish: str) -> None:
     request = ClassifyRequest(requirement=wish, target="Sales bot")
     assert (await DeterministicReasoner().classify(request)).value.operation == "copy"
+
+
+async def test_the_bot_of_a_copy_may_have_another_name_than_the_copy(catalogue: NodeStore) -> None:
+    wish = 'Make a copy of the Sales bot. Name the copy "Two". In the copy the assistant is called Marta.'
+    assert (await planned(wish, catalogue)).flow_name == "Two"
 
 
 async def test_the_same_bot_that_is_to_do_more_is_no_copy() -> None:

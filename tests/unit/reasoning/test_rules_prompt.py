@@ -19,6 +19,18 @@ def prompt(text: str) -> str:
 
 
 @pytest.mark.parametrize(
+    "wish",
+    [
+        "All rooms have a balcony. There is no lift.",
+        "Alle Zimmer haben einen Balkon. Abend für Abend singt jemand.",
+        "Every rate, with breakfast, is in euros, without memory of earlier guests",
+    ],
+)
+def test_a_sentence_keeps_its_first_word_and_what_hangs_on_it(wish: str) -> None:
+    assert prompt(f"A hotel bot. {wish}").endswith(wish)
+
+
+@pytest.mark.parametrize(
     ("wish", "told"),
     [
         ("Hallo zusammen, ich brauch nen Chatbot für unsere Schreinerei.", "Ein Chatbot für unsere Schreinerei."),

@@ -70,6 +70,8 @@ def test_each_sentence_of_a_wish_is_a_line_of_its_own(prompt: str, wish: str, li
     [
         (BOATS, "Use 053 555 0199 instead of 053 555 0166.", "053 555 0166", "053 555 0199"),
         (BOATS, "replace Cobh by Kinsale", "Cobh", "Kinsale"),
+        (BOATS, "It is Kinsale, not Cobh.", "Cobh", "Kinsale"),
+        (BOATS, "la ciudad es Kinsale en vez de Cobh", "Cobh", "Kinsale"),
         (BOATS, 'Replace "never mention   discounts" with "Mention discounts once"',
          "Never mention discounts", "Mention discounts once"),
         (BOATS, "Change the hours from 9:00 to 18:00 to 9:00 to 17:30", "9:00 to 18:00", "9:00 to 17:30"),

@@ -342,7 +342,7 @@ class _Change:
                   if (old := request.labels.get(id_))]  # fmt: skip
         if self.copied and (self.texts.added or self.texts.changed):
             # Who it speaks as the wish often says anew.
-            begins = (_SENTENCE.search(writing.held(request, place)) for place in self.places)
+            begins = (_SENTENCE.search(self.texts.held[place]) for place in self.places)
             found += [world.say("step_copy_begins", quote=one[0]) for one in begins if one]
         same = self.copied and not (self.values or self.added or self.going)
         found += [world.say("step_copy")] if same else []

@@ -119,7 +119,7 @@ def _renamed(text: str) -> tuple[str, str]:
 
 def _copy_named(text: str) -> re.Match[str] | None:
     """Where a copy gets its name; one that it is made with, beside an address or a number to call, is the bot's."""
-    found = _FLOW.search(text) or _CALLED.search(text) or _COPIED_AS.search(text) or _OTHERWISE.search(text)
+    found = _FLOW.search(text) or _OTHERWISE.search(text) or _CALLED.search(text) or _COPIED_AS.search(text)
     goes_on = _GOES_ON_TO.match(text, found.end()) if found and _WITH.match(found[0]) else None
     return None if goes_on and _CONTACT.search(goes_on[0]) else found
 
@@ -139,6 +139,7 @@ def wish_for_copy(text: str, original: str | None) -> str:
         # Whom it is for is told.
         if _NOUN.search(one.said) and one.sense.part > one.sense.told and not _TELLS.search(one.said):
             rest = masked(rest, *one.words)
+    rest = _IN_COPY.sub(" ", rest)
     for taken in (_UNTOUCHED, _ID, words("copy")):
         rest = taken.sub(NUL, rest)
-    return without_scope(_IN_COPY.sub(" ", rest))
+    return without_scope(rest)

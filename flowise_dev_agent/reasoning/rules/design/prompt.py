@@ -144,7 +144,7 @@ def role_of(line: str) -> tuple[str, str] | None:
     role = line[found.end() :]
     for said, becomes in _CASES:
         role = said.sub(becomes, role)
-    before = without(line[: found.start()], wordset("greetings"))
+    before = ungreeted(line[: found.start()])
     return (f"{role[:-1]}." if role.endswith("?") else role), before if _says_something(before) else ""
 
 
@@ -161,7 +161,7 @@ def as_role(line: str) -> str:
 
 def without_opening(text: str) -> str:
     """A sentence without a greeting and without what asks for a flow; empty for a mere greeting."""
-    said = without(_ASKED.sub("", text), wordset("greetings"))
+    said = ungreeted(_ASKED.sub("", text))
     return said if _OTHERS.match(said) else without(said, wordset("leads"))
 
 
@@ -174,6 +174,14 @@ def without(text: str, loose: frozenset[str], *, front: bool = True) -> str:
     if front and gone.casefold() in wordset("speakers"):
         parts.insert(0, gone)
     return " ".join(parts).strip(" ,;:")
+
+
+def ungreeted(text: str) -> str:
+    """The text without a greeting: "Hi there, I ..."; what only begins with such a word is none: "All prices ..."."""
+    rest = without(text, wordset("greetings"))
+    ends = text[: text.rfind(rest)].rstrip()[-1:] in {*",.!:;–-"}
+    goes_on = rest.partition(" ")[0].casefold() in wordset("speakers") | wordset("leads")
+    return rest if ends or goes_on or not rest else text.strip(" ,;:")
 
 
 def _says_something(line: str) -> bool:

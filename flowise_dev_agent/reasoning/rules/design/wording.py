@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, behaves, is_empty, without
+from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, behaves, is_empty, ungreeted
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import HALF, LIKELY, SURE, sense
 from flowise_dev_agent.reasoning.rules.language.text import capital, detect_language, is_negated, quoted, quoted_spans
@@ -158,7 +158,7 @@ def line_of(said: str) -> str:
     """A stretch as the model is told it: without what only frames it ("please add that", "it should")."""
     said = "\n".join(filter(None, (" ".join(re.sub(r"\s{2,}(?=[.!?])", "", row).split()) for row in said.split("\n"))))
     said = _ENDS.sub("", said.strip(" ,;:–—•\n").lstrip(" .!?"))
-    said = without(said.removeprefix("- "), wordset("greetings")) or said
+    said = ungreeted(said.removeprefix("- ")) or said
     # "En" is no "and" in each language.
     joint = _ANDS.match(said) and said.partition(" ")[0].casefold() in wordset("ands", detect_language(said))
     said = (_ANDS.sub("", said) if joint else said).strip(" ,")

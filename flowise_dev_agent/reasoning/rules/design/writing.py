@@ -17,7 +17,7 @@ from flowise_dev_agent.reasoning.rules.design import wording
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.design.values import without_braces
 from flowise_dev_agent.reasoning.rules.design.world import World
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, pattern, words
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import (
     DONE,
     NUL,
@@ -39,6 +39,11 @@ _MARKS = (_NOW, _SWAPS, _BY, pattern("exchange", "other"), pattern("exchange", "
 _CORE, _NUMBER = re.compile(r"[1-9]\d*"), re.compile(r"\d[\d.,:]*")
 _SIGNS = str.maketrans({"€": "euro", "$": "dollar", "£": "pound"})
 _GOES_ON = re.compile(r"\s[A-ZÀ-Þ]")
+#: "Bo instead of Ada", "Bo, not Ada".
+_A_NAME = r"[\"“„«]?(?P<name>(?-i:[A-ZÀ-Þ])[\w'’-]*(?:\s(?-i:[A-ZÀ-Þ])[\w'’-]*)*)[\"”“»]?"
+_NAMED_LAST, _NAMED_FIRST = re.compile(rf"(?<!\w){_A_NAME}$"), re.compile(_A_NAME)
+_ENDS_AND = re.compile(rf"(?i)(?:^|\s)(?:{'|'.join(wordset('ands'))})\s$")
+_NOT_BUT = re.compile(rf"(?i),?\s(?:{words('instead_of').pattern})\s|,\s(?:not|nicht|pas|no|non|não|niet|nie)\s")
 #: Where one of them reaches somebody: each is another one wherever a text has it.
 _CONTACTS = ("mail", "phone", "street")
 
@@ -171,11 +176,14 @@ def held(request: PlanRequest, place: str) -> str:
 def exchange(line: str, text: str, *, anew: bool = False) -> Exchange | None:
     """What a line exchanges in a text, or takes out; None unless that is certain, and the line says nothing else. Where
     all facts are said `anew` it need not say so."""
-    if len(line) >= _LONGEST_READ or _HEDGED.search(line):
+    if len(line) >= _LONGEST_READ:
         return None
-    if cut := _removed(line, text):
+    spots, after = _renamed(line, text), text
+    if not spots and _HEDGED.search(line):
+        return None
+    if not spots and (cut := _removed(line, text)):
         return _without(text, *cut)
-    spots, after = _renamed(line, text) or _replaced(line, text, anew=anew), text
+    spots = spots or _replaced(line, text, anew=anew)
     for start, end, new in sorted(spots, reverse=True):
         after = f"{after[:start]}{new}{after[end:]}"
     pairs = dict.fromkeys((text[start:end], new) for start, end, new in spots)
@@ -261,14 +269,23 @@ def _replaced(line: str, text: str, *, anew: bool) -> list[tuple[int, int, str]]
 
 
 def _renamed(line: str, text: str) -> list[tuple[int, int, str]]:
-    """The same of a name that a line says to replace by another one: "Replace Ada by Bo"."""
-    said = _SWAPS.search(line)
-    for one in _BY.finditer(line.rstrip(" .!?"), said.end()) if said else ():
-        old, new = line[said.end() : one.start()].strip() if said else "", line[one.end() :].strip(" .!?")
+    """The same of a name that a line says to replace by another one: "Replace Ada by Bo", "Bo instead of Ada"."""
+    swaps, plain = _SWAPS.search(line), line.rstrip(" .!?")
+    pairs = [(plain[swaps.end() : one.start()], plain[one.end() :])
+             for one in (_BY.finditer(plain, swaps.end()) if swaps else ())]  # fmt: skip
+    for one in _NOT_BUT.finditer(plain):
+        new, old = _NAMED_LAST.search(plain[: one.start()]), _NAMED_FIRST.match(plain, one.end())
+        sure = old and new and not words("languages").search(old["name"])
+        # "Kim and Bo instead of Ada" are two.
+        sure = sure and not _ENDS_AND.search(plain[: new.start()])
+        pairs += [(old["name"], new["name"])] if sure else []
+    for old, new in ((old.strip(), new.strip()) for old, new in pairs):
         there = [*wording.whole(old).finditer(text)] if old[:1].isupper() else []
         # A part of a name is not the name.
         there = [] if any(_GOES_ON.match(text, found.end()) for found in there) else there
-        if there and new[:1].isupper() and len(new.split()) <= _FEW_WORDS and not _VALUES.search(line):
+        other = [word for word in wording.words_of(line) if _tells(word) and word not in f"{old} {new}".casefold()]
+        few = len(new.split()) <= _FEW_WORDS >= len(other)
+        if there and few and new[:1].isupper() and not _VALUES.search(line):
             return [(*found.span(), new) for found in there]
     return []
 
