@@ -14,13 +14,15 @@ from flowise_dev_agent.reasoning.rules.design.parts import IMPOSSIBLE
 from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS
 from flowise_dev_agent.reasoning.rules.design.wording import IF, alters, asks, instructs, unquoted
 from flowise_dev_agent.reasoning.rules.language import text as texts
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import CERTAIN, HALF, LIKELY, MAYBE, PERHAPS, SURE, sense
 from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, quoted, quoted_spans
 
 _VALUE, _ENDS = re.compile(r"\d|[\"“„«「]|\w@\w"), " ,;:–—-•*\n"
 _FEW, _HEAD = 5, 40
-_ADDRESS, _ONLY, _RULE = frozenset({"@address"}), pattern("change", "only"), pattern("change", "rule")
+_ADDRESS, _RULE = frozenset({"@address"}), pattern("change", "rule")
+#: What is nothing without the clause in front of it: "but only for the weather", "for the temporary shows".
+_HANGS = re.compile(rf"{pattern('change', 'only').pattern}|(?:{'|'.join(wordset('prepositions'))})\s", re.IGNORECASE)
 #: What was read already.
 _HIDDEN = frozenset({"@hidden"})
 #: A switch that shows sources, and nothing of how they are cited.
@@ -108,9 +110,9 @@ class _Wish:
         kinds = {kind for *_, kind in read}
         # "A web search, but only for the weather": what limits a part is nothing without it.
         limits = not orders and any(
-            kind == "wish" and _ONLY.match(self.text[at:to].strip(_ENDS)) for at, to, kind in read
+            kind == "wish" and _HANGS.match(self.text[at:to].strip(_ENDS)) for at, to, kind in read[1:]
         )
-        if kinds <= {None, "part", "wish"} and (limits or self._is_said_with(start, end, read)):
+        if "undone" not in kinds and (limits or ("remark" not in kinds and self._is_said_with(start, end, read))):
             return [(start, end, "wish")]
         # A rule that says of something how it is to stay is one.
         if not (here or orders) and kinds == {"part", "wish"}:
