@@ -1,14 +1,16 @@
-"""What a wish for an AgentFlow that is there says of its steps. Without a model only their titles change; what else is
-said of steps, branches, approvals and repetitions is told as not done, and is in no prompt."""
+"""What a wish for an AgentFlow that is there says of its steps. Without a model their titles change, and what is
+certain of the graph; what else is said of steps, branches, approvals and repetitions is told as not done, and is in no
+prompt."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design import wording
 from flowise_dev_agent.reasoning.rules.design.clauses import STEPS, Clause, clauses, leaves
+from flowise_dev_agent.reasoning.rules.design.graph import MOVES, Graph, drops_approval, graphs_of, sentence_of
 from flowise_dev_agent.reasoning.rules.design.owners import titled
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import concept, pattern, words
@@ -23,26 +25,29 @@ _WORDS = ("approval", "branch", "loop", "form", "schedule", "step")
 _REMAINS, _SCOPE = pattern("change", "remains"), pattern("change", "scope")
 #: What says that a number is another one.
 _NUMBER = re.compile(r"(?<![\w.,])\d+(?![\w.,])")
-_MOVES = (pattern("values", "range"), *(pattern("exchange", name) for name in ("swaps", "rises", "now")))
 _ITEM = re.compile(r"\n\s*(?:[-•*–]|\d{1,2}[.)])\s")
 
 
 @dataclass(frozen=True)
 class Structure:
-    """`titles` is node id -> what it is called from now on, `named` where that is said; `undone` is what is not done
-    because of the sentences of `said`."""
+    """`titles` is node id -> what it is called from now on, `named` where that is said, or what `graphs` do; `undone`
+    is what is not done because of the sentences of `said`."""
 
     titles: dict[str, str] = field(default_factory=dict[str, str])
     named: tuple[Span, ...] = ()
     undone: tuple[Span, ...] = ()
     said: tuple[str, ...] = ()
+    graphs: tuple[Graph, ...] = ()
 
 
 def structure_of(request: PlanRequest, wish: str, taken: Sequence[Span], *, inside: bool) -> Structure:
     """What a wish says of titles, and of the steps `inside` an AgentFlow; `taken` asks for values."""
     titles, named, undone, said = dict[str, str](), list[Span](), list[Span](), list[str]()
     read = [*clauses(wish, change=True)]
+    graphs = graphs_of(request, read, taken) if inside else []
     for one in leaves(read):
+        if any(span.meets(one.start, one.end) for graph in graphs for span in graph.spans):
+            continue
         # "Rename "Check" to "Final check"": a title, and what takes its place.
         names = quoted(one.said)
         ids = titled(request, names[0]) if len(names) == 2 else []
@@ -52,16 +57,23 @@ def structure_of(request: PlanRequest, wish: str, taken: Sequence[Span], *, insi
         elif inside and _stays(request, one.said):
             named.append(Span(one.start, one.end, frozenset({DONE})))
         elif inside and (
-            _is_structural(request, one, least=HALF if one.meets(taken) else 0) or _is_compared(request, one.said)
+            _is_structural(request, one, least=HALF if one.meets(taken) else 0)
+            or _is_compared(request, one.said)
+            or drops_approval(request, one)
         ):
             # What is said behind it is about it: of a list the same item, else all of the wish.
             line = wish.find("\n", one.end - 1)
             start, end = (one.start, line) if _ITEM.search(wish) else (0, -1)
             undone.append(Span(start, len(wish) if end < 0 else end))
-            said.append(
-                next(other.said.rstrip(".") for other in read if other.whole and other.start <= one.start < other.end)
-            )
-    return Structure(titles, tuple(named), tuple(undone), tuple(dict.fromkeys(said)))
+            said.append(sentence_of(read, one.start).said.rstrip("."))
+    # Beside what is not done a change of the graph has to be certain.
+    open_ = [one for one in graphs if not one.exact and any(
+        span.meets(own.start, own.end) for span in undone for own in one.spans)]  # fmt: skip
+    graphs = [one for one in graphs if one not in open_]
+    said += [sentence_of(read, span.start).said.rstrip(".") for one in open_ for span in one.spans]
+    named += [replace(span, names=frozenset({DONE})) for one in graphs for span in one.spans]
+    titles |= {id_: title for one in graphs for id_, title in one.titles.items() if title != request.labels.get(id_)}
+    return Structure(titles, tuple(named), tuple(undone), tuple(dict.fromkeys(said)), tuple(graphs))
 
 
 def _stays(request: PlanRequest, said: str) -> bool:
@@ -100,7 +112,7 @@ def _is_structural(request: PlanRequest, one: Clause, *, least: float) -> bool:
 def _is_compared(request: PlanRequest, said: str) -> bool:
     """Whether a number that a clause says anew is one that a condition compares with: a text alone would not do."""
     held = " ".join(str(one.inputs) for one in (request.base.nodes if request.base else ()) if "condition" in one.name)
-    moves = any(one.search(said) for one in _MOVES)
+    moves = any(one.search(said) for one in MOVES)
     return moves and bool({*_NUMBER.findall(said)} & {*_NUMBER.findall(held)})
 
 
