@@ -180,3 +180,33 @@ def test_a_loop_goes_back_as_often_as_is_said(wish: str, limit: int) -> None:
     graph, plan = changed(BOOKING, wish)
     assert inputs(graph, "loopAgentflow_0")["maxLoopCount"] in (limit, str(limit))
     assert ([value.param for value in plan.values], plan.not_done) == (["maxLoopCount"], [])
+
+
+@pytest.mark.parametrize(
+    ("wish", "name", "titles"),
+    [
+        ("Renommez le flux en « Livres » et l'étape « Fine draft » en « Amendes ».", "Livres", {1: "Amendes"}),
+        ("Zmień nazwę przepływu na „Książki” i krok „Loan draft” na „Wypożyczenia”", "Książki", {0: "Wypożyczenia"}),
+        ('Rename "Loan draft" to "Loans" and "Fine draft" to "Fines".', None, {0: "Loans", 1: "Fines"}),
+    ],
+)
+def test_a_flow_and_several_steps_get_their_names_in_one_wish(
+    wish: str, name: str | None, titles: dict[int, str]
+) -> None:
+    graph, plan = changed(LIBRARY, wish)
+    before = {node.id: node.label for node in LIBRARY.nodes}
+    renamed = {node.id: node.label for node in graph.nodes if node.label != before[node.id]}
+    assert renamed == {f"llmAgentflow_{number}": title for number, title in titles.items()}
+    assert (plan.new_name, plan.values, plan.not_done) == (name, [], [])
+
+
+def test_a_setting_that_is_to_stay_the_same_is_no_wish() -> None:
+    model = {"llmModel": "chatOpenAI", "llmModelConfig": {"modelName": "gpt-4o", "temperature": 0.3}}
+    writer = step("llmAgentflow_0", "Minutes", "Write it.")
+    made = [AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+            writer.model_copy(update={"params": {**writer.params, **model}}),
+            *chain("startAgentflow_0", "llmAgentflow_0")]  # fmt: skip
+    graph = compile_ops(GraphIR.empty(), made, STORE.schemas).graph
+    plan = planned(graph, "Switch Minutes from gpt-4o to gpt-4.1 (same temperature).")
+    assert [(one.param, one.value) for one in plan.values] == [("llmModelConfig.modelName", "gpt-4.1")]
+    assert plan.not_done == []
