@@ -215,7 +215,10 @@ def wire_plan(
     plan itself connects and cuts. `pairs` are those of `replacements`, `occupied` the inputs of the flow that are
     connected ("id.input")."""
     cut = [
-        Disconnect(source_node_id=c.source, target_node_id=c.target, target_anchor=c.input) for c in plan.disconnections
+        Disconnect(
+            source_node_id=c.source, source_anchor=c.output or None, target_node_id=c.target, target_anchor=c.input
+        )
+        for c in plan.disconnections
     ]
     inside = [c for c in plan.connections if c.output == INSIDE and added.get(c.source, there.get(c.source))]
     named = [

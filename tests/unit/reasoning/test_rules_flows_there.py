@@ -322,11 +322,6 @@ STRUCTURE: list[tuple[GraphIR, str, list[str]]] = [
     (STEPS, 'In the "Letter writer" step: be brief. Please swap the order of the two steps.',
      ["Please swap the order of the two steps."]),
     (STEPS, 'In the "Letter writer" step: be brief. Somebody has to approve it.', ["Somebody has to approve it."]),
-    (APPROVED, "The approval step is no longer needed. Remove it.", ["The approval step is no longer needed."]),
-    (APPROVED, "Il passaggio di approvazione va tolto", []),
-    (APPROVED, "Die Freigabe bitte raus", []),
-    (APPROVED, "Supprime la validation", []),
-    (APPROVED, "Remove the approval. The letter should go straight out.", ["Remove the approval."]),
     (APPROVED, "It should go straight from the draft to the approval.", []),
     (APPROVED, "When the secretary has approved it, first POST the question and the text to "
      "https://log.heron.example/v1/in.", []),
@@ -344,8 +339,6 @@ STRUCTURE: list[tuple[GraphIR, str, list[str]]] = [
     (SORTED, "Ajoute une branche pour la presse qui demande le nom du journal", []),
     (LIMITED, 'One more branch please, for the money. They get the reply "Write to Kim." Today it goes to «Big reply»',
      ["One more branch please, for the money"]),
-    (LIMITED, "The limit for big orders goes from 40 to 60.", []),
-    (LIMITED, "Die Grenze für Big order soll 60 statt 40 sein.", []),
 ]  # fmt: skip
 
 

@@ -100,11 +100,7 @@ STRUCTURE: list[tuple[GraphIR, str, list[str]]] = [
      ["To the register: add the header X-From: bot.", "The name should go to the register, too."]),
     (BOOKING, "To the register should use PUT instead of POST.", []),
     (BOOKING, "Before it goes to the register, send the name in a POST to https://log.example/in too.", []),
-    (BOOKING, "Cap the loop at 2.", []),
-    (BOOKING, "Si può rifare al massimo due volte.", []),
     (BOOKING, 'The text of the approval should be "Please look at the dates."', []),
-    (BOOKING, "We don't need the approval any more. Send it directly.", ["We don't need the approval any more."]),
-    (BOOKING, "Wir brauchen die Freigabe nicht mehr, nimm sie raus.", []),
     (BOOKING, "Remove the Read dates step", []),
     (TRIAGE, "Add an approval behind the Engine help. Remove the approval of the money draft.",
      ["Add an approval behind the Engine help.", "Remove the approval of the money draft."]),
@@ -152,7 +148,6 @@ def test_what_is_not_heard_as_a_wish_for_the_steps_is_declined_with_its_words(wi
     [
         (BOOKING, "Offer: mention the deposit.", 'Add a field "Club" to the form'),
         (BOOKING, "Offer: mention the deposit.", "Remove the Read dates step"),
-        (TRIAGE, "Engine help: mention the deposit.", "Remove the approval of the money draft."),
         (MODELS, "Packing list: mention the deposit.", "Aggiungi un'approvazione prima della Packing list."),
     ],
 )

@@ -159,7 +159,8 @@ class _Change:
         wired = wire(existing).connections if pending else ()
         self.occupied = self.request.occupied | {f"{op.target_node_id}.{op.target_anchor}" for op in wired}
         edits = Edits() if self.inside else find_edits(self.change, existing, self.occupied, world)
-        edits = replace(edits, removed=(*edits.removed, *self.made.removed))
+        removed = (id_ for one in self.structure.graphs for id_ in one.removed)
+        edits = replace(edits, removed=(*edits.removed, *self.made.removed, *removed))
         said = details.STRUCTURED.finditer(self.wish) if _PARSER in edits.added else ()
         spans = [Span(*one.span(), frozenset({_PARSER})) for one in said]
         # "It has to become an agent".
@@ -168,10 +169,14 @@ class _Change:
                   and one.sense.part > max(one.sense.told, HALF) and words("an_agent").search(one.said)]  # fmt: skip
         self.change = replace(self.change, spans=(*self.change.spans, *spans))
         self.edits, self.going = edits, [*edits.removed, *edits.replaced]
+        self.links = [link for one in self.structure.graphs for link in one.links]
+        self.cuts = [cut for one in self.structure.graphs for cut in one.cuts]
         self.stays = {id_: schema for id_, schema in existing.items() if id_ not in self.going}
         ids = build.fresh_ids(edits.added, existing)
         ids |= {**build.fresh_ids(tuple(edits.replaced.values()), {**existing, **ids}), **self.made.added}
-        self.added = world.schemas(ids)
+        self.added = world.schemas(
+            ids | {id_: name for one in self.structure.graphs for id_, name in one.added.items()}
+        )
 
     def set_values(self) -> None:
         """The values of nodes and of the models and tools inside of them; those that are so already are told."""
@@ -179,7 +184,8 @@ class _Change:
         new = build.values_of(self.added, change, "", world)
         own, self.come, out = own_tools(request, change, self.wish, world)
         asked, self.unplaced = asked_values(request, change, self.stays, self.wish, world)
-        found = [*one_each(new, asked, self.made.values), *own]
+        of_graph = [value for one in self.structure.graphs for value in one.values]
+        found = [*one_each(new, asked, self.made.values, of_graph), *own]
         found = [in_range(request, one, world) for one in found]
         # Numbers and switches are stored as texts, too; another model comes without its values.
         other = {(one.node_id, f"{one.param}Config") for one in found}
@@ -210,12 +216,12 @@ class _Change:
         taken += self.structure.named
         texts.reword(self.wish, taken, lambda said: self._near(said, texts.held), copied=self.copied)
         given = [one for one in told.spans if "template" in one.params]
-        self.lost = [one for one in told.lost(world) if one not in given]
+        self.lost = [one for one in told.lost(world) if one not in given
+                     and not any(span.meets(one.start, one.end) for span in self.structure.named)]  # fmt: skip
         self.lost += [*self.unplaced, *(Span(*place, frozenset({"signal"})) for place in self.refused)]
         done = [*told.done, *given, *self.structure.named]
         said = wishes.pieces(self.wish, done, self.lost, texts.spans, copied=self.copied)
-        said = [one._replace(kind="undone") if one.kind in ("wish", "part") and any(
-            span.meets(one.start, one.end) for span in self.structure.undone) else one for one in said]  # fmt: skip
+        said = [one._replace(kind="undone") if self._undone(one) else one for one in said]
         if self.closed:
             # Into a prompt that stays only that is written which the wish says to add, and nothing by the way.
             said = [one._replace(kind="undone" if wording.instructs(line) else "remark")
@@ -227,6 +233,12 @@ class _Change:
             any(span.meets(*place) for span in undone) for place in ((at.start, at.end) for at in asked))]  # fmt: skip
         self.said = self._tell(said, texts)
         self.texts, self.moved = texts, moved
+
+    def _undone(self, piece: wishes.Piece) -> bool:
+        """Whether a stretch is about steps that stay, and not what is done of them."""
+        done = any(one.start <= piece.start and piece.end <= one.end + 1 for one in self.structure.named)
+        asks = piece.kind in ("wish", "part") and not done
+        return asks and any(one.meets(piece.start, piece.end) for one in self.structure.undone)
 
     def _tell(self, said: list[wishes.Piece], texts: writing.Texts) -> list[wishes.Piece]:
         """Put what is for the model where it belongs. Of what is open in which step that would be the person is asked,
@@ -297,7 +309,9 @@ class _Change:
         self.spoken, self.values = "\n".join(texts.written), one_each(self.values, values)
         written = [*texts.written, *(str(one.value) for one in (*self.so, *self.values) if one not in values)]
         # What a field held before is often named, too.
-        written += [name for id_, title in self.structure.titles.items() for name in (title, request.labels[id_])]
+        written += [
+            name for id_, title in self.structure.titles.items() for name in (title, request.labels.get(id_, ""))
+        ]
         written += [str(request.stored(one.node_id, one.param)) for one in self.values]
         own = [prompt.Unit(one.start, one.end, one.kind == "part", True) for one in self.said if one.kind != "remark"]
         told.tell(own, [*self.so, *self.values], written)
@@ -310,7 +324,7 @@ class _Change:
     def check(self) -> None:
         """Raises DeclinedError for a wish of which nothing is done, and for a copy without what was wished for it."""
         world, undone = self.world, self.undone
-        own = self.values or self.added or self.going or self.new_name or self.structure.titles
+        own = self.values or self.added or self.going or self.new_name or self.structure.titles or self.links
         here = [place for place in self.present if not undone or any(one.meets(*place) for one in undone)]
         reasons = [*self.refused.values(), *(f"{self.present[place]} {self.question}" for place in here)]
         if not (own or self.copied or self.already) and reasons:
@@ -340,11 +354,14 @@ class _Change:
                   for id_, name in edits.replaced.items()]  # fmt: skip
         found += [world.say("step_retitle", old=old, new=new) for id_, new in self.structure.titles.items()
                   if (old := request.labels.get(id_))]  # fmt: skip
+        named = {**self.structure.titles, **request.labels}
+        found += [world.say("step_lead", source=f"{named[one.source]} {one.output}".strip(), target=named[one.target])
+                  for one in self.links]  # fmt: skip
         if self.copied and (self.texts.added or self.texts.changed):
             # Who it speaks as the wish often says anew.
             begins = (_SENTENCE.search(self.texts.held[place]) for place in self.places)
             found += [world.say("step_copy_begins", quote=one[0]) for one in begins if one]
-        same = self.copied and not (self.values or self.added or self.going)
+        same = self.copied and not (self.values or self.added or self.going or self.links)
         found += [world.say("step_copy")] if same else []
         found += [world.say("step_rename", old=request.target or "", new=self.new_name)] if self.new_name else []
         return found
@@ -361,6 +378,7 @@ class _Change:
         partners = wire({**self.added, **self.stays}, list(self.stays), self.occupied).connections if self.added else []
         touched = [*(one.node_id for one in self.values), *(op.target_node_id for op in partners)]
         touched += self.structure.titles
+        touched += [id_ for one in (*self.links, *self.cuts) for id_ in (one.source, one.target)]
         shown = {**{id_: self.stays[id_] for id_ in dict.fromkeys(touched) if id_ in self.stays}, **self.added}
         named = (world.store.get(name) for name in (*self.come, *(str(one.value) for one in self.values)))
         needed = [*(planned.credential_requirements if planned else ()),
@@ -374,7 +392,7 @@ class _Change:
             goal=world.say("goal_change", requirement=telling.short(self.wish)), operation=request.intent.operation,
             flow_name=planned.flow_name if planned else request.intent.title, new_name=self.new_name or None,
             flow_kind="AGENTFLOW" if self.inside else "CHATFLOW", values=self.values,
-            connections=[*self.made.links],
+            connections=[*self.made.links, *self.links], disconnections=self.cuts,
             nodes=telling.planned(shown, world, existing=set(request.existing), labels=self.structure.titles),
             credential_requirements=list(dict.fromkeys(needed)),
             removals=[node_id for node_id in self.going if node_id in request.existing], steps=self._steps(),

@@ -7,7 +7,7 @@ from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty
 from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
-from flowise_dev_agent.reasoning.rules.design.wording import asks, sentences, words_of
+from flowise_dev_agent.reasoning.rules.design.wording import asks, says, sentences, words_of
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import HALF, LIKELY, LITTLE, sense
 from flowise_dev_agent.reasoning.rules.language.text import NUL, concepts, masked, quoted, quoted_spans, squeeze
@@ -112,8 +112,12 @@ def _renamed(text: str) -> tuple[str, str]:
         flow = renames and (
             words("flow").search(said) or words("any_bot").search(said) or _TO.match(said, renames.end())
         )
-        if flow and len(names) == 1:
-            return names[0], masked(text, start, text.index(names[0], start) + len(names[0]) + 1)
+        place, odd = words("flow").search(said), len(names) > 1 and len(names) % 2
+        # "Rename the flow to "A" and the step "B" to "C"".
+        first = place if place and odd and not says(said[place.end() : said.index(names[0])]) else None
+        if flow and (len(names) == 1 or first):
+            begin = start + (first.start() if first else 0)
+            return names[0], masked(text, begin, text.index(names[0], start) + len(names[0]) + 1)
     return "", text
 
 

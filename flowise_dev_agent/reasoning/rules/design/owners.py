@@ -3,8 +3,9 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 from functools import reduce
+from typing import TypeVar
 
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.contracts import PlanRequest
@@ -20,6 +21,7 @@ DIGITS, _WORD = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\w)"), re.compile(r"[^
 #: What everybody calls such a step names none of several.
 _PLAIN = frozenset({"Start", "Agent", "LLM", "Reply", "Direct Reply", "Human Input", "HTTP request", "HTTP", "Model"})
 _MODELS = "Chat Models"
+_Key = TypeVar("_Key", bound=Hashable)
 #: What people call a node of a kind; the title alone names none of several.
 _ANY = frozenset({"", "agent", "llm", "model", "start"})
 
@@ -41,7 +43,7 @@ def titled(request: PlanRequest, said: str, among: Collection[str] = ()) -> list
 def called(request: PlanRequest, said: str, among: Collection[str] = ()) -> list[str]:
     """The steps that a stretch names (`titled`), else those of whose title it has a word that is in no other title:
     "the technical answers" for Technical help."""
-    titles = _apart({id_: stems_of(name) for id_, name in _titles(request, among).items()})
+    titles = apart({id_: stems_of(name) for id_, name in _titles(request, among).items()})
     return titled(request, said, among) or [id_ for id_, own in titles.items() if own & stems_of(said)]
 
 
@@ -58,9 +60,7 @@ def meant(request: PlanRequest, said: str, among: Collection[str] = ()) -> list[
     nodes = [node for node in (request.base.nodes if request.base else ()) if not among or node.id in among]
     held = {node.id: stems_of(json.dumps(dict(node.inputs), ensure_ascii=False, default=str)) for node in nodes}
     words_ = {one for one in stems_of(said) if not one[0].isdigit()}
-    first, second = [*Counter({id_: len(own & words_) for id_, own in _apart(held).items()}).most_common(2), ("", 0)][
-        :2
-    ]
+    first, second = [*Counter({id_: len(own & words_) for id_, own in apart(held).items()}).most_common(2), ("", 0)][:2]
     return called(request, said, among) or ([first[0]] if first[1] > max(1, 2 * second[1]) else [])
 
 
@@ -69,7 +69,7 @@ def _titles(request: PlanRequest, among: Collection[str]) -> dict[str, str]:
             and (name := request.labels.get(id_, "")) and name not in _PLAIN}  # fmt: skip
 
 
-def _apart(said: Mapping[str, Set[str]]) -> dict[str, Set[str]]:
+def apart(said: Mapping[_Key, Set[str]]) -> dict[_Key, Set[str]]:
     """Of each the words that no other one has."""
     counted = Counter(word for own in said.values() for word in own)
     return {id_: {word for word in own if counted[word] == 1} for id_, own in said.items()}

@@ -44,6 +44,7 @@ def merged(
         "goal": planned.goal if new else change.goal, "nodes": list(nodes.values()), "removals": removals,
         "values": values[:100], "parts": _numbered("p", [*planned.parts, *change.parts][:40]),
         "connections": [*(planned.connections if pending else []), *change.connections],
+        "disconnections": [*(planned.disconnections if pending else []), *change.disconnections],
         "tests": _numbered("t", [*{one.turns[0]: one for one in [*planned.tests, *change.tests]}.values()][:10]),
         "criteria": _numbered("c", [*{one.text: one for one in [*planned.criteria, *change.criteria]}.values()][:20]),
         "placeholders": telling.placeholders(values),

@@ -1,18 +1,22 @@
-"""What a wish for an AgentFlow that is there says of its steps. Without a model only their titles change; what else is
-said of steps, branches, approvals and repetitions is told as not done, and is in no prompt."""
+"""What a wish for an AgentFlow that is there says of its steps. Without a model their titles change, and what is
+certain of the graph; what else is said of steps, branches, approvals and repetitions is told as not done, and is in no
+prompt."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import pairwise
 
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design import wording
 from flowise_dev_agent.reasoning.rules.design.clauses import STEPS, Clause, clauses, leaves
+from flowise_dev_agent.reasoning.rules.design.graph import MOVES, Graph, drops_approval, graphs_of, sentence_of
 from flowise_dev_agent.reasoning.rules.design.owners import titled
+from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import concept, pattern, words
-from flowise_dev_agent.reasoning.rules.language.senses import CERTAIN, HALF, LIKELY, SURE
+from flowise_dev_agent.reasoning.rules.language.senses import CERTAIN, HALF, LIKELY, SURE, sense
 from flowise_dev_agent.reasoning.rules.language.text import DONE, Span, quoted
 
 #: What the second reader hears of the steps of a flow, and what words say of them.
@@ -23,45 +27,71 @@ _WORDS = ("approval", "branch", "loop", "form", "schedule", "step")
 _REMAINS, _SCOPE = pattern("change", "remains"), pattern("change", "scope")
 #: What says that a number is another one.
 _NUMBER = re.compile(r"(?<![\w.,])\d+(?![\w.,])")
-_MOVES = (pattern("values", "range"), *(pattern("exchange", name) for name in ("swaps", "rises", "now")))
 _ITEM = re.compile(r"\n\s*(?:[-•*–]|\d{1,2}[.)])\s")
 
 
 @dataclass(frozen=True)
 class Structure:
-    """`titles` is node id -> what it is called from now on, `named` where that is said; `undone` is what is not done
-    because of the sentences of `said`."""
+    """`titles` is node id -> what it is called from now on, `named` where that is said, or what `graphs` do; `undone`
+    is what is not done because of the sentences of `said`."""
 
     titles: dict[str, str] = field(default_factory=dict[str, str])
     named: tuple[Span, ...] = ()
     undone: tuple[Span, ...] = ()
     said: tuple[str, ...] = ()
+    graphs: tuple[Graph, ...] = ()
 
 
 def structure_of(request: PlanRequest, wish: str, taken: Sequence[Span], *, inside: bool) -> Structure:
     """What a wish says of titles, and of the steps `inside` an AgentFlow; `taken` asks for values."""
-    titles, named, undone, said = dict[str, str](), list[Span](), list[Span](), list[str]()
-    read = [*clauses(wish, change=True)]
+    read, undone, said = [*clauses(wish, change=True)], list[Span](), list[str]()
+    graphs = graphs_of(request, read, taken) if inside else []
+    titles, named = _retitled(request, read, wish)
+    made = [*named, *(span for graph in graphs for span in graph.spans)]
     for one in leaves(read):
-        # "Rename "Check" to "Final check"": a title, and what takes its place.
-        names = quoted(one.said)
-        ids = titled(request, names[0]) if len(names) == 2 else []
-        if len(ids) == 1 and (words("rename").search(one.said) or _is_about(one.said, "label")):
-            titles[ids[0]] = names[1]
-            named.append(Span(one.start, wish.index(names[1], one.start) + len(names[1]) + 1, frozenset({DONE})))
-        elif inside and _stays(request, one.said):
+        if any(span.meets(one.start, one.end) for span in made):
+            continue
+        if inside and _stays(request, one.said):
             named.append(Span(one.start, one.end, frozenset({DONE})))
         elif inside and (
-            _is_structural(request, one, least=HALF if one.meets(taken) else 0) or _is_compared(request, one.said)
+            _is_structural(request, one, least=HALF if one.meets(taken) else 0)
+            or _is_compared(request, one.said)
+            or drops_approval(request, one)
         ):
             # What is said behind it is about it: of a list the same item, else all of the wish.
             line = wish.find("\n", one.end - 1)
             start, end = (one.start, line) if _ITEM.search(wish) else (0, -1)
             undone.append(Span(start, len(wish) if end < 0 else end))
-            said.append(
-                next(other.said.rstrip(".") for other in read if other.whole and other.start <= one.start < other.end)
-            )
-    return Structure(titles, tuple(named), tuple(undone), tuple(dict.fromkeys(said)))
+            said.append(sentence_of(read, one.start).said.rstrip("."))
+    # Beside what is not done a change of the graph has to be certain.
+    open_ = [one for one in graphs if not one.exact and any(
+        span.meets(own.start, own.end) for span in undone for own in one.spans)]  # fmt: skip
+    graphs = [one for one in graphs if one not in open_]
+    said += [sentence_of(read, span.start).said.rstrip(".") for one in open_ for span in one.spans]
+    named += [replace(span, names=frozenset({DONE})) for one in graphs for span in one.spans]
+    # "The new model (same temperature)".
+    named += [Span(*one.span(), frozenset({DONE})) for one in BRACKETS.finditer(wish)
+              if inside and sense(one[0], change=True).keep > HALF]  # fmt: skip
+    titles |= {id_: title for one in graphs for id_, title in one.titles.items() if title != request.labels.get(id_)}
+    return Structure(titles, tuple(named), tuple(undone), tuple(dict.fromkeys(said)), tuple(graphs))
+
+
+def _retitled(request: PlanRequest, read: Sequence[Clause], wish: str) -> tuple[dict[str, str], list[Span]]:
+    """What steps are called from now on, and where that is said: "Rename "Check" to "Final check"": a title, and what
+    takes its place."""
+    titles, named = dict[str, str](), list[Span]()
+    for whole in (one for one in read if one.whole):
+        sentence, at = wish[whole.start : whole.end], whole.start
+        renames = words("rename").search(sentence) or _is_about(sentence, "label")
+        for old, new in pairwise(quoted(sentence)):
+            at = wish.index(old, at)
+            leaf = next(one for one in leaves(read) if one.start <= at < one.end)
+            step, said = concept("steps", "step"), wording.unquoted(wish[leaf.start : leaf.end])
+            ids = titled(request, old) if old not in titles.values() else []
+            if len(ids) == 1 and (renames or (step.search(said) and not wording.says(step.sub(" ", said)))):
+                titles[ids[0]], end = new, wish.index(new, at + len(old)) + len(new) + 1
+                named.append(Span(leaf.start, end, frozenset({DONE})))
+    return titles, named
 
 
 def _stays(request: PlanRequest, said: str) -> bool:
@@ -100,7 +130,7 @@ def _is_structural(request: PlanRequest, one: Clause, *, least: float) -> bool:
 def _is_compared(request: PlanRequest, said: str) -> bool:
     """Whether a number that a clause says anew is one that a condition compares with: a text alone would not do."""
     held = " ".join(str(one.inputs) for one in (request.base.nodes if request.base else ()) if "condition" in one.name)
-    moves = any(one.search(said) for one in _MOVES)
+    moves = any(one.search(said) for one in MOVES)
     return moves and bool({*_NUMBER.findall(said)} & {*_NUMBER.findall(held)})
 
 
