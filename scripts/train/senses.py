@@ -22,7 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from flowise_dev_agent.reasoning.rules.language.senses import BUCKETS, CONCEPTS, LABELS, SENSES, UNIT, buckets
+from flowise_dev_agent.reasoning.rules.language.senses import BUCKETS, CONCEPTS, LABELS, SENSES, UNIT, Around, buckets
 
 # Not among the locked packages: nothing but this script needs them.
 np: Any = importlib.import_module("numpy")
@@ -44,12 +44,19 @@ _IDLE = ("aside", "complaint", "order")
 
 
 def samples(path: Path = _DATA) -> list[list[_Sample]]:
-    """The clauses of each wish with their labels."""
+    """The clauses of each wish with their labels; of a whole wish each on its own, and between those around it."""
     wishes = (wish.split("\n") for wish in path.read_text("utf-8").strip().split("\n\n"))
-    return [[_sample(*line.split("\t")) for line in wish if line] for wish in wishes]
+    return [_wish([line.split("\t") for line in wish if line]) for wish in wishes]
 
 
-def _sample(kind: str, said: str, clause: str) -> _Sample:
+def _wish(rows: list[list[str]]) -> list[_Sample]:
+    said = ["", *(clause for *_, clause in rows), ""]
+    alone = [_sample(kind, labels, clause) for kind, labels, clause in rows]
+    between = [_sample(kind, labels, clause, (said[n], said[n + 2])) for n, (kind, labels, clause) in enumerate(rows)]
+    return alone + between if len(rows) > 1 else alone
+
+
+def _sample(kind: str, said: str, clause: str, around: Around | None = None) -> _Sample:
     labels = set[str]()
     for label in said.split(","):
         sense, _, part = label.partition(":")
@@ -58,7 +65,7 @@ def _sample(kind: str, said: str, clause: str) -> _Sample:
     labels |= {"idle"} if labels & {*_IDLE} else set()
     if unknown := labels - {*LABELS}:
         raise SystemExit(f"{clause!r}: unknown labels {', '.join(unknown)}")
-    return labels, np.array(sorted(buckets(clause, change=kind == "c")), dtype=np.int64)
+    return labels, np.array(sorted(buckets(clause, change=kind == "c", around=around)), dtype=np.int64)
 
 
 def _known(labels: set[str]) -> list[bool]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from flowise_dev_agent.reasoning.rules import language
+from flowise_dev_agent.reasoning.rules.design.clauses import clauses
 from flowise_dev_agent.reasoning.rules.language.lexicon import constants
 from flowise_dev_agent.reasoning.rules.language.senses import CONCEPTS, DIGEST, SENSES, sense
 from tests.unit.reasoning.test_rules_properties import planned as planned_new
@@ -55,6 +56,22 @@ def test_a_clause_that_nobody_labelled_is_told_apart(clause: str, found: str) ->
 def test_a_part_is_recognised_in_words_that_no_rule_knows(clause: str, concept: str) -> None:
     shares = sense(clause, change=False).concepts
     assert max(shares, key=lambda name: shares[name]) == concept
+
+
+def test_what_stands_around_a_clause_says_what_it_is() -> None:
+    alone, step = "writes a short summary", ("An agent flow: the first step fetches the page,", "a person approves it,")
+    assert (
+        sense(alone, change=False, around=step).concepts["step"]
+        > 3 * sense(alone, change=False).concepts.get("step", 0.01)
+    )  # fmt: skip
+
+
+def test_the_clauses_of_a_wish_are_read_between_those_around_them() -> None:
+    found = [*clauses("Hello. It opens at 9, and it closes at 5. Use Claude.", change=True)]
+    around = {one.said: one.sense for one in found}
+    assert around["Use Claude."] == sense("Use Claude.", change=True, around=("it closes at 5.", ""))
+    opens = sense("It opens at 9", change=True, around=("Hello.", "it closes at 5."))
+    assert around["It opens at 9"] == opens
 
 
 def test_the_weights_were_learned_from_the_labelled_clauses() -> None:

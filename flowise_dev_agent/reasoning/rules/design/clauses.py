@@ -19,6 +19,7 @@ from flowise_dev_agent.reasoning.rules.language.senses import (
     PERHAPS,
     RATHER,
     SURE,
+    Around,
     Sense,
     sense,
 )
@@ -88,13 +89,26 @@ class Clause:
 
 
 def clauses(text: str, *, change: bool) -> Iterator[Clause]:
-    """The sentences of a text, each followed by its clauses where it has several."""
+    """The sentences of a text, each followed by its clauses where it has several; all are read between those around
+    them."""
+    parted = [*_parted(text)]
+    said = ["", *(_said(text, *place) for start, end, inner in parted for place in inner or [(start, end)]), ""]
+    first = 0
+    for start, end, inner in parted:
+        behind = first + (len(inner) or 1)
+        yield clause_of(text, start, end, change=change, around=(said[first], said[behind + 1]), whole=True)
+        for n, place in enumerate(inner, first):
+            yield clause_of(text, *place, change=change, around=(said[n], said[n + 2]))
+        first = behind
+
+
+def _parted(text: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+    """Where the sentences of a text begin and end, each with its clauses where it has several."""
     closed = [*quoted_spans(text), *(one.span() for one in BRACKETS.finditer(text))]
     ands = wordset("ands", detect_language(text))
     for start, end, _ in sentences(text, closed):
         if not _WORD.search(text, start, end):
             continue
-        yield clause_of(text, start, end, change=change, whole=True)
         cuts = [start]
         for joint in [*(at for at in borders(text, start, end, closed) if _joins(text[start:at], ands)), end]:
             # A word alone is no clause, and a condition is nothing without what it is for.
@@ -102,8 +116,7 @@ def clauses(text: str, *, change: bool) -> Iterator[Clause]:
             if not (short or (len(cuts) == 1 and IF.match(text[start:].lstrip(" -•*")) and joint < end)):
                 cuts.append(joint)
         cuts[-1] = end
-        if len(cuts) > 2:
-            yield from (clause_of(text, *place, change=change) for place in pairwise(cuts))
+        yield start, end, [*pairwise(cuts)] if len(cuts) > 2 else []
 
 
 def _joins(before: str, ands: Set[str]) -> bool:
@@ -112,10 +125,17 @@ def _joins(before: str, ands: Set[str]) -> bool:
     return last in ands or last not in wordset("ands")
 
 
-def clause_of(text: str, start: int, end: int, *, change: bool, whole: bool = False) -> Clause:
-    said = without(squeeze(text[start:end].replace("\x00", " ")).strip(" ,;:–—-•*"), wordset("ands"), front=False)
-    spoken = [one.span() for one in _WORD.finditer(text, start, end)] or [(start, end)]
-    return Clause(start, end, said, sense(said, change=change), (spoken[0][0], spoken[-1][1]), whole)
+def clause_of(
+    text: str, start: int, end: int, *, change: bool, around: Around | None = None, whole: bool = False
+) -> Clause:
+    said, spoken = _said(text, start, end), [one.span() for one in _WORD.finditer(text, start, end)] or [(start, end)]
+    about = sense(said, change=change, around=around)
+    return Clause(start, end, said, about, (spoken[0][0], spoken[-1][1]), whole)
+
+
+def _said(text: str, start: int, end: int) -> str:
+    plain = squeeze(text[start:end].replace("\x00", " ")).strip(" ,;:–—-•*")
+    return without(plain, wordset("ands"), front=False)
 
 
 def stepwise(found: Sequence[Clause], read: Sequence[Span]) -> list[Clause]:

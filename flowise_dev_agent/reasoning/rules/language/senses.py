@@ -31,9 +31,11 @@ CONCEPTS: Final = (
 LABELS: Final = (*SENSES, *CONCEPTS)
 #: Behind the digest of what was learned from come a bias for each label and a row for each bucket: how much it counts
 #: for the length of a clause, and its weights, in eight bits and units of 4.
-BUCKETS, UNIT, DIGEST = 1 << 16, 4, 32
+BUCKETS, UNIT, DIGEST = 1 << 17, 4, 32
 _WORD = re.compile(r"https?://\S+|[^\W\d_]+(?:['’][^\W\d_]+)?|\d+(?:[.,:]\d+)*|[%€$£?!:→]")
 _LONGEST, _LONGEST_WORD, _SIZES = 500, 20, (3, 4, 5, 6)
+#: The clauses in front of a clause and behind it.
+Around = tuple[str, str]
 #: How probable something has to be: one scale for all who ask.
 LITTLE, PERHAPS, MAYBE, RATHER, HALF, LIKELY, MOSTLY, SURE, CERTAIN = 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 0.8, 0.9
 
@@ -60,10 +62,11 @@ class Sense(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def sense(clause: str, *, change: bool) -> Sense:
-    """`change`: the wish is for a flow that is there."""
+def sense(clause: str, *, change: bool, around: Around | None = None) -> Sense:
+    """`change`: the wish is for a flow that is there. `around`: the clauses in front of and behind it, where they are
+    known ("": there is none)."""
     (biases, table), width = _learned(), len(LABELS) + 1
-    rows = [table[bucket * width : (bucket + 1) * width] for bucket in buckets(clause, change=change)]
+    rows = [table[bucket * width : (bucket + 1) * width] for bucket in buckets(clause, change=change, around=around)]
     length, *scores = map(sum, zip(*rows, strict=True))
     unit = UNIT / math.sqrt(max(length, 1))
     shares = [1 / (1 + math.exp(-bias - unit * score)) for bias, score in zip(biases, scores, strict=True)]
@@ -71,13 +74,12 @@ def sense(clause: str, *, change: bool) -> Sense:
     return Sense._make([*shares[: len(SENSES)], {name: share for name, share in named.items() if share > LITTLE}])
 
 
-def buckets(clause: str, *, change: bool) -> set[int]:
-    return {crc32(feature.encode()) % BUCKETS for feature in _features(clause, change=change)}
+def buckets(clause: str, *, change: bool, around: Around | None = None) -> set[int]:
+    return {crc32(feature.encode()) % BUCKETS for feature in _features(clause, change=change, around=around)}
 
 
-def _features(clause: str, *, change: bool) -> Iterator[str]:
-    said = ["://" if "://" in word else "#" if word[0].isdigit() else word
-            for word in _WORD.findall(clause[:_LONGEST].casefold())]  # fmt: skip
+def _features(clause: str, *, change: bool, around: Around | None) -> Iterator[str]:
+    said = _words(clause)
     yield "@change" if change else "@new"
     yield f"@{min(len(said) // 3, 8)}"
     yield from (f"^{' '.join(said[:n])}" for n in (1, 2, 3))
@@ -87,6 +89,15 @@ def _features(clause: str, *, change: bool) -> Iterator[str]:
         yield f"={word}"
         framed = f"<{word[:_LONGEST_WORD]}>"
         yield from (framed[at : at + size] for size in _SIZES for at in range(len(framed) - size + 1) if len(word) > 3)
+    for side, other in zip("<>", map(_words, around), strict=True) if around else ():
+        yield f"{side}@{min(len(other) // 3, 5) if other else ''}"
+        yield from (f"{side}={word}" for word in other)
+        yield from (f"{side}^{other[0]}", f"{side}${other[-1]}") if other else ()
+
+
+def _words(said: str) -> list[str]:
+    return ["://" if "://" in word else "#" if word[0].isdigit() else word
+            for word in _WORD.findall(said[:_LONGEST].casefold())]  # fmt: skip
 
 
 @cache
