@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.reasoning.rules.design import details, providers
+from flowise_dev_agent.reasoning.rules.design import details, providers, wording
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.language import lexicon
 from flowise_dev_agent.reasoning.rules.language import text as texts
@@ -41,6 +41,12 @@ _FOLLOWS = re.compile(r"[^.!?\n]{0,120}:\n(?:.*\n?){0,3}.{40,}")
 _WHO, _BOT = pattern("reading", "who_asks"), re.compile(r"(?i)bot|chat|assist|flow")
 _ASSISTS = re.compile(r"(?i)bot[as]?(?!\w)|as+ist")
 _BEHAVES = pattern("prompt", "behaves")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_NULL = re.compile(r"(?is)(?=.*(?<!\w)json(?!\w)).*(?<!\w)null(?!\w)")
+#: What the second reader hears -> the numbers that are said of it.
+_HEARD = {name: pattern("heard", name) for name in ("memory_window", "splitter", "temperature", "top_k")}
+#: A number that takes the place of another one is read by what the flow holds.
+_MOVED = (pattern("values", "range"), *patterns("values", "exchange"))
 #: Wishes fit into this many characters; what is behind them is not searched for structure.
 _MAX_READ = 6_000
 
@@ -131,6 +137,7 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
         scan.text = scan.text.replace(first_group(match), "\x00" * len(first_group(match)))
     plain = scan.text
     numbers = details.read_numbers(scan)
+    _hear_numbers(scan, numbers, change=not new)
     crawl = lexicon.concept("parts", "crawl")
     if len(scan.find(crawl, ["@Document Loaders"])) < len([*crawl.finditer(plain)]):
         numbers.setdefault("pages", 1)
@@ -146,6 +153,9 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
     # Fields that are listed, and a word for their form that both readers know.
     listed = new and not structured and re.search(r"(?i)(?<!\w)json(?!\w)", plain) and details.find_fields(plain)
     structured = structured or bool(listed and any("json_fields" in one.asks() for one in clauses(plain, change=False)))
+    if structured and _NULL.search(plain):
+        # Flowise's parser takes no null: the JSON is asked for in the prompt alone.
+        task, structured = True, False
     denied_words = _denied_words(scan)
     content = not denied_words and _has(scan, "content_moderation", ["@Moderation"])
     requested, unknown, named_tools = _named_nodes(scan, store)
@@ -214,6 +224,30 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
         fields=details.find_fields(plain) if structured else (), unknown=unknown, spans=tuple(scan.spans),
         requested=requested,
     )  # fmt: skip
+
+
+def _hear_numbers(scan: Scan, numbers: dict[str, float], *, change: bool) -> None:
+    """A number that no pattern took, or two as in "800 / 120", by what the second reader hears in its clause, or in the
+    sentence of a clause that is hardly more than a number."""
+    said, quotes = [*clauses(scan.text, change=change)], texts.quoted_spans(scan.text)
+    taken = [Span(*one.span()) for looked_for in _MOVED for one in looked_for.finditer(scan.text)]
+    taken += [one for one in scan.spans if one.params]
+    for one in leaves(said):
+        whole = next(each for each in said if each.whole and each.start <= one.start < each.end)
+        few = sum(map(wording.says, _LETTERS.findall(one.said))) <= 1
+        names = [name for each in (one, whole)[: 1 + few] for name in each.asks()[:1] if each.sense.told < HALF]
+        heard = next((name for name in names if name in _HEARD and name in whole.sense.concepts), "")
+        places = _HEARD[heard].finditer(scan.text, one.start, one.end) if heard else ()
+        free = [each for each in places if not any(span.meets(*each.span()) for span in taken)]
+        read = {name: each for name, each in free[0].groupdict().items() if each} if len(free) == 1 else {}
+        if read and not numbers.keys() & read:
+            numbers |= {name: details.quantity(name, each) for name, each in read.items()}
+            params = [field for name in read for field in constants("quantities")[name]]
+            # What else is said of it in the sentence, and what it is called there, is done.
+            about = [each for each in leaves(said) if whole.start <= each.start < whole.end]
+            about = [each.words for each in about if each is one or heard in each.asks()]
+            scan.spans += [Span(*each, params=frozenset(params)) for each in about]
+            scan.spans += [Span(*each, keep=True) for each in quotes if whole.start <= each[0] < one.start]
 
 
 def _remarks(scan: Scan) -> list[Span]:
