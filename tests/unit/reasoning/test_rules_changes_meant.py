@@ -179,3 +179,17 @@ def test_words_go_to_the_prompt_that_is_connected_to_a_chain() -> None:
     after, plan = changed(graph, "It should always answer in rhymes.")
     assert plan.declined is None
     assert "rhymes" in str(inputs(after, "chatPromptTemplate_0")["systemMessagePrompt"])
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Add https://heron.example/rates as one more source. Below an answer people should see what it is based on.",
+        "Que dé también el número de página.",
+    ],
+)
+def test_a_wish_for_the_page_of_an_answer_shows_the_sources(wish: str) -> None:
+    graph, plan = changed(DOCUMENTS, wish)
+    assert inputs(graph, "chain_0")["returnSourceDocuments"] is True
+    assert not any(value.param == "responsePrompt" for value in plan.values)
+    assert plan.not_done == []

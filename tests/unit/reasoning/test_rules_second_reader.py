@@ -216,3 +216,18 @@ def test_a_limit_that_is_set_is_not_told_as_not_done() -> None:
 def test_an_answer_of_an_address_in_json_is_no_part_that_is_missing() -> None:
     wish = "Agent for our stock: GET https://api.example/stock/{sku}, returns json with price, amount and shelf. gpt-4o"
     assert planned(wish).not_done == []
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "A bot for our allotment rules that answers from the PDF only and names the page.",
+        "Un assistant pour le club, il répond d'après notre règlement en PDF et donne le numéro de page.",
+        "Chatbot na podstawie regulaminu PDF, podaje też numer strony.",
+    ],
+)
+def test_the_page_of_an_answer_is_shown_by_its_sources_and_made_up_by_no_model(wish: str) -> None:
+    plan = planned(wish)
+    assert [value.value for value in plan.values if value.param == "returnSourceDocuments"] == [True]
+    prompts = [str(value.value) for value in plan.values if value.param == "responsePrompt"]
+    assert not any(word in prompt for prompt in prompts for word in ("page", "stron"))

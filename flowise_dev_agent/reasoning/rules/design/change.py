@@ -27,7 +27,7 @@ from flowise_dev_agent.reasoning.rules.design.asked import AGENT, asked_values, 
 from flowise_dev_agent.reasoning.rules.design.clauses import Clause, clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.owners import alike, in_named, meant, own_names, titled
 from flowise_dev_agent.reasoning.rules.design.pending import is_pending, merged
-from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
+from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, SHOWN, Reading, names_page, read
 from flowise_dev_agent.reasoning.rules.design.selection import Edits, find_edits, has_list, unwanted, usable
 from flowise_dev_agent.reasoning.rules.design.sources import find_sources
 from flowise_dev_agent.reasoning.rules.design.structure import structure_of
@@ -41,7 +41,7 @@ from flowise_dev_agent.reasoning.wiring import wire
 
 _NO_WORDS = ("url", "body", "Function", "rephrasePrompt")
 _SENTENCE = pattern("values", "sentence")
-_PARSER = "structuredOutputParser"
+_PARSER, _SOURCES = "structuredOutputParser", ["show_sources"]
 #: That sources are not to be shown.
 _HIDES = (pattern("text", "no"), words("remove"), pattern("titles", "off"))
 _FORGETS = pattern("change", "forgets")
@@ -122,8 +122,9 @@ class _Change:
         change = replace(change, spans=(*change.spans, *made.spans))
         if made.spans:
             # Its words ask for no other source.
-            sources = None if made.added else change.sources
-            change = replace(change, loaders=(), urls=(), knowledge=False, sources=sources)
+            shown = any(one.params & SHOWN and not any(span.meets(one.start, one.end) for span in made.spans)
+                        for one in change.spans)  # fmt: skip
+            change = replace(change, loaders=(), urls=(), knowledge=False, sources=change.sources if shown else None)
         self.made, self.change = made, change
         taken = [one for one in change.spans if (one.names or one.params) and not (one.keep or one.task)]
         self.structure = structure_of(request, self.wish, taken, inside=self.inside)
@@ -439,12 +440,12 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
     no_memory, kept = "bufferMemory" in unwanted(change.text, world), (Span(*place, keep=True) for place in places)
     # Of a chain that can return its sources a wish that speaks of them asks for that.
     shown = any(param.name == "returnSourceDocuments" for schema in nodes for param in schema.params)
-    asked = {"returnSourceDocuments"} if shown else set[str]()
-    heard = [one for one in leaves([*clauses(text, change=True)]) if "show_sources" in one.asks()[:1]]
+    asked = SHOWN if shown else frozenset[str]()
+    heard = [one for one in leaves([*clauses(text, change=True)]) if names_page(one) or one.asks()[:1] == _SOURCES]
     hides = any(
         (one.off or any(own.search(one.said) for own in _HIDES)) and not _FORGETS.search(one.said) for one in heard
     )
-    shows = [Span(*one.words, params=frozenset(asked)) for one in heard if asked and one.sense.told < HALF]
+    shows = [Span(*one.words, params=asked) for one in heard if asked and (one.sense.told < HALF or names_page(one))]
     spans = (replace(one, task=one.task and not one.params & asked) for one in change.spans)
     return replace(change, spans=(*spans, *kept, *shows), no_memory=change.no_memory or no_memory,
                    sources=not hides if change.sources or shows else None)  # fmt: skip

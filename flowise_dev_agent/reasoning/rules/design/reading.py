@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.rules.design import details, providers, wording
-from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
+from flowise_dev_agent.reasoning.rules.design.clauses import Clause, clauses, leaves
 from flowise_dev_agent.reasoning.rules.language import lexicon
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import NodeTable, constants, pattern, patterns, table, words
@@ -15,7 +15,7 @@ from flowise_dev_agent.reasoning.rules.language.text import URL, Scan, Span, det
 
 #: Kinds of nodes that a stretch asks for, where no type is named.
 _MEMORY, _DOCUMENTS = ("@Memory",), ("@Document Loaders", "@Vector Stores", "@Retrievers")
-DOCUMENTS = frozenset(_DOCUMENTS)
+DOCUMENTS, SHOWN = frozenset(_DOCUMENTS), frozenset({"returnSourceDocuments"})
 _PROMPT_FIELDS = "systemMessagePrompt systemMessage template responsePrompt"
 #: A machine of one's own, by its number or its port: no page of the web.
 _SERVER = re.compile(r"https?://(?:localhost|\d+\.\d+\.\d+\.\d+|[^/:\s]+:\d+)(?![\w.-])")
@@ -42,6 +42,7 @@ _WHO, _BOT = pattern("reading", "who_asks"), re.compile(r"(?i)bot|chat|assist|fl
 _ASSISTS = re.compile(r"(?i)bot[as]?(?!\w)|as+ist")
 _BEHAVES = pattern("prompt", "behaves")
 _LETTERS = re.compile(r"[^\W\d_]+")
+_PAGE, _PAGE_NUMBER, _FEW = pattern("reading", "page"), pattern("reading", "page_number"), 7
 _NULL = re.compile(r"(?is)(?=.*(?<!\w)json(?!\w)).*(?<!\w)null(?!\w)")
 #: What the second reader hears -> the numbers that are said of it.
 _HEARD = {name: pattern("heard", name) for name in ("memory_window", "splitter", "temperature", "top_k")}
@@ -192,6 +193,10 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
     knowledge, topics = _knowledge(
         scan, task=task or structured, inline=inline is not None, page=bool(urls), promised=promised
     )
+    pages = (
+        [one for one in leaves([*clauses(plain, change=not new)]) if names_page(one)] if knowledge or loaders else []
+    )
+    scan.spans += [Span(*one.words, params=SHOWN) for one in pages if len(one.said.split()) < _FEW]
     no_memory = bool(words("memory").search(plain)) and not _has(scan, "memory", _MEMORY)
     index = scan.find(pattern("words", "index_name"), params="@address")
     providers.note_providers(scan)
@@ -220,7 +225,7 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
         vector_store=store_named,
         places=tuple((one["kind"].casefold(), first_group(one, 1)) for one in index),
         # Without documents a source is something to be said.
-        sources=_has(scan, "sources", task=not (knowledge or loaders), params="returnSourceDocuments") or None,
+        sources=_has(scan, "sources", task=not (knowledge or loaders), params=" ".join(SHOWN)) or bool(pages) or None,
         fields=details.find_fields(plain) if structured else (), unknown=unknown, spans=tuple(scan.spans),
         requested=requested,
     )  # fmt: skip
@@ -248,6 +253,12 @@ def _hear_numbers(scan: Scan, numbers: dict[str, float], *, change: bool) -> Non
             about = [each.words for each in about if each is one or heard in each.asks()]
             scan.spans += [Span(*each, params=frozenset(params)) for each in about]
             scan.spans += [Span(*each, keep=True) for each in quotes if whole.start <= each[0] < one.start]
+
+
+def names_page(said: Clause) -> bool:
+    """Whether answers are to name the page that they are from. The sources know it; what the model reads has none."""
+    heard = "show_sources" in said.sense.concepts and said.sense.told < SURE
+    return bool(_PAGE_NUMBER.search(said.said) or (heard and _PAGE.search(said.said)))
 
 
 def _remarks(scan: Scan) -> list[Span]:

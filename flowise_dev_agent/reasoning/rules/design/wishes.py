@@ -15,7 +15,7 @@ from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS
 from flowise_dev_agent.reasoning.rules.design.wording import IF, alters, asks, instructs, unquoted
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
-from flowise_dev_agent.reasoning.rules.language.senses import CERTAIN, HALF, LIKELY, MAYBE, PERHAPS, SURE, sense
+from flowise_dev_agent.reasoning.rules.language.senses import CERTAIN, HALF, LIKELY, LITTLE, MAYBE, PERHAPS, SURE, sense
 from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, quoted, quoted_spans
 
 _VALUE, _ENDS = re.compile(r"\d|[\"“„«「]|\w@\w"), " ,;:–—-•*\n"
@@ -197,7 +197,11 @@ class _Wish:
         if any(DONE in one.names for one in built) or alters(said) or not instructs(said) or about.off > HALF:
             return False
         more, long = wording.says(self.known.sub(" ", said)), max(one.end - one.start for one in built) > len(said) // 2
-        return (more or long) if all(one.params >= _CITES for one in built) else more and about.told > LIKELY
+        return (
+            (more or (long and about.told > LITTLE))
+            if all(one.params >= _CITES for one in built)
+            else more and about.told > LIKELY
+        )
 
     def _fails(self, said: str) -> bool:
         """Whether it asks for a part or a value of which no rule knows, or only makes sense to who edits a text."""
