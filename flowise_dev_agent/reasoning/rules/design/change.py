@@ -11,22 +11,14 @@ from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.playbook import is_advice
-from flowise_dev_agent.reasoning.rules.design import (
-    build,
-    details,
-    naming,
-    parts,
-    places,
-    prompt,
-    providers,
-    wishes,
-    wording,
-    writing,
-)
+from flowise_dev_agent.reasoning.rules.design import build, naming, places, providers, wishes, wording, writing
 from flowise_dev_agent.reasoning.rules.design.asked import AGENT, asked_values, in_range, one_each, own_tools
 from flowise_dev_agent.reasoning.rules.design.clauses import Clause, clauses, leaves
+from flowise_dev_agent.reasoning.rules.design.details import STRUCTURED
 from flowise_dev_agent.reasoning.rules.design.owners import alike, in_named, meant, own_names, titled
+from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.pending import is_pending, merged
+from flowise_dev_agent.reasoning.rules.design.prompt import Unit
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, SHOWN, Reading, names_page, read
 from flowise_dev_agent.reasoning.rules.design.selection import Edits, find_edits, has_list, unwanted, usable
 from flowise_dev_agent.reasoning.rules.design.sources import find_sources
@@ -161,7 +153,7 @@ class _Change:
         self.occupied = self.request.occupied | {f"{op.target_node_id}.{op.target_anchor}" for op in wired}
         edits = Edits() if self.inside else find_edits(self.change, existing, self.occupied, world)
         edits = replace(edits, removed=(*edits.removed, *self.made.removed))
-        said = details.STRUCTURED.finditer(self.wish) if _PARSER in edits.added else ()
+        said = STRUCTURED.finditer(self.wish) if _PARSER in edits.added else ()
         spans = [Span(*one.span(), frozenset({_PARSER})) for one in said]
         # "It has to become an agent".
         kinds, heard = frozenset(edits.replaced.values()), leaves([*clauses(self.wish, change=True)])
@@ -180,6 +172,8 @@ class _Change:
         new = build.values_of(self.added, change, "", world)
         own, self.come, out = own_tools(request, change, self.wish, world)
         asked, self.unplaced = asked_values(request, change, self.stays, self.wish, world)
+        # How many pages are read is said of the one that comes.
+        asked = [one for one in asked if not (self.made.added and one.param == "limit")]
         found = [*one_each(new, asked, self.made.values), *own]
         found = [in_range(request, one, world) for one in found]
         # Numbers and switches are stored as texts, too; another model comes without its values.
@@ -192,7 +186,7 @@ class _Change:
         there = {**self.stays, **world.schemas(request.inside)}
         spans = build.spans_of(change, {**there, **self.added})
         nodes = {**self.stays, **self.added}
-        self.told = parts.Account(self.wish, spans, nodes, found, self.gone, there=there, shown=self.shown)
+        self.told = Account(self.wish, spans, nodes, found, self.gone, there=there, shown=self.shown)
 
     def reword(self) -> None:
         """What each clause is for: facts that texts hold are exchanged there, words for the model come behind one."""
@@ -300,7 +294,7 @@ class _Change:
         # What a field held before is often named, too.
         written += [name for id_, title in self.structure.titles.items() for name in (title, request.labels[id_])]
         written += [str(request.stored(one.node_id, one.param)) for one in self.values]
-        own = [prompt.Unit(one.start, one.end, one.kind == "part", True) for one in self.said if one.kind != "remark"]
+        own = [Unit(one.start, one.end, one.kind == "part", True) for one in self.said if one.kind != "remark"]
         told.tell(own, [*self.so, *self.values], written)
         self.undone = [Span(*one[:2]) for one in self.said if one.kind == "undone"]
         told.missed = [*self.undone, *(one for one in self.lost if one in told.missed)]

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.reasoning.rules.design import wording
 from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, without
 from flowise_dev_agent.reasoning.rules.design.wording import IF, borders, sentences
 from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, words, wordset
@@ -208,9 +209,7 @@ def unmet(
             embeds = name == "channel" and _ON_SITE.search(one.said)
             # An address or a number that is in a field is used, whichever limit was heard.
             held = (str(value.value) for value in values if name in {"http", *_TECHNICAL})
-            used = any(
-                re.search(rf"(?<![\w.]){re.escape(each)}(?!\w)", one.said) for each in held if _FIGURE.match(each)
-            )
+            used = any(_FIGURE.match(each) and wording.whole(each).search(one.said) for each in held)
             if not (embeds or used or (one.whole and name in said)) and (does if off else does is None):
                 lacks.append((one, name))
     return lacks

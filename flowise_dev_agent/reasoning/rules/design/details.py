@@ -37,6 +37,7 @@ def read_numbers(scan: Scan) -> dict[str, float]:
 
 
 def quantity(name: str, said: str) -> float:
+    """A number as its field takes it."""
     number = to_number(said)
     return number if name == "temperature" and number != int(number) else round(number)
 
@@ -90,10 +91,8 @@ def listed(listing: str) -> tuple[Field, ...]:
     for nested in [*_NESTED.finditer(text)][:1]:
         inside = [*_SEPARATOR.finditer(text, nested.end())]
         # Marks are within it where a word joins what is behind them: "items with product, quantity and unit".
-        ends = (
-            one.start() for n, one in enumerate(inside) if not any(re.search(r"\w", more[0]) for more in inside[n:])
-        )
-        whole.append((nested.start(), next(ends, len(text))))
+        last = max((n for n, one in enumerate(inside, start=1) if one[0].strip().isalpha()), default=0)
+        whole.append((nested.start(), [*(one.start() for one in inside[last:]), len(text)][0]))
     cuts = [one.span() for one in _SEPARATOR.finditer(text) if not any(a < one.start() < b for a, b in whole)]
     for a, b in [*pairwise([0, *chain.from_iterable(cuts), len(text)])][::2]:
         part = text[a:b]

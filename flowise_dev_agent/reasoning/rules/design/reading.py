@@ -140,7 +140,9 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
     numbers = details.read_numbers(scan)
     _hear_numbers(scan, numbers, change=not new)
     crawl = lexicon.concept("parts", "crawl")
-    if len(scan.find(crawl, ["@Document Loaders"])) < len([*crawl.finditer(plain)]):
+    follows, only = scan.find(crawl, ["@Document Loaders"]), scan.find(pattern("reading", "only_page"), params="limit")
+    single = only or (pattern("reading", "one_page").search(plain) and not follows)
+    if single or len(follows) < len([*crawl.finditer(plain)]):
         numbers.setdefault("pages", 1)
     # What is to be done in one case is a part of a conversation: "if he writes Arabic, translate it below".
     tasks = [one for name in ("transforms", "translate") for one in scan.find(words(name), task=True)]
@@ -193,9 +195,8 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
     knowledge, topics = _knowledge(
         scan, task=task or structured, inline=inline is not None, page=bool(urls), promised=promised
     )
-    pages = (
-        [one for one in leaves([*clauses(plain, change=not new)]) if names_page(one)] if knowledge or loaders else []
-    )
+    known, said = knowledge or bool(loaders), leaves([*clauses(plain, change=not new)])
+    pages = [one for one in said if known and names_page(one)]
     scan.spans += [Span(*one.words, params=SHOWN) for one in pages if len(one.said.split()) < _FEW]
     no_memory = bool(words("memory").search(plain)) and not _has(scan, "memory", _MEMORY)
     index = scan.find(pattern("words", "index_name"), params="@address")
@@ -249,9 +250,8 @@ def _hear_numbers(scan: Scan, numbers: dict[str, float], *, change: bool) -> Non
             numbers |= {name: details.quantity(name, each) for name, each in read.items()}
             params = [field for name in read for field in constants("quantities")[name]]
             # What else is said of it in the sentence, and what it is called there, is done.
-            about = [each for each in leaves(said) if whole.start <= each.start < whole.end]
-            about = [each.words for each in about if each is one or heard in each.asks()]
-            scan.spans += [Span(*each, params=frozenset(params)) for each in about]
+            scan.spans += [Span(*each.words, params=frozenset(params)) for each in leaves(said) if each is one
+                           or (whole.start <= each.start < whole.end and heard in each.asks())]  # fmt: skip
             scan.spans += [Span(*each, keep=True) for each in quotes if whole.start <= each[0] < one.start]
 
 

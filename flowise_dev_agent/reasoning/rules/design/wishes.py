@@ -197,11 +197,8 @@ class _Wish:
         if any(DONE in one.names for one in built) or alters(said) or not instructs(said) or about.off > HALF:
             return False
         more, long = wording.says(self.known.sub(" ", said)), max(one.end - one.start for one in built) > len(said) // 2
-        return (
-            (more or (long and about.told > LITTLE))
-            if all(one.params >= _CITES for one in built)
-            else more and about.told > LIKELY
-        )
+        long = long and about.told > LITTLE
+        return (more or long) if all(one.params >= _CITES for one in built) else more and about.told > LIKELY
 
     def _fails(self, said: str) -> bool:
         """Whether it asks for a part or a value of which no rule knows, or only makes sense to who edits a text."""
