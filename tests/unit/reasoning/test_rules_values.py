@@ -50,6 +50,7 @@ def test_a_value_goes_into_the_field_that_the_text_means(
          {"chunkSize": 1400, "chunkOverlap": 200}),
         ("La creatividad puede bajar un poco, a unos 0,4.", "chatOpenAI", {"temperature": 0.4}),
         ("Smaller chunks, and 3 sentences at most.", "recursiveCharacterTextSplitter", {}),
+        ("Fetch more passages, in 3 languages.", "memoryVectorStore", {}),
         ("The bike costs 900 and the helmet 90.", "recursiveCharacterTextSplitter", {}),
     ],
 )  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.reasoning.rules.design import details, providers, wording
+from flowise_dev_agent.reasoning.rules.design import details, providers
 from flowise_dev_agent.reasoning.rules.design.clauses import Clause, clauses, leaves
 from flowise_dev_agent.reasoning.rules.language import lexicon
 from flowise_dev_agent.reasoning.rules.language import text as texts
@@ -41,7 +41,8 @@ _FOLLOWS = re.compile(r"[^.!?\n]{0,120}:\n(?:.*\n?){0,3}.{40,}")
 _WHO, _BOT = pattern("reading", "who_asks"), re.compile(r"(?i)bot|chat|assist|flow")
 _ASSISTS = re.compile(r"(?i)bot[as]?(?!\w)|as+ist")
 _BEHAVES = pattern("prompt", "behaves")
-_LETTERS = re.compile(r"[^\W\d_]+")
+#: "Like 0.3", and not "in 3 languages".
+_ENDS_BARE = re.compile(r"(?:[^\W\d]+\s){0,2}[\d\s.,/]+")
 _PAGE, _PAGE_NUMBER, _FEW = pattern("reading", "page"), pattern("reading", "page_number"), 7
 _NULL = re.compile(r"(?is)(?=.*(?<!\w)json(?!\w)).*(?<!\w)null(?!\w)")
 #: What the second reader hears -> the numbers that are said of it.
@@ -240,7 +241,7 @@ def _hear_numbers(scan: Scan, numbers: dict[str, float], *, change: bool) -> Non
     taken += [one for one in scan.spans if one.params]
     for one in leaves(said):
         whole = next(each for each in said if each.whole and each.start <= one.start < each.end)
-        few = sum(map(wording.says, _LETTERS.findall(one.said))) <= 1
+        few = _ENDS_BARE.fullmatch(one.said) is not None
         names = [name for each in (one, whole)[: 1 + few] for name in each.asks()[:1] if each.sense.told < HALF]
         heard = next((name for name in names if name in _HEARD and name in whole.sense.concepts), "")
         places = _HEARD[heard].finditer(scan.text, one.start, one.end) if heard else ()
