@@ -216,6 +216,16 @@ def test_a_list_within_the_fields_is_one_field() -> None:
     found = find_fields("Return JSON with customer, date and a list of items with product, quantity and unit.")
     assert [one.name for one in found] == ["customer", "date", "list_of_items"]
     assert found[-1].description == "list of items with product, quantity and unit"
+    found = find_fields("Campos: cliente, lista de artículos con cantidad, dirección, fecha.")
+    assert [one.name for one in found] == ["cliente", "lista_de_articulos", "direccion", "fecha"]
+
+
+def test_the_form_of_the_fields_is_no_field() -> None:
+    found = find_fields("Felder: Betrag, Fälligkeit und Empfänger, am besten als JSON.")
+    assert [one.name for one in found] == ["betrag", "falligkeit", "empfanger"]
+    assert [one.name for one in find_fields("Pola: miejscowość, środek, najlepiej jako JSON.")] == [
+        "miejscowosc", "srodek"]  # fmt: skip
+    assert find_fields("Pola: kwota, opłata jako JSON.")[-1].name == "oplata"
 
 
 def test_a_manual_that_comes_too_leaves_the_one_that_is_there() -> None:

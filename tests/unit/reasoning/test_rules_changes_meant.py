@@ -179,3 +179,43 @@ def test_words_go_to_the_prompt_that_is_connected_to_a_chain() -> None:
     after, plan = changed(graph, "It should always answer in rhymes.")
     assert plan.declined is None
     assert "rhymes" in str(inputs(after, "chatPromptTemplate_0")["systemMessagePrompt"])
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Add https://heron.example/rates as one more source. Below an answer people should see what it is based on.",
+        "Que dé también el número de página.",
+    ],
+)
+def test_a_wish_for_the_page_of_an_answer_shows_the_sources(wish: str) -> None:
+    graph, plan = changed(DOCUMENTS, wish)
+    assert inputs(graph, "chain_0")["returnSourceDocuments"] is True
+    assert not any(value.param == "responsePrompt" for value in plan.values)
+    assert plan.not_done == []
+
+
+@pytest.mark.parametrize(
+    ("wish", "limit"),
+    [
+        ("Please also let it read our page https://heron.example/moorings.", 1),
+        ("Nimm auch unsere Seite https://heron.example/gezeiten dazu. Nur diese Seite, ohne Links.", 1),
+        ("Add https://heron.example/moorings and its subpages as one more source.", None),
+        ("Please also let it read our page https://heron.example/moorings and the pages below it.", None),
+    ],
+)
+def test_one_page_is_one_page(wish: str, limit: int | None) -> None:
+    graph, plan = changed(DOCUMENTS, wish)
+    assert inputs(graph, "cheerioWebScraper_1").get("limit") in ({limit} if limit else {None, "", 10, "10"})
+    assert not any(value.node_id == "cheerioWebScraper_0" for value in plan.values)
+    assert plan.not_done == []
+
+
+@pytest.mark.parametrize("wish", [
+    "change the price of the small boat to 17 euros and the big one to 27 euros, all else stays the same",
+    "ändere den Preis für das kleine Boot auf 17 Euro und für das große auf 27 Euro, der Rest bleibt gleich",
+])  # fmt: skip
+def test_each_of_two_prices_is_told(wish: str) -> None:
+    plan = planned(BOATS, wish)
+    assert all(price in prompt_after(BOATS, plan) for price in ("17", "27"))
+    assert plan.not_done == []

@@ -211,6 +211,7 @@ def inputs(graph: GraphIR, id_: str) -> dict[str, Any]:
         ("Please add https://tides.heron.example as a second source", "cheerioWebScraper_1"),
         ("Nimm https://gezeiten.heron.example als Quelle dazu", "cheerioWebScraper_1"),
         ("Ajoute un fichier CSV avec les tarifs", "csvFile_0"),
+        ("Wir haben eine Liste aller Liegeplätze (liegeplaetze.csv), die soll er kennen.", "csvFile_0"),
     ],
 )
 def test_a_source_comes_beside_those_that_are_there_with_their_splitter(wish: str, new: str) -> None:

@@ -815,3 +815,14 @@ def test_what_stays_changes_nothing_and_is_told_to_nobody(kept: str) -> None:
     assert prompt_after("You are kind.", plan) == told("You are kind.", "Never mention prices.")
     assert ([node for node in plan.nodes if not node.existing], plan.removals) == ([], [])
     assert all(part.state == "covered" for part in plan.parts)
+
+
+@pytest.mark.parametrize("wish", [
+    "Mo has left, the new groundsman is Bea Holt, 01584 555 0177.",
+    "New groundsman: 01584 555 0177.",
+])  # fmt: skip
+def test_a_number_of_somebody_else_takes_the_place_of_none(wish: str) -> None:
+    prompt = "You answer for the Heron Boathouse. Unsure? Call the desk at 01584 555 0142."
+    assert prompt_after(prompt, planned(prompt, wish)).startswith(prompt)
+    now = planned(prompt, "We have a new number: 01584 555 0177.")
+    assert prompt_after(prompt, now) == prompt.replace("0142", "0177")

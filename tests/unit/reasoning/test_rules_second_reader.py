@@ -194,3 +194,40 @@ def test_fields_that_are_built_are_not_told_as_not_done(wish: str, fields: list[
     rows = next(value.value for value in plan.values if value.param == "jsonStructure")
     assert [row["property"] for row in cast("list[dict[str, str]]", rows)] == fields
     assert plan.not_done == []
+
+
+def test_fields_that_may_be_null_have_no_parser_that_refuses_it() -> None:
+    wish = "I paste a delivery note and get back number, date and weight as JSON. {}"
+    assert "structuredOutputParser" in names(planned(wish.format("Never guess.")))
+    plan = planned(wish.format("What is missing is null."))
+    assert names(plan) == {"llmChain", "promptTemplate", "chatOpenAI"}
+    assert plan.not_done == []
+    prompt = next(str(value.value) for value in plan.values if value.param == "template")
+    assert "JSON" in prompt
+    assert "null" in prompt
+
+
+def test_a_limit_that_is_set_is_not_told_as_not_done() -> None:
+    plan = planned("RAG chatbot:\n- cheerio scraper on https://docs.example.com, follow links, limit 30\n- gpt-4o")
+    assert next(value.value for value in plan.values if value.param == "limit") == 30
+    assert plan.not_done == []
+
+
+def test_an_answer_of_an_address_in_json_is_no_part_that_is_missing() -> None:
+    wish = "Agent for our stock: GET https://api.example/stock/{sku}, returns json with price, amount and shelf. gpt-4o"
+    assert planned(wish).not_done == []
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "A bot for our allotment rules that answers from the PDF only and names the page.",
+        "Un assistant pour le club, il répond d'après notre règlement en PDF et donne le numéro de page.",
+        "Chatbot na podstawie regulaminu PDF, podaje też numer strony.",
+    ],
+)
+def test_the_page_of_an_answer_is_shown_by_its_sources_and_made_up_by_no_model(wish: str) -> None:
+    plan = planned(wish)
+    assert [value.value for value in plan.values if value.param == "returnSourceDocuments"] == [True]
+    prompts = [str(value.value) for value in plan.values if value.param == "responsePrompt"]
+    assert not any(word in prompt for prompt in prompts for word in ("page", "stron"))

@@ -42,6 +42,26 @@ def test_a_value_goes_into_the_field_that_the_text_means(
 
 
 @pytest.mark.parametrize(
+    ("text", "node", "expected"),
+    [
+        ("splitter: by tokens, 900 / 90", "recursiveCharacterTextSplitter", {"chunkSize": 900, "chunkOverlap": 90}),
+        ("cut it finer please, smaller chunks, 700", "recursiveCharacterTextSplitter", {"chunkSize": 700}),
+        ("larger pieces, 1400 with 200 overlap", "recursiveCharacterTextSplitter",
+         {"chunkSize": 1400, "chunkOverlap": 200}),
+        ("La creatividad puede bajar un poco, a unos 0,4.", "chatOpenAI", {"temperature": 0.4}),
+        ("Smaller chunks, and 3 sentences at most.", "recursiveCharacterTextSplitter", {}),
+        ("Fetch more passages, in 3 languages.", "memoryVectorStore", {}),
+        ("The bike costs 900 and the helmet 90.", "recursiveCharacterTextSplitter", {}),
+    ],
+)  # fmt: skip
+def test_a_number_is_for_what_the_second_reader_hears(
+    text: str, node: str, expected: dict[str, Any], catalogue: NodeStore
+) -> None:
+    reading = read(normalised(text), catalogue)
+    assert parameters(catalogue.schemas[node], Said(reading), language="en", asked_only=True) == expected
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("Sube los resultados de búsqueda de 4 a 8", {"topK": 8}),

@@ -11,23 +11,15 @@ from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.playbook import is_advice
-from flowise_dev_agent.reasoning.rules.design import (
-    build,
-    details,
-    naming,
-    parts,
-    places,
-    prompt,
-    providers,
-    wishes,
-    wording,
-    writing,
-)
+from flowise_dev_agent.reasoning.rules.design import build, naming, places, providers, wishes, wording, writing
 from flowise_dev_agent.reasoning.rules.design.asked import AGENT, asked_values, in_range, one_each, own_tools
 from flowise_dev_agent.reasoning.rules.design.clauses import Clause, clauses, leaves
+from flowise_dev_agent.reasoning.rules.design.details import STRUCTURED
 from flowise_dev_agent.reasoning.rules.design.owners import alike, in_named, meant, own_names, titled
+from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.pending import is_pending, merged
-from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
+from flowise_dev_agent.reasoning.rules.design.prompt import Unit
+from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, SHOWN, Reading, names_page, read
 from flowise_dev_agent.reasoning.rules.design.selection import Edits, find_edits, has_list, unwanted, usable
 from flowise_dev_agent.reasoning.rules.design.sources import find_sources
 from flowise_dev_agent.reasoning.rules.design.structure import structure_of
@@ -41,7 +33,7 @@ from flowise_dev_agent.reasoning.wiring import wire
 
 _NO_WORDS = ("url", "body", "Function", "rephrasePrompt")
 _SENTENCE = pattern("values", "sentence")
-_PARSER = "structuredOutputParser"
+_PARSER, _SOURCES = "structuredOutputParser", ["show_sources"]
 #: That sources are not to be shown.
 _HIDES = (pattern("text", "no"), words("remove"), pattern("titles", "off"))
 _FORGETS = pattern("change", "forgets")
@@ -122,8 +114,9 @@ class _Change:
         change = replace(change, spans=(*change.spans, *made.spans))
         if made.spans:
             # Its words ask for no other source.
-            sources = None if made.added else change.sources
-            change = replace(change, loaders=(), urls=(), knowledge=False, sources=sources)
+            shown = any(one.params & SHOWN and not any(span.meets(one.start, one.end) for span in made.spans)
+                        for one in change.spans)  # fmt: skip
+            change = replace(change, loaders=(), urls=(), knowledge=False, sources=change.sources if shown else None)
         self.made, self.change = made, change
         taken = [one for one in change.spans if (one.names or one.params) and not (one.keep or one.task)]
         self.structure = structure_of(request, self.wish, taken, inside=self.inside)
@@ -161,7 +154,7 @@ class _Change:
         edits = Edits() if self.inside else find_edits(self.change, existing, self.occupied, world)
         removed = (id_ for one in self.structure.graphs for id_ in one.removed)
         edits = replace(edits, removed=(*edits.removed, *self.made.removed, *removed))
-        said = details.STRUCTURED.finditer(self.wish) if _PARSER in edits.added else ()
+        said = STRUCTURED.finditer(self.wish) if _PARSER in edits.added else ()
         spans = [Span(*one.span(), frozenset({_PARSER})) for one in said]
         # "It has to become an agent".
         kinds, heard = frozenset(edits.replaced.values()), leaves([*clauses(self.wish, change=True)])
@@ -184,6 +177,8 @@ class _Change:
         new = build.values_of(self.added, change, "", world)
         own, self.come, out = own_tools(request, change, self.wish, world)
         asked, self.unplaced = asked_values(request, change, self.stays, self.wish, world)
+        # How many pages are read is said of the one that comes.
+        asked = [one for one in asked if not (self.made.added and one.param == "limit")]
         of_graph = [value for one in self.structure.graphs for value in one.values]
         found = [*one_each(new, asked, self.made.values, of_graph), *own]
         found = [in_range(request, one, world) for one in found]
@@ -197,7 +192,7 @@ class _Change:
         there = {**self.stays, **world.schemas(request.inside)}
         spans = build.spans_of(change, {**there, **self.added})
         nodes = {**self.stays, **self.added}
-        self.told = parts.Account(self.wish, spans, nodes, found, self.gone, there=there, shown=self.shown)
+        self.told = Account(self.wish, spans, nodes, found, self.gone, there=there, shown=self.shown)
 
     def reword(self) -> None:
         """What each clause is for: facts that texts hold are exchanged there, words for the model come behind one."""
@@ -313,7 +308,7 @@ class _Change:
             name for id_, title in self.structure.titles.items() for name in (title, request.labels.get(id_, ""))
         ]
         written += [str(request.stored(one.node_id, one.param)) for one in self.values]
-        own = [prompt.Unit(one.start, one.end, one.kind == "part", True) for one in self.said if one.kind != "remark"]
+        own = [Unit(one.start, one.end, one.kind == "part", True) for one in self.said if one.kind != "remark"]
         told.tell(own, [*self.so, *self.values], written)
         self.undone = [Span(*one[:2]) for one in self.said if one.kind == "undone"]
         told.missed = [*self.undone, *(one for one in self.lost if one in told.missed)]
@@ -457,12 +452,12 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
     no_memory, kept = "bufferMemory" in unwanted(change.text, world), (Span(*place, keep=True) for place in places)
     # Of a chain that can return its sources a wish that speaks of them asks for that.
     shown = any(param.name == "returnSourceDocuments" for schema in nodes for param in schema.params)
-    asked = {"returnSourceDocuments"} if shown else set[str]()
-    heard = [one for one in leaves([*clauses(text, change=True)]) if "show_sources" in one.asks()[:1]]
+    asked = SHOWN if shown else frozenset[str]()
+    heard = [one for one in leaves([*clauses(text, change=True)]) if names_page(one) or one.asks()[:1] == _SOURCES]
     hides = any(
         (one.off or any(own.search(one.said) for own in _HIDES)) and not _FORGETS.search(one.said) for one in heard
     )
-    shows = [Span(*one.words, params=frozenset(asked)) for one in heard if asked and one.sense.told < HALF]
+    shows = [Span(*one.words, params=asked) for one in heard if asked and (one.sense.told < HALF or names_page(one))]
     spans = (replace(one, task=one.task and not one.params & asked) for one in change.spans)
     return replace(change, spans=(*spans, *kept, *shows), no_memory=change.no_memory or no_memory,
                    sources=not hides if change.sources or shows else None)  # fmt: skip

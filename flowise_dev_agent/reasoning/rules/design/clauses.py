@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.reasoning.rules.design import wording
 from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS, without
 from flowise_dev_agent.reasoning.rules.design.wording import IF, borders, sentences
 from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, words, wordset
@@ -29,7 +30,7 @@ _FEWEST, _FEW = 2, 3
 #: That nothing of a conversation is kept, what people do to get something, and a bot in a page of the web.
 _FORGETS, _FOR_THAT = pattern("reading", "forgets"), pattern("facts", "for_that")
 _ON_SITE = pattern("reading", "on_site")
-_WORD, _NOT = re.compile(r"\w+"), pattern("text", "no")
+_WORD, _NOT, _FIGURE = re.compile(r"\w+"), pattern("text", "no"), re.compile(r"\w+://|\d")
 _BOT = re.compile("|".join(words(name).pattern for name in ("any_bot", "chat", "agent")), re.IGNORECASE)
 #: "A chatbot that ...", "a helper for a zoo".
 _PURPOSE = re.compile(rf"{pattern('reading', 'purpose').pattern}|(?:{words('any_bot').pattern})\s+\w")
@@ -218,14 +219,17 @@ def unmet(
         said = {name for other in inner for name in other.sense.concepts}
         # What a sentence as a whole tells the bot is not asked for by a clause of it: "to join, write to ...".
         mine = inner if whole.sense.told <= HALF else [one for one in inner if {*one.asks()} & {*whole.asks()}]
+        # In a list of fields a date is one.
+        mine = [one for one in mine if whole.asks()[:1] != ["json_fields"] or len(one.said.split()) > _FEW]
         asked = [(one, name) for one in (whole, *mine) if one.sense.told < SURE for name in one.asks()]
         for one, name in (item for item in asked if item[1] != "send_out" or not _FOR_THAT.match(whole.said)):
             does, off = doers(name, nodes, values), one.off or (
                 name == "memory" and (_FORGETS.search(one.said) or _NOT.search(one.said)))  # fmt: skip
             # Flowise puts each chatflow into a page of the web.
             embeds = name == "channel" and _ON_SITE.search(one.said)
-            # An address that is in a field is used.
-            used = name == "http" and any("://" in (held := str(value.value)) and held in one.said for value in values)
+            # An address or a number that is in a field is used, whichever limit was heard.
+            held = (str(value.value) for value in values if name in {"http", *_TECHNICAL})
+            used = any(_FIGURE.match(each) and wording.whole(each).search(one.said) for each in held)
             if not (embeds or used or (one.whole and name in said)) and (does if off else does is None):
                 lacks.append((one, name))
     return lacks

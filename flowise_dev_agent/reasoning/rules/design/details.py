@@ -2,7 +2,6 @@
 
 import json
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,19 +29,24 @@ def read_numbers(scan: Scan) -> dict[str, float]:
         # "The overlap of the chunks to 50" is no size of chunks.
         if not any(other.start() <= match.start() and match.end() <= other.end() and match.span() != other.span()
                    for which, other, _ in read if which != name):  # fmt: skip
-            number = to_number(first_group(match))
-            found[name] = number if name == "temperature" and number != int(number) else round(number)
+            found[name] = quantity(name, first_group(match))
     for said, value in ((lexicon.concept("parts", "deterministic"), 0), (LOW, _LOW)):
         if scan.find(said, params="temperature"):
             found.setdefault("temperature", value)
     return found
 
 
+def quantity(name: str, said: str) -> float:
+    """A number as its field takes it."""
+    number = to_number(said)
+    return number if name == "temperature" and number != int(number) else round(number)
+
+
 # --- Fields of a structured answer --------------------------------------------------------------------------------
 
 STRUCTURED, EXTRACTS = pattern("fields", "structured"), pattern("fields", "extracts")
 _RANGED, _TAIL, _SEPARATOR, _ARTICLE = (pattern("fields", name) for name in ("ranged", "tail", "separator", "article"))
-#: "A list of items with product and quantity" is one field, whatever follows.
+#: "A list of items with product and quantity" is one field.
 _NESTED, _NESTED_IN = pattern("fields", "nested"), re.compile(r"(?i)\s(?:each|with|mit|avec|con|com|met|z)\s")
 _NUMBER_LIKE, _BOOLEAN_LIKE = pattern("fields", "number_like"), pattern("fields", "boolean_like")
 _AS_NUMBER, _AS_BOOLEAN = pattern("fields", "as_number"), pattern("fields", "as_boolean")
@@ -83,8 +87,12 @@ def listed(listing: str) -> tuple[Field, ...]:
     """The fields of a list."""
     found: dict[str, Field] = {}
     text = _whole(listing)
-    nested = _NESTED.search(text)
-    whole = [one.span() for one in _HIDDEN_BRACKETS.finditer(text)] + ([(nested.start(), len(text))] if nested else [])
+    whole = [one.span() for one in _HIDDEN_BRACKETS.finditer(text)]
+    for nested in [*_NESTED.finditer(text)][:1]:
+        inside = [*_SEPARATOR.finditer(text, nested.end())]
+        # Marks are within it where a word joins what is behind them: "items with product, quantity and unit".
+        last = max((n for n, one in enumerate(inside, start=1) if one[0].strip().isalpha()), default=0)
+        whole.append((nested.start(), [*(one.start() for one in inside[last:]), len(text)][0]))
     cuts = [one.span() for one in _SEPARATOR.finditer(text) if not any(a < one.start() < b for a, b in whole)]
     for a, b in [*pairwise([0, *chain.from_iterable(cuts), len(text)])][::2]:
         part = text[a:b]
@@ -104,7 +112,7 @@ def listed(listing: str) -> tuple[Field, ...]:
 
 def in_ascii(said: str) -> str:
     """The text without marks on its letters, and without letters that ASCII has not."""
-    return unicodedata.normalize("NFKD", said.replace("ß", "ss")).encode("ascii", "ignore").decode()
+    return lexicon.bare(said.replace("ß", "ss")).encode("ascii", "ignore").decode()
 
 
 def _identifier(said: str) -> str:

@@ -17,7 +17,7 @@ from flowise_dev_agent.reasoning.rules.design.wording import complains
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, constants, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.senses import HALF, LIKELY, LITTLE, PERHAPS, SURE, sense
+from flowise_dev_agent.reasoning.rules.language.senses import HALF, LIKELY, LITTLE, PERHAPS, RATHER, sense
 from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, URL, Span, quoted, signals, squeeze, to_number
 from flowise_dev_agent.sanitize import shortened
 
@@ -229,7 +229,7 @@ class Account:
     def _is_open(self, unit: Unit) -> bool:
         """Whether a stretch names a part or a setting of a flow that nothing in the design does."""
         # What people send and when they do is told to the bot.
-        told = [one for one in leaves(self._clauses) if one.sense.told > SURE and one.sense.part < HALF]
+        told = [one for one in leaves(self._clauses) if one.sense.told > LIKELY and one.sense.part < RATHER]
         told += (certain := law(self._clauses))
         said = [match for match, kind in ([] if self._there else self._signals()) if not (
                 kind in _THEIRS and any(one.start <= match.start() < one.end for one in told))]  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.rules.design import details, providers
-from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
+from flowise_dev_agent.reasoning.rules.design.clauses import Clause, clauses, leaves
 from flowise_dev_agent.reasoning.rules.language import lexicon
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import NodeTable, constants, pattern, patterns, table, words
@@ -15,7 +15,7 @@ from flowise_dev_agent.reasoning.rules.language.text import URL, Scan, Span, det
 
 #: Kinds of nodes that a stretch asks for, where no type is named.
 _MEMORY, _DOCUMENTS = ("@Memory",), ("@Document Loaders", "@Vector Stores", "@Retrievers")
-DOCUMENTS = frozenset(_DOCUMENTS)
+DOCUMENTS, SHOWN = frozenset(_DOCUMENTS), frozenset({"returnSourceDocuments"})
 _PROMPT_FIELDS = "systemMessagePrompt systemMessage template responsePrompt"
 #: A machine of one's own, by its number or its port: no page of the web.
 _SERVER = re.compile(r"https?://(?:localhost|\d+\.\d+\.\d+\.\d+|[^/:\s]+:\d+)(?![\w.-])")
@@ -41,6 +41,14 @@ _FOLLOWS = re.compile(r"[^.!?\n]{0,120}:\n(?:.*\n?){0,3}.{40,}")
 _WHO, _BOT = pattern("reading", "who_asks"), re.compile(r"(?i)bot|chat|assist|flow")
 _ASSISTS = re.compile(r"(?i)bot[as]?(?!\w)|as+ist")
 _BEHAVES = pattern("prompt", "behaves")
+#: "Like 0.3", and not "in 3 languages".
+_ENDS_BARE = re.compile(r"(?:[^\W\d]+\s){0,2}[\d\s.,/]+")
+_PAGE, _PAGE_NUMBER, _FEW = pattern("reading", "page"), pattern("reading", "page_number"), 7
+_NULL = re.compile(r"(?is)(?=.*(?<!\w)json(?!\w)).*(?<!\w)null(?!\w)")
+#: What the second reader hears -> the numbers that are said of it.
+_HEARD = {name: pattern("heard", name) for name in ("memory_window", "splitter", "temperature", "top_k")}
+#: A number that takes the place of another one is read by what the flow holds.
+_MOVED = (pattern("values", "range"), *patterns("values", "exchange"))
 #: Wishes fit into this many characters; what is behind them is not searched for structure.
 _MAX_READ = 6_000
 
@@ -131,8 +139,11 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
         scan.text = scan.text.replace(first_group(match), "\x00" * len(first_group(match)))
     plain = scan.text
     numbers = details.read_numbers(scan)
+    _hear_numbers(scan, numbers, change=not new)
     crawl = lexicon.concept("parts", "crawl")
-    if len(scan.find(crawl, ["@Document Loaders"])) < len([*crawl.finditer(plain)]):
+    follows, only = scan.find(crawl, ["@Document Loaders"]), scan.find(pattern("reading", "only_page"), params="limit")
+    single = only or (pattern("reading", "one_page").search(plain) and not follows)
+    if single or len(follows) < len([*crawl.finditer(plain)]):
         numbers.setdefault("pages", 1)
     # What is to be done in one case is a part of a conversation: "if he writes Arabic, translate it below".
     tasks = [one for name in ("transforms", "translate") for one in scan.find(words(name), task=True)]
@@ -146,6 +157,9 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
     # Fields that are listed, and a word for their form that both readers know.
     listed = new and not structured and re.search(r"(?i)(?<!\w)json(?!\w)", plain) and details.find_fields(plain)
     structured = structured or bool(listed and any("json_fields" in one.asks() for one in clauses(plain, change=False)))
+    if structured and _NULL.search(plain):
+        # Flowise's parser takes no null: the JSON is asked for in the prompt alone.
+        task, structured = True, False
     denied_words = _denied_words(scan)
     content = not denied_words and _has(scan, "content_moderation", ["@Moderation"])
     requested, unknown, named_tools = _named_nodes(scan, store)
@@ -182,6 +196,9 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
     knowledge, topics = _knowledge(
         scan, task=task or structured, inline=inline is not None, page=bool(urls), promised=promised
     )
+    known, said = knowledge or bool(loaders), leaves([*clauses(plain, change=not new)])
+    pages = [one for one in said if known and names_page(one)]
+    scan.spans += [Span(*one.words, params=SHOWN) for one in pages if len(one.said.split()) < _FEW]
     no_memory = bool(words("memory").search(plain)) and not _has(scan, "memory", _MEMORY)
     index = scan.find(pattern("words", "index_name"), params="@address")
     providers.note_providers(scan)
@@ -210,10 +227,39 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
         vector_store=store_named,
         places=tuple((one["kind"].casefold(), first_group(one, 1)) for one in index),
         # Without documents a source is something to be said.
-        sources=_has(scan, "sources", task=not (knowledge or loaders), params="returnSourceDocuments") or None,
+        sources=_has(scan, "sources", task=not (knowledge or loaders), params=" ".join(SHOWN)) or bool(pages) or None,
         fields=details.find_fields(plain) if structured else (), unknown=unknown, spans=tuple(scan.spans),
         requested=requested,
     )  # fmt: skip
+
+
+def _hear_numbers(scan: Scan, numbers: dict[str, float], *, change: bool) -> None:
+    """A number that no pattern took, or two as in "800 / 120", by what the second reader hears in its clause, or in the
+    sentence of a clause that is hardly more than a number."""
+    said, quotes = [*clauses(scan.text, change=change)], texts.quoted_spans(scan.text)
+    taken = [Span(*one.span()) for looked_for in _MOVED for one in looked_for.finditer(scan.text)]
+    taken += [one for one in scan.spans if one.params]
+    for one in leaves(said):
+        whole = next(each for each in said if each.whole and each.start <= one.start < each.end)
+        few = _ENDS_BARE.fullmatch(one.said) is not None
+        names = [name for each in (one, whole)[: 1 + few] for name in each.asks()[:1] if each.sense.told < HALF]
+        heard = next((name for name in names if name in _HEARD and name in whole.sense.concepts), "")
+        places = _HEARD[heard].finditer(scan.text, one.start, one.end) if heard else ()
+        free = [each for each in places if not any(span.meets(*each.span()) for span in taken)]
+        read = {name: each for name, each in free[0].groupdict().items() if each} if len(free) == 1 else {}
+        if read and not numbers.keys() & read:
+            numbers |= {name: details.quantity(name, each) for name, each in read.items()}
+            params = [field for name in read for field in constants("quantities")[name]]
+            # What else is said of it in the sentence, and what it is called there, is done.
+            scan.spans += [Span(*each.words, params=frozenset(params)) for each in leaves(said) if each is one
+                           or (whole.start <= each.start < whole.end and heard in each.asks())]  # fmt: skip
+            scan.spans += [Span(*each, keep=True) for each in quotes if whole.start <= each[0] < one.start]
+
+
+def names_page(said: Clause) -> bool:
+    """Whether answers are to name the page that they are from. The sources know it; what the model reads has none."""
+    heard = "show_sources" in said.sense.concepts and said.sense.told < SURE
+    return bool(_PAGE_NUMBER.search(said.said) or (heard and _PAGE.search(said.said)))
 
 
 def _remarks(scan: Scan) -> list[Span]:

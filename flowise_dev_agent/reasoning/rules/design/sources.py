@@ -67,7 +67,7 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
         out = not instead and (words("remove").search(plain) or _OUT.search(plain))
         # "Add the new manual, too, it's a PDF (new.pdf)".
         adds = words("add").search(re.split(r"[.!?]\s|\n", text[:start])[-1])
-        beside = (file and (adds or _BESIDE.search(plain))) or (
+        beside = (file and (adds or not mine or _BESIDE.search(plain))) or (
             _is_source(said, plain) and not _SWAPS.search(plain))  # fmt: skip
         more = not instead and ((_MORE.search(plain) and not _SAID.search(plain)) or beside)
         stays = len(loaders) > len({*mine, *found.removed}) and not address

@@ -15,7 +15,7 @@ from flowise_dev_agent.reasoning.rules.design.prompt import BRACKETS
 from flowise_dev_agent.reasoning.rules.design.wording import IF, alters, asks, instructs, unquoted
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.senses import CERTAIN, HALF, LIKELY, MAYBE, PERHAPS, SURE, sense
+from flowise_dev_agent.reasoning.rules.language.senses import CERTAIN, HALF, LIKELY, LITTLE, MAYBE, PERHAPS, SURE, sense
 from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, Span, quoted, quoted_spans
 
 _VALUE, _ENDS = re.compile(r"\d|[\"“„«「]|\w@\w"), " ,;:–—-•*\n"
@@ -199,6 +199,7 @@ class _Wish:
         if any(DONE in one.names for one in built) or alters(said) or not instructs(said) or about.off > HALF:
             return False
         more, long = wording.says(self.known.sub(" ", said)), max(one.end - one.start for one in built) > len(said) // 2
+        long = long and about.told > LITTLE
         return (more or long) if all(one.params >= _CITES for one in built) else more and about.told > LIKELY
 
     def _fails(self, said: str) -> bool:

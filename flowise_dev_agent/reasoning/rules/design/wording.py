@@ -30,6 +30,7 @@ _LISTED = re.compile(rf"[\"”“»'’](?:,\s|\s){_AND}\s[\"“„«‘']")
 _ANY_QUOTE = re.compile(r"(?<!\w)[\"“”„«「'‘’]\s*([^\"“”„«»「」\n]{1,400}?)\s*[\"“”»」'’](?!\w)")
 _FEW_WORDS = 2
 _SWAPS, _A_LINE, _IN_PROMPT = (pattern("exchange", name) for name in ("swaps", "a_line", "in_prompt"))
+_BY, _DIGITS = pattern("exchange", "by"), re.compile(r"\d+")
 _MOST = re.compile(rf"(?i)^(?:{pattern('text', 'at_most').pattern})\s{NUMBER}")
 #: A script that puts no space between words.
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -112,7 +113,10 @@ def takes_out(said: str) -> bool:
 def edits(line: str) -> bool:
     """Whether a line only makes sense to who edits a text."""
     value = re.search(NUMBER, line, re.IGNORECASE) is not None and not quoted(line)
-    commands = (_SWAPS.match(line) or words("remove").match(line)) and (value or _A_LINE.search(line))
+    # "Change the price of a room to 40" says all that there is to say.
+    to = any(_DIGITS.match(line[one.end() :].lstrip("£$€")) for one in _BY.finditer(line))
+    whole = to and len(_DIGITS.findall(line)) == 1 and not adds(line)
+    commands = (_SWAPS.match(line) or words("remove").match(line)) and not whole and (value or _A_LINE.search(line))
     return bool(commands or words("rename").match(line) or (value and _IN_PROMPT.search(line)))
 
 

@@ -102,7 +102,10 @@ class Texts:
             anew = copied or any(one.search(wish, start, end) for one in (_NOW, _NEW))
             whole = [(start + one.start, start + one.end) for one in values(wish[start:end])]
             cuts = [at for at in wording.borders(wish, start, end, closed) if not any(a < at < b for a, b in whole)]
-            for a, b in dict.fromkeys([(start, end), *pairwise([start, *sorted(cuts), end])]):
+            # A number to call alone is of whom is spoken in front of it.
+            cuts = [at for at, to in pairwise([*sorted(cuts), end]) if wording.says(_VALUES.sub(" ", wish[at:to]))
+                    or not any(one.kind in _CONTACTS for one in values(wish[at:to]))]  # fmt: skip
+            for a, b in dict.fromkeys([(start, end), *pairwise([start, *cuts, end])]):
                 free = not any(one.meets(a, b) for one in [*taken, *self.spans])
                 if free and self._exchanged(wish, a, b, near, anew=anew) and (a, b) == (start, end):
                     break
@@ -260,7 +263,9 @@ def _replaced(line: str, text: str, *, anew: bool) -> list[tuple[int, int, str]]
     around = wording.words_of(" ".join(_around(one, text) for one in spots))
     # What the text does not speak of would be lost.
     other = [word for word in wording.words_of(plain) if _tells(word) and not any(_alike(word, one) for one in around)]
-    if len(other) > _ASIDE:
+    # "The new caretaker is at 555 0175" is about somebody else.
+    fresh = _NEW.search(line) if new.kind in _CONTACTS else None
+    if len(other) > _ASIDE or (fresh and {*wording.words_of(line[fresh.end() :])[:1]} & {*other}):
         return []
     # "30 Urlaubstage" for "27 days" is 30 days.
     bare = new.kind == "number" or (new.kind == "amount" and not spots[0].akin(new))
