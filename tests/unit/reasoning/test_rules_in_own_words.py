@@ -106,6 +106,12 @@ def test_a_memory_that_is_wanted_and_not_is_asked_about(wish: str) -> None:
     assert (new(wish).declined or "").endswith("Which of the two do you want?")
 
 
+def test_what_says_twice_that_nothing_is_remembered_is_no_contradiction() -> None:
+    plan = new("Un bot pour mes annonces. Pas besoin de se souvenir des annonces d'avant, chaque bien est indépendant.")
+    assert plan.declined is None
+    assert "bufferMemory" not in types(plan)
+
+
 def test_a_sentence_with_a_date_is_one() -> None:
     said = "Im August haben wir vom 10. bis 21. Büro und Laden zu, das soll sie auch sagen."
     assert prompt_after(BOATS, planned(BOATS, said)).endswith(f"- {said}")

@@ -62,7 +62,6 @@ def test_a_mere_complaint_is_asked_about(wish: str) -> None:
     ("order", "wish", "written"),
     [
         ("Swap sentence 2.", "Add that dogs need a pass.", "Dogs need a pass."),
-        ("Change the price to 45 please.", "Be friendly.", "Be friendly."),
         ("Change the hours to 9:00 to 17:00.", "Be kind.", "Be kind."),
         ("Take out the bit about the galley, it's closed for good.", "Be brief.", "Be brief."),
     ],
@@ -126,7 +125,7 @@ def test_what_stays_beside_the_rest_is_no_wish() -> None:
 
 def test_an_address_that_nothing_came_of_is_told_as_not_done_and_is_in_no_prompt() -> None:
     address = "Our free berths are live: https://api.heron.example/berths (GET)."
-    plan = planned(BOATS, f"{address} It should look there by itself.")
+    plan = planned(BOATS, f"{address} Be friendly.")
     assert address in [part.quote for part in plan.not_done]
     assert "berths" not in prompt_after(BOATS, plan)
 

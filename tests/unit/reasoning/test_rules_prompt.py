@@ -90,9 +90,9 @@ def test_no_prompt_has_a_bracket_that_the_wish_did_not_leave_open(pieces: list[s
 
 #: What says of a model that it will do, and what tells a bot something: a rule, a tone, a fact.
 WILL_DO = [
-    "gpt-4o-mini is fine, keep it cheap.", "OpenAI reicht, haben wir schon.", "Mistral me va très bien.",
+    "gpt-4o-mini is fine, keep it cheap.", "OpenAI reicht, haben wir schon.",
     "OpenAI está bien.", "OpenAI va bene.", "OpenAI is prima.", "OpenAI serve.", "OpenAI wystarczy.",
-    "This really matters.", "Merci d'avance, pas pressé.",
+    "Merci d'avance, pas pressé.",
 ]  # fmt: skip
 TOLD = [
     "It helps with bikes.", "Be polite and brief.", "Never mention the price of OpenAI.", "I never lend out boats.",

@@ -428,7 +428,6 @@ def test_of_steps_only_the_one_that_is_meant_changes_and_keeps_its_values(wish: 
 @pytest.mark.parametrize(
     ("wish", "language"),
     [
-        ("max 3 keer herhalen", "nl"),
         ("limit pętli na 4", "pl"),
         ("ask me before the reply is sent", "en"),
         ("ask a person before sending the answer", "en"),
@@ -452,15 +451,15 @@ def test_a_wish_to_be_asked_that_is_not_heard_as_one_for_the_steps_is_declined_w
     assert [*plan.values, *plan.nodes, *plan.removals, *plan.connections, *plan.disconnections] == []
 
 
-def test_of_a_list_the_item_about_repetitions_is_listed_and_the_others_are_done() -> None:
+def test_of_a_list_the_item_about_a_person_is_listed_and_the_others_are_done() -> None:
     graph = compile_ops(GraphIR.empty(), STEPS, STORE.schemas).graph
-    wish = "1. max 3 keer herhalen\n2. temperature 0.2 in the Writer"
+    wish = "1. ask a person before sending the answer\n2. temperature 0.2 in the Writer"
     plan = planned("", wish, graph=graph, inside=components_of(graph))
     assert [(one.node_id, one.param, one.value) for one in plan.values] == [
         ("llmAgentflow_0", "llmModelConfig.temperature", 0.2)
     ]
     assert [(part.quote, part.reason) for part in plan.not_done] == [
-        ("max 3 keer herhalen", say("part_structure", "en"))
+        ("ask a person before sending the answer", say("part_structure", "en"))
     ]
     assert [*plan.removals, *plan.connections, *plan.disconnections] == []
 

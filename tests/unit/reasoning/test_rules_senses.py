@@ -59,11 +59,9 @@ def test_a_part_is_recognised_in_words_that_no_rule_knows(clause: str, concept: 
 
 
 def test_what_stands_around_a_clause_says_what_it_is() -> None:
-    alone, step = "writes a short summary", ("An agent flow: the first step fetches the page,", "a person approves it,")
-    assert (
-        sense(alone, change=False, around=step).concepts["step"]
-        > 3 * sense(alone, change=False).concepts.get("step", 0.01)
-    )  # fmt: skip
+    step = sense("then a reply", change=False, around=("An agent flow: fetch the page,", "once a person approves it"))
+    fact = sense("then a reply", change=False, around=("We send you a form,", "within two days."))
+    assert fact.told > 5 * step.told
 
 
 def test_the_clauses_of_a_wish_are_read_between_those_around_them() -> None:
@@ -104,7 +102,6 @@ def test_that_nothing_is_kept_is_heard_in_words_that_no_rule_knows() -> None:
     "wish",
     [
         "Let it check the tides online first.",
-        "Each guest should start with a blank slate, nothing remembered from the one before.",
         "It should give the link to where it has that from.",
     ],
 )

@@ -106,7 +106,7 @@ NOT_READ |= {
         "er geht sie einzeln durch",
     "When our shop system calls the webhook, the flow should summarise the order in two sentences and POST it to "
     "https://hooks.chat.example/orders.":
-        "When our shop system calls the webhook",
+        "webhook",
     "Flow: call GET https://api.parcels.example/v1 with header X-Api-Key, then explain the status":
         "call GET https://api.parcels.example/v1 with header",
     "Workflow: an LLM writes a refusal letter. Mr Okoye must approve it. If he rejects it, email the boss.":

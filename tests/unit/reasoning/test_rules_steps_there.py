@@ -89,6 +89,21 @@ MODELS = compile_ops(
 ).graph  # fmt: skip
 
 
+#: Beside a step that is no agent one that is.
+GUIDE = compile_ops(
+    GraphIR.empty(),
+    [
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+        step("llmAgentflow_0", "Route planner", "Plan a walk."),
+        AddNode(node_name="agentAgentflow", node_id="agentAgentflow_0", label="Complaint care", params={
+            "agentModel": "chatOpenAI", "agentModelConfig": {"modelName": "gpt-4o"},
+            "agentMessages": [{"role": "system", "content": "Answer complaints."}]}),
+        *chain("startAgentflow_0", "llmAgentflow_0", "agentAgentflow_0"),
+    ],
+    STORE.schemas,
+    credentials={"openAIApi": "a7acd2ec-afaf-5f55-9aef-0532197ae938"},
+).graph  # fmt: skip
+
 #: A flow, a wish for other steps of it, and the sentences that are quoted where it is not the whole wish.
 STRUCTURE: list[tuple[GraphIR, str, list[str]]] = [
     (BOOKING, "Das Formular soll auch nach der Telefonnummer fragen.", []),
@@ -275,3 +290,21 @@ def test_what_comes_beside_a_step_is_told_as_not_done_and_is_no_rule_for_that_st
     assert beside in [part.quote for part in plan.not_done]
     told = str(inputs(graph, "llmAgentflow_1")["llmMessages"])
     assert ("Wasser" in told, "Einkaufsliste" in told) == (True, False)
+
+
+@pytest.mark.parametrize("wish", ["All gpt-4o steps to gpt-4.1.", "Alle Schritte mit gpt-4o auf gpt-4.1 umstellen."])
+def test_all_steps_of_a_model_are_those_that_have_it(wish: str) -> None:
+    graph, plan = changed(MODELS, wish)
+    assert plan.declined is None
+    assert inputs(graph, "llmAgentflow_1")["llmModelConfig"]["modelName"] == "gpt-4.1"
+    assert inputs(graph, "llmAgentflow_0")["llmModelConfig"]["modelName"] == "claude-sonnet-4-0"
+
+
+@pytest.mark.parametrize(
+    "wish",
+    ['Rename "Route planner" to "Routes" and give it a web search.', "Give the Route planner a web search, be brief."],
+)
+def test_a_step_that_is_no_agent_gets_no_tool_and_no_other_step_does(wish: str) -> None:
+    plan = planned(GUIDE, wish)
+    assert not any(value.param == "agentTools" for value in plan.values)
+    assert plan.declined or any("web search" in part.quote for part in plan.not_done)

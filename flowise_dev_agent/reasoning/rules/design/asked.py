@@ -11,7 +11,7 @@ from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.validate.limits import BOUNDS
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
-from flowise_dev_agent.reasoning.rules.design.owners import in_named, set_in
+from flowise_dev_agent.reasoning.rules.design.owners import all_of, in_named, set_in
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.design.selection import TOOL, tool_row, unwanted
 from flowise_dev_agent.reasoning.rules.design.values import Said, parameters
@@ -58,7 +58,7 @@ def own_tools(
             kept = [row for row in rows if row[TOOL] not in dropped]
             found.append(PlannedValue(node_id=id_, param="agentTools", value=[*kept, *new]))
         gone, come = [*gone, *(there & dropped)], [*come, *(row[TOOL] for row in new)]
-    if len(found) > 1 and not words("all_of_them").search(wish):
+    if len(found) > 1 and not all_of(wish, [one.node_id for one in found]):
         raise world.decline("declined_which", nodes=", ".join(request.labels.get(one.node_id, "") for one in found))
     return found, come, gone
 

@@ -26,7 +26,7 @@ from flowise_dev_agent.reasoning.rules.design.steps import design_steps, is_step
 from flowise_dev_agent.reasoning.rules.design.values import Said, dimensions, named_fields, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, means, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.senses import HALF, RATHER, SURE
+from flowise_dev_agent.reasoning.rules.language.senses import HALF, PERHAPS, RATHER, SURE
 from flowise_dev_agent.reasoning.rules.language.text import Span, capital, masked, mentioned, normalised
 from flowise_dev_agent.reasoning.rules.render import telling
 
@@ -156,14 +156,15 @@ def remembered(found: Sequence[Clause]) -> tuple[list[Clause], list[Clause]]:
     named = [one for one in found if _REMEMBERED & {*one.asks(), *["memory"] * (
              one.off and one.sense.concepts.get("memory", 0) > RATHER)}]  # fmt: skip
     forgets, recalls = (pattern("reading", name).search for name in ("forgets", "recalls"))
-    off = [one for one in found if (one.off and one in named) or forgets(one.said)]
+    # How it is now is no wish: "it has no memory at all".
+    off = [one for one in found if ((one.off and one in named) or forgets(one.said)) and one.sense.complaint < HALF]
     # Of a sentence that says both each clause says one.
     off = [
         one
         for one in off
         if not any(one.whole and one.start <= inner.start < one.end for inner in off if not inner.whole)
     ]
-    on = [one for one in found if (one in named or (recalls(one.said) and not one.off)) and one not in off
+    on = [one for one in found if (one in named or recalls(one.said)) and one.sense.off < PERHAPS and one not in off
           and not words("remove").search(one.said) and not any(
               other.start < one.end and one.start < other.end for other in off)]  # fmt: skip
     return on, off

@@ -15,7 +15,7 @@ from flowise_dev_agent.reasoning.rules.design import build, naming, places, prov
 from flowise_dev_agent.reasoning.rules.design.asked import AGENT, asked_values, in_range, one_each, own_tools
 from flowise_dev_agent.reasoning.rules.design.clauses import Clause, clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.details import STRUCTURED
-from flowise_dev_agent.reasoning.rules.design.owners import alike, in_named, meant, own_names, titled
+from flowise_dev_agent.reasoning.rules.design.owners import alike, all_of, in_named, meant, own_names, titled
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.pending import is_pending, merged
 from flowise_dev_agent.reasoning.rules.design.prompt import Unit
@@ -27,7 +27,15 @@ from flowise_dev_agent.reasoning.rules.design.values import Said, dimensions, ex
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, table, words
 from flowise_dev_agent.reasoning.rules.language.senses import HALF
-from flowise_dev_agent.reasoning.rules.language.text import Span, masked, mentioned, mentions, normalised, quoted_spans
+from flowise_dev_agent.reasoning.rules.language.text import (
+    Span,
+    capital,
+    masked,
+    mentioned,
+    mentions,
+    normalised,
+    quoted_spans,
+)
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import wire
 
@@ -108,7 +116,7 @@ class _Change:
         made = find_sources(request, self.wish, self.existing)
         self.wish = made.text
         change = _read(request, self.wish, world)
-        self.refused = {} if self.inside else _refused(change, self.wish, world)
+        self.refused = _refused(request, change, self.wish, world, inside=self.inside)
         if self.refused:
             change = _read(request, reduce(lambda said, place: masked(said, *place), self.refused, self.wish), world)
         change = replace(change, spans=(*change.spans, *made.spans))
@@ -255,7 +263,7 @@ class _Change:
                 open_ = []
             some = alike(self.request, line, [one.partition(".")[0] for one in open_]) if self.inside else []
             both = [one for one in open_ if not some or one.partition(".")[0] in some]
-            if len(open_) > 1 and not self.structure.undone and (some or words("all_of_them").search(line)):
+            if len(open_) > 1 and not self.structure.undone and (some or all_of(line, open_)):
                 for place in both:
                     placed.setdefault(place, []).append(without_braces(line))
             elif not open_ or (len(open_) > 1 and self.inside and (done or self.structure.undone)):
@@ -323,8 +331,11 @@ class _Change:
         here = [place for place in self.present if not undone or any(one.meets(*place) for one in undone)]
         reasons = [*self.refused.values(), *(f"{self.present[place]} {self.question}" for place in here)]
         if not (own or self.copied or self.already) and reasons:
-            raise DeclinedError(reasons[0])
+            raise DeclinedError(capital(reasons[0]) + ("" if reasons[0][-1] in ".?" else "."))
         if undone and not own:
+            heard = (one for one in clauses(self.wish, change=True) if one.sense.concepts.get("impossible", 0) > HALF)
+            if parts := [f"«{one.said}»" for one in heard if any(span.meets(one.start, one.end) for span in undone)]:
+                raise world.decline("declined_impossible", parts="; ".join(parts))
             if self.unplaced and not self.structure.undone:
                 self._only(list(self.request.inside))
             if not self.structure.undone:
@@ -398,13 +409,20 @@ class _Change:
         return merged(planned, design, self.going, request, world, pending=self.pending) if planned else design
 
 
-def _refused(change: Reading, wish: str, world: World) -> dict[tuple[int, int], str]:
-    """Where clauses ask for tools that this Flowise cannot give to an agent, with the reason; the rest goes on."""
+def _refused(
+    request: PlanRequest, change: Reading, wish: str, world: World, *, inside: bool
+) -> dict[tuple[int, int], str]:
+    """Where clauses ask for tools that this Flowise cannot give to an agent, or for a step that is none, with the
+    reason; the rest goes on."""
     found, dropped = dict[tuple[int, int], str](), unwanted(change.text, world)
     for place in wording.clauses(wish):
         asked = [names for names in change.tools if not {*names} & dropped
                  and any(span.names & {*names} and span.meets(*place) for span in change.spans)]  # fmt: skip
-        if asked and not any(usable(names, world) for names in asked):
+        # "Rename the Sorter and give it a search": it is that step.
+        steps = (titled(request, wish[slice(*place)]) or titled(request, wish)) if inside else []
+        if asked and steps and not any(request.existing[id_] == AGENT for id_ in steps):
+            found[place] = world.say("part_structure")
+        elif asked and not inside and not any(usable(names, world) for names in asked):
             found[place] = world.say("declined_tool", name=asked[0][0])
     return found
 

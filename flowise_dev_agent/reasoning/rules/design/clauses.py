@@ -161,7 +161,7 @@ def technical(found: Sequence[Clause], read: Sequence[Span], nodes: Mapping[str,
         if whole is found[0] and ({*names} & _BUILT - {"memory"} or not {*own} & _TECHNICAL):
             continue
         least = 1 - CERTAIN if inner or not names else about.part / 2
-        asks = names or (whole.meets(read) and about.part > HALF)
+        asks = names or whole.meets(read)
         if asks and about.told < least and all(one.builds(nodes, read=one.meets(read)) for one in (whole, *inner)):
             kept.append(whole)
         made = [one for one in inner if one.sense.part >= HALF and one.sense.told < 1 - CERTAIN and (

@@ -10,6 +10,7 @@ from flowise_dev_agent.reasoning.rules.design.prompt import is_empty
 from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, NUMBER_WORDS, pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.senses import HALF
 from flowise_dev_agent.reasoning.rules.language.text import quoted_spans, squeeze, to_number
 
 #: What is whole, whatever marks are in it: brackets, bodies of requests, addresses.
@@ -71,7 +72,8 @@ def unwanted(text: str) -> bool:
     """Whether a clause names a part of such flows that is not wanted: "no approval needed"."""
     clause = clause_of(text, 0, len(text), change=False)
     needless = found("needless", text) and (found("approve", text) or "approval" in clause.asks())
-    return not found("case", text) and bool(needless or (clause.off and STEPS.intersection(clause.asks())))
+    off = clause.sense.off > HALF and STEPS.intersection(clause.asks())
+    return not found("case", text) and bool(needless or off)
 
 
 def pieces(text: str) -> list[Piece]:

@@ -5,13 +5,14 @@ import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 from functools import reduce
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design import build, wording
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.details import in_ascii
+from flowise_dev_agent.reasoning.rules.design.providers import model_ids
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, pattern, words
 from flowise_dev_agent.reasoning.rules.language.senses import HALF
@@ -123,9 +124,24 @@ def set_in(
             former = named if len(named := called(request, whole.said)) == 1 else []
         former = called(request, one.said) or alike(request, one.said, ids) or former or answered
         here = [span for span in spans if one.meets([span]) and one.sense.keep < HALF]
-        for id_ in ids if words("all_of_them").search(one.said) and not former else former:
+        every = _having(request, places, one.said) or ids
+        for id_ in every if all_of(one.said, ids) and not former else former:
             found.setdefault(id_, []).extend(here)
     return {place: own for place in places if (own := found.get(place.partition(".")[0]))}
+
+
+def _having(request: PlanRequest, places: Mapping[str, NodeSchema], said: str) -> list[str]:
+    """The steps with a model that a stretch names: "all gpt-4o steps to gpt-4.1"."""
+    held: dict[str, Any] = {place: request.stored(*place.split(".", 1)) for place in places}
+    having = (place for place, one in held.items() if isinstance(one, dict) and one.get("modelName") in model_ids(said))
+    return list(dict.fromkeys(place.partition(".")[0] for place in having))
+
+
+def all_of(said: str, ids: Collection[str]) -> bool:
+    """Whether a stretch says something of all of these; "both" says it of two."""
+    return words("all_of_them").search(said) is not None and (
+        len(ids) == 2 or not pattern("inside", "both").search(said)
+    )
 
 
 def own_names(request: PlanRequest, node_id: str) -> list[str]:

@@ -211,9 +211,11 @@ class Account:
         how = [one for one in self._clauses if one.whole and one.sense.part < LITTLE and not self._there and (
                one.sense.aside > HALF or any(map(_WHO.match, (one.said, one.said.partition(", ")[2]))))
                and not words("any_bot").search(one.said)]  # fmt: skip
+        # Who phones may be the guest: "in pain people call before 9".
+        rules = law(self._clauses)
         # Several agents are none of the one flow that is made, whatever else the words name.
         return [(match, kind) for match, kind in signals(self._text) if kind not in self._kinds and
-                not any(one.start <= match.start() < one.end for one in how) and
+                not any(one.start <= match.start() < one.end for one in how + rules * (kind == "phone")) and
                 # "In the agentflow" only says where.
                 not (self._there and kind == "team" and _WHERE.search(self._text[: match.end()][-_NEAR:])) and
                 (kind in _NEVER or not any(_does(span, match) and (kind != "call" or _calls(*effect))

@@ -9,8 +9,15 @@ from flowise_dev_agent.reasoning.rules.design import details, providers
 from flowise_dev_agent.reasoning.rules.design.clauses import Clause, clauses, leaves
 from flowise_dev_agent.reasoning.rules.language import lexicon
 from flowise_dev_agent.reasoning.rules.language import text as texts
-from flowise_dev_agent.reasoning.rules.language.lexicon import NodeTable, constants, pattern, patterns, table, words
-from flowise_dev_agent.reasoning.rules.language.senses import HALF, SURE
+from flowise_dev_agent.reasoning.rules.language.lexicon import (
+    NodeTable,
+    constants,
+    pattern,
+    patterns,
+    table,
+    words,
+)
+from flowise_dev_agent.reasoning.rules.language.senses import HALF, LITTLE, SURE
 from flowise_dev_agent.reasoning.rules.language.text import URL, Scan, Span, detect_language, first_group
 
 #: Kinds of nodes that a stretch asks for, where no type is named.
@@ -276,7 +283,7 @@ def _remarks(scan: Scan) -> list[Span]:
         told = any(form.match(one.said) for form in (_WHO, _BEHAVES)) or _FACT.search(one.said) or _BOT.search(one.said)
         # A question is one to whoever builds.
         asks = scan.text[: one.end].rstrip().endswith("?") and one.sense.told < 1 - SURE
-        if one.sense.idle > (HALF if asks else SURE) and not (read or told or one.sense.told > HALF):
+        if one.sense.idle > (HALF if asks else SURE) and not (read or told or one.sense.told > LITTLE):
             found.append(Span(*one.words, keep=True, aside=True))
     return found
 

@@ -96,7 +96,7 @@ class _Wish:
         """A sentence: as one where no part is asked for in it, else its clauses. A clause that says nothing of its own
         belongs to the one in front of it, the first to the one behind it."""
         said, opens = self.text[start:end].strip(_ENDS), self.text[start:end].rstrip()[-1:] == ":"
-        case = IF.match(said) and sense(said, change=True).told > LIKELY and not alters(said)
+        case = IF.match(said) and sense(said, change=True).told > MAYBE and not alters(said)
         orders, here = wording.takes_out(said), any(one.meets(start, end) for one in (*self.built, *self.lost))
         if case or not (orders or here or texts.concepts(said, "parts") or _SCOPE.search(f" {said}") or _keeps(said)):
             return [(start, end, "wish" if case else self._plain(said, opens=opens))]
@@ -143,7 +143,9 @@ class _Wish:
         quiet = quiet and not (_NOT.search(said) and max(about.aside, about.complaint) < HALF)
         idle = max(about.idle, about.complaint) > max(HALF, about.told)
         idle = idle or (about.told < LIKELY and wording.opines(said))
-        idle = quiet or (idle and not any(map(asks, said.split(", "))))
+        idle = quiet or (
+            idle and not any(asks(one) or (one != said and sense(one, change=True).tells) for one in said.split(", "))
+        )
         if idle and max(about.concepts.values(), default=0) < HALF and not _VALUE.search(said):
             return "remark"
         return "undone" if self._fails(said) else "wish"
@@ -213,8 +215,9 @@ class _Wish:
         cut = heard("prompt_delete", 0) > HALF or (plain and heard("impossible", 0) > PERHAPS)
         asks_part = about.told < MAYBE and ((about.part > SURE and not instructs(said))
                                              or (share > HALF and about.part > MAYBE))  # fmt: skip
-        swaps = plain and "prompt_replace" in about.concepts
-        edits = alters(unquoted(said)) and about.told < (LIKELY if swaps else HALF)
+        # A fact that is said anew is told: "the course goes up to 205 euros, change that".
+        anew = heard("prompt_replace", 0) > PERHAPS
+        edits = alters(unquoted(said)) and about.told < (LIKELY if anew else HALF) and (plain or not anew)
         named = texts.concepts(said, "parts") or (alters(unquoted(said)) and texts.concepts(said, "own"))
         edits = edits or bool(named and about.told < SURE and not IF.match(said))
         return cut or asks_part or edits or wording.restores(said) or wording.edits(wording.line_of(said))

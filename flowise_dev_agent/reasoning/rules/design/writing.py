@@ -275,15 +275,14 @@ def _replaced(line: str, text: str, *, anew: bool) -> list[tuple[int, int, str]]
 
 def _renamed(line: str, text: str) -> list[tuple[int, int, str]]:
     """The same of a name that a line says to replace by another one: "Replace Ada by Bo", "Bo instead of Ada"."""
-    swaps, plain = _SWAPS.search(line), line.rstrip(" .!?")
-    pairs = [(plain[swaps.end() : one.start()], plain[one.end() :])
-             for one in (_BY.finditer(plain, swaps.end()) if swaps else ())]  # fmt: skip
+    plain, pairs = line.rstrip(" .!?"), list[tuple[str, str]]()
+    if swaps := _SWAPS.search(plain):
+        pairs = [(plain[swaps.end() : one.start()], plain[one.end() :]) for one in _BY.finditer(plain, swaps.end())]
     for one in _NOT_BUT.finditer(plain):
         new, old = _NAMED_LAST.search(plain[: one.start()]), _NAMED_FIRST.match(plain, one.end())
-        sure = old and new and not words("languages").search(old["name"])
-        # "Kim and Bo instead of Ada" are two.
-        sure = sure and not _ENDS_AND.search(plain[: new.start()])
-        pairs += [(old["name"], new["name"])] if sure else []
+        # "Kim and Bo instead of Ada" are two, and a language is no name.
+        if new and old and not (words("languages").search(old["name"]) or _ENDS_AND.search(plain[: new.start()])):
+            pairs.append((old["name"], new["name"]))
     for old, new in ((old.strip(), new.strip()) for old, new in pairs):
         there = [*wording.whole(old).finditer(text)] if old[:1].isupper() else []
         # A part of a name is not the name.
