@@ -124,10 +124,27 @@ def test_what_keeps_the_conversation_is_built_as_named() -> None:
     assert "RedisBackedChatMemory" in {node.node_name for node in plan.nodes}
 
 
-def test_a_tool_by_its_title_takes_nothing_away_by_itself() -> None:
-    values = values_of(planned("Assistant with Google Calendar for our cello teacher")[1])
-    assert "deleteEvent" not in values["googleCalendarTool_0.eventActions"]
-    assert "createEvent" in values["googleCalendarTool_0.eventActions"]
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Assistant with Google Calendar for our cello teacher",
+        "Agent that can check my Google Calendar, who is on shift",
+    ],
+)
+def test_a_tool_only_reads_where_nothing_else_is_asked_of_it(wish: str) -> None:
+    actions = values_of(planned(wish)[1])["googleCalendarTool_0.eventActions"]
+    assert "listEvents" in actions
+    assert not any(name in actions for name in ("create", "update", "delete", "quickAdd"))
+
+
+@pytest.mark.parametrize(
+    "wish",
+    ["Assistant with Google Calendar that books cello lessons", "Agent mit Google Kalender, der Termine anlegt"],
+)
+def test_a_tool_that_is_to_write_takes_nothing_away_by_itself(wish: str) -> None:
+    actions = values_of(planned(wish)[1])["googleCalendarTool_0.eventActions"]
+    assert "createEvent" in actions
+    assert "deleteEvent" not in actions
 
 
 @pytest.mark.parametrize(
