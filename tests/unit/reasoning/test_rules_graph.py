@@ -162,9 +162,70 @@ def test_a_condition_compares_with_the_number_that_takes_the_place_of_its_own(wi
     assert beyond(ORDERS, plan, wish) == []
 
 
-def test_a_number_that_a_text_holds_is_none_of_a_condition() -> None:
-    plan = planned(ORDERS, "Big order: write within 7 days instead of 5.")
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Big order: write within 7 days instead of 5.",
+        "Tell the buyer that the warranty is 60 months instead of 40.",
+        "Say that parking costs 60 cents, not 40.",
+        "The limit is 40 instead of 60.",
+    ],
+)
+def test_a_number_that_is_none_of_the_condition_leaves_it_alone(wish: str) -> None:
+    plan = planned(ORDERS, wish)
     assert "conditionAgentflow_0" not in {value.node_id for value in plan.values}
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Do not remove the approval.",
+        "Please don't remove Kim's check.",
+        "Never drop the approval.",
+        "Die Freigabe nicht entfernen.",
+        "N'enlève pas la validation.",
+    ],
+)
+def test_an_approval_that_is_to_stay_stays(wish: str) -> None:
+    plan = planned(BOOKING, wish)
+    assert (plan.removals, plan.connections, plan.disconnections) == ([], [], [])
+
+
+@pytest.mark.parametrize("wish", ["Drop the approval for tours.", "Drop the approval for cars."])
+def test_an_approval_for_what_nobody_knows_stays_for_all(wish: str) -> None:
+    plan = planned(LIBRARY, wish)
+    assert (plan.removals, plan.connections, plan.disconnections) == ([], [], [])
+
+
+@pytest.mark.parametrize(
+    "rule",
+    ["Always mention our logo in the offer.", "In the offer, name the price directly at the top."],
+)
+def test_a_rule_beside_an_approval_that_goes_is_not_lost(rule: str) -> None:
+    plan = planned(BOOKING, f"Remove the approval. {rule}")
+    told = "\n".join(str(value.value) for value in plan.values) + "\n".join(part.quote for part in plan.not_done)
+    assert plan.declined or rule.split()[-2] in told
+
+
+def test_what_nothing_leads_to_is_not_taken_out_with_an_approval() -> None:
+    ops = [step("llmAgentflow_9", "Spare letter", "Write a letter.")]
+    graph = compile_ops(BOOKING, ops, STORE.schemas).graph
+    assert "llmAgentflow_9" not in planned(graph, "Remove the approval.").removals
+
+
+def test_back_to_a_step_is_no_limit_of_the_loop() -> None:
+    plan = planned(BOOKING, "The loop should go back to step 2.")
+    assert "maxLoopCount" not in [value.param for value in plan.values]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    ['Rename "Loan draft", "Fine draft" and "Other draft" to "Drafts".',
+     'Rename the steps "Loan draft", "Fine draft" to "Loans", "Fines".'],
+)  # fmt: skip
+def test_what_is_named_side_by_side_is_no_new_title(wish: str) -> None:
+    plan = planned(LIBRARY, wish)
+    assert not any(node.label in ("Fine draft", "Other draft") for node in plan.nodes)
 
 
 @pytest.mark.parametrize(

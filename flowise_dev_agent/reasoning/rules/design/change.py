@@ -419,8 +419,10 @@ def _refused(
         asked = [names for names in change.tools if not {*names} & dropped
                  and any(span.names & {*names} and span.meets(*place) for span in change.spans)]  # fmt: skip
         # "Rename the Sorter and give it a search": it is that step.
-        steps = (titled(request, wish[slice(*place)]) or titled(request, wish)) if inside else []
-        if asked and steps and not any(request.existing[id_] == AGENT for id_ in steps):
+        begin, end = next(one[:2] for one in wording.sentences(wish, []) if one[0] <= place[0] < one[1])
+        steps = (titled(request, wish[slice(*place)]) or titled(request, wish[begin:end])) if inside else []
+        spoken = any(request.existing[id_] == AGENT for id_ in steps) or words("an_agent").search(wish[slice(*place)])
+        if asked and steps and not spoken:
             found[place] = world.say("part_structure")
         elif asked and not inside and not any(usable(names, world) for names in asked):
             found[place] = world.say("declined_tool", name=asked[0][0])

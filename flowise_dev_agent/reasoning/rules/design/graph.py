@@ -15,8 +15,8 @@ from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design import build
 from flowise_dev_agent.reasoning.rules.design.clauses import Clause, leaves
 from flowise_dev_agent.reasoning.rules.design.owners import apart, stems_of, titled
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, concept, pattern, words
-from flowise_dev_agent.reasoning.rules.language.senses import HALF, PERHAPS, SURE
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, concept, pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.senses import HALF, MAYBE, PERHAPS, SURE
 from flowise_dev_agent.reasoning.rules.language.text import Span, quoted, to_number
 
 _STRAIGHT, _PLAIN, _EXCEPT = (pattern("graph", name) for name in ("straight", "plain", "except"))
@@ -25,6 +25,9 @@ _NOT, _NUMBER = pattern("text", "no"), re.compile(NUMBER, re.IGNORECASE)
 _FIRST, _COPIED = {v2.START, *v2.NOTE_NAMES}, {"directReplyAgentflow", "httpAgentflow"}
 #: What says that a number is another one.
 MOVES = (pattern("values", "range"), *(pattern("exchange", name) for name in ("swaps", "rises", "now")))
+_SMALL = re.compile(rf"(?i)(?<!\w)(?:{'|'.join(wordset('prepositions'))})(?!\w)")
+#: Characters in front of a number that say of what it is.
+_NEAR = 8
 #: A connection: the node and the output where it begins, and where it leads to.
 _Way = tuple[str, str, str]
 
@@ -70,13 +73,16 @@ def _unapproved(request: PlanRequest, base: GraphIR, read: Sequence[Clause], tak
     if dropped is None or len(ids := titled(request, dropped.said, _people(request)) or _people(request)) > 1:
         return None
     human, ways, rest = ids[0], _ways(base), [one for one in leaves(read) if one is not dropped]
+    # What is within an iteration is approved for each item of it.
+    if any(one.id == human and one.raw.get("parentNode") for one in base.nodes):
+        return None
     yes, no = ([edge.target for edge in base.edges if (edge.source, edge.output_name) == (human, way)] for way in "01")
-    straight = [one for one in rest if _STRAIGHT.search(one.said) and not re.search(r"\d", one.said)]
+    straight = [one for one in rest if _goes_straight(request, human, one)]
     ends = _chosen(request, base, human, dropped.said, " ".join(one.said for one in straight))
     kept = [one for one in ways if one[2] != human or one[:2] not in ends]
     on = [way for end in ends for target in yes if (way := (*end, target)) not in kept]
     there = _reached({one.id for one in base.nodes if one.name in _FIRST or one.raw.get("parentNode")}, [*kept, *on])
-    gone = [one.id for one in base.nodes if one.id not in there]
+    gone = [one.id for one in base.nodes if one.id not in there and one.id in {human, *_reached({human}, ways)}]
     # A step that two ways lead to waits for both: beside an approval that stays the others have their own.
     twice = [one for one in base.nodes if human in there and one.id in _reached({*yes}, ways)]
     fresh = build.fresh_ids([one.name for one in twice], request.existing)
@@ -95,13 +101,25 @@ def _unapproved(request: PlanRequest, base: GraphIR, read: Sequence[Clause], tak
     if odd or not (yes and ends) or held & {*gone}:
         return None
     values = [PlannedValue(node_id=new[one.id], param=name, value=_with_ids(value, new))
-              for one in twice for name, value in one.inputs.items() if value]  # fmt: skip
+              for one in twice for name, value in one.inputs.items() if value not in (None, "")]  # fmt: skip
     return Graph([Span(one.start, one.end) for one in leaves(read) if one not in open_], gone,
                  [_link(*end, human) for end in ends if human in there], [_link(*one) for one in links],
                  values, fresh, {new[one.id]: one.label for one in twice})  # fmt: skip
 
 
+def _goes_straight(request: PlanRequest, human: str, one: Clause) -> bool:
+    """Whether a clause asks that something goes on without a stop: "it can go straight out"; not "name the price
+    directly"."""
+    asks = one.sense.part > MAYBE or len(_words_of(request, human, one.said)) < 2
+    asks = asks and one.sense.told < HALF and not re.search(r"\d", one.said)
+    return asks and _STRAIGHT.search(one.said) is not None
+
+
 def _with_ids(value: Any, ids: Mapping[str, str]) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _with_ids(one, ids) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_with_ids(one, ids) for one in value]
     return re.sub(r"\w+", lambda one: ids.get(one[0], one[0]), value) if isinstance(value, str) else value
 
 
@@ -118,7 +136,9 @@ def drops_approval(request: PlanRequest, one: Clause) -> bool:
     about, people = one.sense, _people(request)
     named = people and titled(request, one.said, people)
     heard = named or about.concepts.get("approval", 0) > PERHAPS or concept("own", "approval").search(one.said)
-    unwanted = words("remove").search(one.said) or one.off or len(_NOT.findall(one.said)) == 1
+    # "Do not remove the approval" keeps it.
+    out, nots = words("remove").search(one.said), len(_NOT.findall(one.said))
+    unwanted = (one.off or (out if not nots else nots == 1)) and not (out and nots)
     return bool(people and heard and unwanted and (named or about.told < HALF) and not _EXCEPT.search(one.said))
 
 
@@ -136,9 +156,8 @@ def _chosen(request: PlanRequest, base: GraphIR, human: str, said: str, beside: 
 
 def _words_of(request: PlanRequest, human: str, said: str) -> set[str]:
     """The stems of a clause that say more than that the approval goes."""
-    plain = (words("remove"), concept("own", "approval"), concept("steps", "step"), _PLAIN, _NOT, _STRAIGHT)
-    left = stems_of(reduce(lambda text, one: one.sub(" ", text), plain, said)) - _labels(request, {human})
-    return {one for one in left if len(one) > 1}
+    plain = (words("remove"), concept("own", "approval"), concept("steps", "step"), _PLAIN, _NOT, _STRAIGHT, _SMALL)
+    return stems_of(reduce(lambda text, one: one.sub(" ", text), plain, said)) - _labels(request, {human})
 
 
 def _labels(request: PlanRequest, ids: Collection[str]) -> set[str]:
@@ -187,10 +206,15 @@ def _compared(base: GraphIR, one: Clause) -> Graph | None:
     held = [(node, number, row, to_number(value)) for node in base.nodes if node.name == v2.CONDITION
             for number, row in _rows(node) if row.get("type") == "number" and _NUMBER.fullmatch(
                 value := str(row.get("value2"))) and to_number(value) in said]  # fmt: skip
-    if len(said) != 2 or len(held) != 1 or not _moves(one.said):
+    about = one.sense.told < HALF and one.sense.concepts.get("number_condition", 0) > PERHAPS
+    if len(said) != 2 or len(held) != 1 or not (about and _moves(one.said)):
         return None
     ((node, number, row, old),) = held
     (new,) = {*said} - {old}
+    # "40 instead of 60" where it is 40 says something else.
+    if any((at := _NUMBER.match(one.said, found.end() + 1)) and to_number(at[0]) == new
+           for found in words("instead_of").finditer(one.said)):  # fmt: skip
+        return None
     elsewhere = " ".join(str(other.inputs) for other in base.nodes if other is not node)
     if re.search(rf"(?<![\w.,]){re.escape(said[old])}(?!\w|[.,]\d)", elsewhere):
         return None
@@ -211,7 +235,9 @@ def _limited(request: PlanRequest, base: GraphIR, one: Clause) -> Graph | None:
     loops = {node.id: str(node.inputs.get("maxLoopCount")) for node in base.nodes if node.name == v2.LOOP}
     ids = (titled(request, one.said, loops) or [*loops]) if loops else []
     heard, approval = (one.sense.concepts.get(name, 0) for name in ("loop", "approval"))
-    numbers = {int(to_number(found[0])) for found in _NUMBER.finditer(one.said)}
+    # "Back to step 2" counts nothing.
+    numbers = {int(to_number(found[0])) for found in _NUMBER.finditer(one.said)
+               if not concept("steps", "step").search(one.said[: found.start()][-_NEAR:])}  # fmt: skip
     new = {number for number in numbers if str(number) not in [loops[id_] for id_ in ids]}
     exact = len(numbers) == 2 and _moves(one.said)
     asked = one.sense.told < PERHAPS and max(one.sense.part, heard) > SURE

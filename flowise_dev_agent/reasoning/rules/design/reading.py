@@ -51,7 +51,7 @@ _BEHAVES = pattern("prompt", "behaves")
 #: "Like 0.3", and not "in 3 languages".
 _ENDS_BARE = re.compile(r"(?:[^\W\d]+\s){0,2}[\d\s.,/]+")
 _PAGE, _PAGE_NUMBER, _FEW = pattern("reading", "page"), pattern("reading", "page_number"), 7
-_NULL = re.compile(r"(?is)(?=.*(?<!\w)json(?!\w)).*(?<!\w)null(?!\w)")
+_JSON, _NULL = (re.compile(rf"(?i)(?<!\w){one}(?!\w)") for one in ("json", "null"))
 #: What the second reader hears -> the numbers that are said of it.
 _HEARD = {name: pattern("heard", name) for name in ("memory_window", "splitter", "temperature", "top_k")}
 #: A number that takes the place of another one is read by what the flow holds.
@@ -164,7 +164,7 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
     # Fields that are listed, and a word for their form that both readers know.
     listed = new and not structured and re.search(r"(?i)(?<!\w)json(?!\w)", plain) and details.find_fields(plain)
     structured = structured or bool(listed and any("json_fields" in one.asks() for one in clauses(plain, change=False)))
-    if structured and _NULL.search(plain):
+    if structured and _JSON.search(plain) and texts.mentioned(plain, _NULL):
         # Flowise's parser takes no null: the JSON is asked for in the prompt alone.
         task, structured = True, False
     denied_words = _denied_words(scan)

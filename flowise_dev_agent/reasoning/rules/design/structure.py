@@ -25,7 +25,7 @@ _SAID = frozenset({"approval", "branch", "call", "form", "loop", "more_branches"
 #: What people call steps, and what leads from one to another; the first three ask for no value.
 _WORDS = ("approval", "branch", "loop", "form", "schedule", "step")
 _REMAINS, _SCOPE = pattern("change", "remains"), pattern("change", "scope")
-#: What says that a number is another one.
+_BY = pattern("exchange", "by")
 _NUMBER = re.compile(r"(?<![\w.,])\d+(?![\w.,])")
 _ITEM = re.compile(r"\n\s*(?:[-•*–]|\d{1,2}[.)])\s")
 
@@ -85,9 +85,12 @@ def _retitled(request: PlanRequest, read: Sequence[Clause], wish: str) -> tuple[
         renames = words("rename").search(sentence) or _is_about(sentence, "label")
         for old, new in pairwise(quoted(sentence)):
             at = wish.index(old, at)
+            # "A", "B" and "C" are not what one another are called.
+            if not _BY.search(wish, at + len(old), wish.index(new, at + len(old))):
+                continue
             leaf = next(one for one in leaves(read) if one.start <= at < one.end)
             step, said = concept("steps", "step"), wording.unquoted(wish[leaf.start : leaf.end])
-            ids = titled(request, old) if old not in titles.values() else []
+            ids = titled(request, old)
             if len(ids) == 1 and (renames or (step.search(said) and not wording.says(step.sub(" ", said)))):
                 titles[ids[0]], end = new, wish.index(new, at + len(old)) + len(new) + 1
                 named.append(Span(leaf.start, end, frozenset({DONE})))

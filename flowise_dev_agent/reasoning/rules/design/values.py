@@ -42,6 +42,7 @@ _ELSEWHERE = pattern("by_place", "elsewhere")
 _BY_PLACE = {name: patterns("by_place", name) for name in constants("kinds")["by_place"]}
 _SECRET, _DEFAULT_OVERLAP = ("key", "token", "secret", "password"), 200
 _WRITES, _ASKS_TO = re.compile(r"(?!list|get|read|search|query|batchGet|download)"), pattern("values", "writes")
+_READS = pattern("values", "reads")
 _BANS = [(patterns("values", "no_writing"), _WRITES),
          (patterns("values", "no_sending"), re.compile(r"send|reply|forward"))]  # fmt: skip
 _TAKES_AWAY, _PATH = (re.compile(one, re.I) for one in (r"delete|clear|remove|trash", r"path|folder|directory"))
@@ -201,9 +202,10 @@ def _fill(schema: NodeSchema, param: InputParam, reading: Reading, found: Mappin
         return param.options[0] if param.options else None
     if param.type == "multiOptions":
         # What a tool may do, except what takes something away, and what it is said never to do. It only reads where
-        # nothing else is asked of it: "can check my calendar".
+        # that is what is asked of it: "can check my calendar".
         banned = [_TAKES_AWAY, *(does for said, does in _BANS if any(one.search(reading.text) for one in said))]
-        banned += [] if texts.mentioned(reading.text, _ASKS_TO) else [_WRITES]
+        reads = _READS.search(reading.text) and not texts.mentioned(reading.text, _ASKS_TO)
+        banned += [_WRITES] if reads else []
         return [option for option in param.options if not any(does.match(option) for does in banned)] or None
     if (param.type not in ("string", "folder") and param.name != "selectedStore") or schema.category == "Prompts":
         return None

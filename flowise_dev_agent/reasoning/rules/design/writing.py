@@ -42,6 +42,7 @@ _GOES_ON = re.compile(r"\s[A-ZÀ-Þ]")
 #: "Bo instead of Ada", "Bo, not Ada".
 _A_NAME = r"[\"“„«]?(?P<name>(?-i:[A-ZÀ-Þ])[\w'’-]*(?:\s(?-i:[A-ZÀ-Þ])[\w'’-]*)*)[\"”“»]?"
 _NAMED_LAST, _NAMED_FIRST = re.compile(rf"(?<!\w){_A_NAME}$"), re.compile(_A_NAME)
+_CASE = re.compile(rf"(?i)(?:{'|'.join(wordset('prepositions'))})\s")
 _ENDS_AND = re.compile(rf"(?i)(?:^|\s)(?:{'|'.join(wordset('ands'))})\s$")
 _NOT_BUT = re.compile(rf"(?i),?\s(?:{words('instead_of').pattern})\s|,\s(?:not|nicht|pas|no|non|não|niet|nie)\s")
 #: Where one of them reaches somebody: each is another one wherever a text has it.
@@ -181,9 +182,11 @@ def exchange(line: str, text: str, *, anew: bool = False) -> Exchange | None:
     all facts are said `anew` it need not say so."""
     if len(line) >= _LONGEST_READ:
         return None
-    spots, after = _renamed(line, text), text
-    if not spots and _HEDGED.search(line):
+    # "Se" is no "if" in Spanish.
+    spanish = detect_language(line) == "es"
+    if any(one[0].casefold() != "se" or not spanish for one in _HEDGED.finditer(line)):
         return None
+    spots, after = _renamed(line, text), text
     if not spots and (cut := _removed(line, text)):
         return _without(text, *cut)
     spots = spots or _replaced(line, text, anew=anew)
@@ -282,14 +285,18 @@ def _renamed(line: str, text: str) -> list[tuple[int, int, str]]:
         new, old = _NAMED_LAST.search(plain[: one.start()]), _NAMED_FIRST.match(plain, one.end())
         # "Kim and Bo instead of Ada" are two, and a language is no name.
         if new and old and not (words("languages").search(old["name"]) or _ENDS_AND.search(plain[: new.start()])):
-            pairs.append((old["name"], new["name"]))
+            # A sentence begins with a capital, too: "Call Bo instead of Ada".
+            first = new.start() == 0 and " " in new["name"]
+            pairs.append((old["name"], new["name"].partition(" ")[2] if first else new["name"]))
     for old, new in ((old.strip(), new.strip()) for old, new in pairs):
         there = [*wording.whole(old).finditer(text)] if old[:1].isupper() else []
         # A part of a name is not the name.
         there = [] if any(_GOES_ON.match(text, found.end()) for found in there) else there
         other = [word for word in wording.words_of(line) if _tells(word) and word not in f"{old} {new}".casefold()]
         few = len(new.split()) <= _FEW_WORDS >= len(other)
-        if there and few and new[:1].isupper() and not _VALUES.search(line):
+        # Of two that are there already, and in a case ("for refunds ..."), it is no other name.
+        both = wording.whole(new).search(text) or _CASE.match(line)
+        if there and few and new[:1].isupper() and not (both or _VALUES.search(line)):
             return [(*found.span(), new) for found in there]
     return []
 
