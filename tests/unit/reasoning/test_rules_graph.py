@@ -157,7 +157,7 @@ def test_a_condition_compares_with_the_number_that_takes_the_place_of_its_own(wi
     graph, plan = changed(ORDERS, wish)
     (row,) = inputs(graph, "conditionAgentflow_0")["conditions"]
     assert {name: str(row[name]) for name in held} == held
-    assert graph.node("conditionAgentflow_0").label == f"Above {held['value2']}?"  # type: ignore[union-attr]
+    assert [node.label for node in graph.nodes if node.id == "conditionAgentflow_0"] == [f"Above {held['value2']}?"]
     assert ({value.node_id for value in plan.values}, plan.not_done) == ({"conditionAgentflow_0"}, [])
     assert beyond(ORDERS, plan, wish) == []
 
@@ -271,3 +271,22 @@ def test_a_setting_that_is_to_stay_the_same_is_no_wish() -> None:
     plan = planned(graph, "Switch Minutes from gpt-4o to gpt-4.1 (same temperature).")
     assert [(one.param, one.value) for one in plan.values] == [("llmModelConfig.modelName", "gpt-4.1")]
     assert plan.not_done == []
+
+
+def test_the_plan_names_the_branch_that_leads_on_and_no_number_of_an_output() -> None:
+    ops = [
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+        AddNode(node_name="conditionAgentAgentflow", node_id="conditionAgentAgentflow_0", label="Which desk", params={
+            "conditionAgentModel": "chatOpenAI", "conditionAgentModelConfig": {"modelName": "gpt-4o"},
+            "conditionAgentInput": "{{ question }}",
+            "conditionAgentScenarios": [{"scenario": "Boats"}, {"scenario": "Tea"}]}),
+        AddNode(node_name="humanInputAgentflow", node_id="humanInputAgentflow_0", label="Kim's check"),
+        AddNode(node_name="directReplyAgentflow", node_id="directReplyAgentflow_0", label="Answer",
+                params={"directReplyMessage": "Done."}),
+        *chain("startAgentflow_0", "conditionAgentAgentflow_0"),
+        step("llmAgentflow_0", "Tea talk", "Talk of tea."),
+        *fork("conditionAgentAgentflow_0", "humanInputAgentflow_0", "llmAgentflow_0"),
+        *fork("humanInputAgentflow_0", "directReplyAgentflow_0"),
+    ]  # fmt: skip
+    plan = planned(compile_ops(GraphIR.empty(), ops, STORE.schemas).graph, "Remove Kim's check.")
+    assert "«Which desk: Boats» leads straight to «Answer» from now on." in plan.steps

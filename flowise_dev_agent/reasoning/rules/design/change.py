@@ -15,6 +15,7 @@ from flowise_dev_agent.reasoning.rules.design import build, naming, places, prov
 from flowise_dev_agent.reasoning.rules.design.asked import AGENT, asked_values, in_range, one_each, own_tools
 from flowise_dev_agent.reasoning.rules.design.clauses import Clause, clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.details import STRUCTURED
+from flowise_dev_agent.reasoning.rules.design.graph import branch_of
 from flowise_dev_agent.reasoning.rules.design.owners import alike, all_of, in_named, meant, own_names, titled
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.pending import is_pending, merged
@@ -331,7 +332,7 @@ class _Change:
         here = [place for place in self.present if not undone or any(one.meets(*place) for one in undone)]
         reasons = [*self.refused.values(), *(f"{self.present[place]} {self.question}" for place in here)]
         if not (own or self.copied or self.already) and reasons:
-            raise DeclinedError(capital(reasons[0]) + ("" if reasons[0][-1] in ".?" else "."))
+            raise DeclinedError(capital(reasons[0]) + ("" if reasons[0][-1] in ".?。" else "."))
         if undone and not own:
             heard = (one for one in clauses(self.wish, change=True) if one.sense.concepts.get("impossible", 0) > HALF)
             if parts := [f"«{one.said}»" for one in heard if any(span.meets(one.start, one.end) for span in undone)]:
@@ -361,7 +362,7 @@ class _Change:
         found += [world.say("step_retitle", old=old, new=new) for id_, new in self.structure.titles.items()
                   if (old := request.labels.get(id_))]  # fmt: skip
         named = {**self.structure.titles, **request.labels}
-        found += [world.say("step_lead", source=f"{named[one.source]} {one.output}".strip(), target=named[one.target])
+        found += [world.say("step_lead", source=branch_of(request, one) or named[one.source], target=named[one.target])
                   for one in self.links]  # fmt: skip
         if self.copied and (self.texts.added or self.texts.changed):
             # Who it speaks as the wish often says anew.
@@ -419,7 +420,7 @@ def _refused(
         asked = [names for names in change.tools if not {*names} & dropped
                  and any(span.names & {*names} and span.meets(*place) for span in change.spans)]  # fmt: skip
         # "Rename the Sorter and give it a search": it is that step.
-        begin, end = next(one[:2] for one in wording.sentences(wish, []) if one[0] <= place[0] < one[1])
+        begin, end = next(one[:2] for one in wording.sentences(wish, quoted_spans(wish)) if one[0] <= place[0] < one[1])
         steps = (titled(request, wish[slice(*place)]) or titled(request, wish[begin:end])) if inside else []
         spoken = any(request.existing[id_] == AGENT for id_ in steps) or words("an_agent").search(wish[slice(*place)])
         if asked and steps and not spoken:

@@ -58,6 +58,14 @@ def graphs_of(request: PlanRequest, read: Sequence[Clause], taken: Sequence[Span
     return [*filter(None, found)]
 
 
+def branch_of(request: PlanRequest, link: DesignConnection) -> str:
+    """The branch of a condition that a connection leads on from, as people call it; "" where a step has one way on."""
+    base, node = request.base, request.base.node(link.source) if request.base else None
+    if base is None or node is None or node.name not in v2.BRANCHES_FROM:
+        return ""
+    return f"{node.label}: {_title(base, link.source, link.output)}".rstrip(": ")
+
+
 def sentence_of(read: Sequence[Clause], start: int) -> Clause:
     """The sentence that something is said in."""
     return next(one for one in read if one.whole and one.start <= start < one.end)
@@ -177,11 +185,12 @@ def _ways(base: GraphIR) -> list[_Way]:
 
 def _title(base: GraphIR, id_: str, output: str) -> str:
     """What people call what leads on there: a branch by what it is for, a step by its title and the branch to it."""
-    if (node := base.node(id_)) is None or node.name not in v2.BRANCHES_FROM:
-        before = [_title(base, *one[:2]) for one in _ways(base) if one[2] == id_ and one[1]]
-        return " ".join([node.label if node else "", *before])
-    row = dict(_rows(node)).get(output, {})
-    return str(row.get("scenario") or row.get("value2") or "")
+    node = base.node(id_)
+    if node is not None and node.name in v2.BRANCHES_FROM:
+        row = dict(_rows(node)).get(output, {})
+        return str(row.get("scenario") or row.get("value2") or "")
+    before = [_title(base, *one[:2]) for one in _ways(base) if one[2] == id_ and one[1]]
+    return " ".join([node.label if node else "", *before])
 
 
 def _rows(node: FlowNode) -> list[tuple[str, Mapping[str, Any]]]:

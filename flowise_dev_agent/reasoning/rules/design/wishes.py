@@ -252,7 +252,7 @@ def unasked(text: str) -> str:
         heard = max(about.concepts.values(), default=0) > LIKELY
         # "Memory window 8 -> 20".
         setting = re.search(r"\d", said) and texts.concepts(said, "parts") and len(said.split()) <= _FEW + 1
-        rule = about.told > (about.part if IF.match(said) else 0.85) and not (
+        rule = about.told > (about.part if IF.match(said) else SURE) and not (
             heard or setting or alters(said) or quoted(said))  # fmt: skip
         # Where a sentence ends is seen by its mark.
         end = one.words[0] + len(text[slice(*one.words)].rstrip(" .!?\n"))
