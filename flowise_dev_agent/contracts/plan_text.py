@@ -1,7 +1,9 @@
 """The plan as a person reads it: names, values beside those that they replace, and what an approval allows."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from pydantic import Field
 
@@ -9,7 +11,10 @@ from flowise_dev_agent.contracts.base import Contract, JsonValue
 from flowise_dev_agent.contracts.document_stores import PlannedStore
 from flowise_dev_agent.contracts.plan import Capability, Part, PlanContract
 from flowise_dev_agent.contracts.plan_words import in_language
+from flowise_dev_agent.sanitize import shortened
 
+#: A prompt, where the words of the person stand as they are: nothing but the model carries them out.
+PROSE: Final = re.compile(r"(prompt|messages?|\]\.content|instructions|template|prefix)$", re.IGNORECASE)
 #: Longer texts, and those of several lines, get lines of their own.
 _ON_THE_LINE = 80
 
@@ -65,6 +70,7 @@ def plan_markdown(plan: PlanContract, details: PlanDetails | None = None, langua
         ("Document stores", [_store(one, said) for one in plan.document_stores]),
         ("Removed or replaced", [_node(node) for node in given.removed]),
         ("Kept as it is", [_node(node) for node in given.kept]),
+        ("What you asked for", _done(plan, given, said)),
         ("Please check", [f"{finding.message} {finding.hint}".strip() for finding in plan.findings]),
         ("Assumed", [_part(part, said) for part in plan.parts if part.state == "assumed"]),
         ("Not done", [_part(part, said) for part in plan.not_done]),
@@ -140,6 +146,30 @@ def _store(store: PlannedStore, said: Callable[..., str]) -> str:
         else said("kept in memory by the flow")
     )
     return f"**{store.name}**: {words}; {where}"
+
+
+def _done(plan: PlanContract, details: PlanDetails, said: Callable[..., str]) -> list[str]:
+    """Each part of the wish that the plan answers, with the fields, texts and nodes that do: whoever reads it sees what
+    of it is missing."""
+    shown = {f"{one.node_id}.{one.param}": one for one in details.values}
+    names = {one.node_id: one.label or one.node_name for one in plan.nodes}
+    lines: list[str] = []
+    for part in plan.parts:
+        if part.state != "covered":
+            continue
+        values = [shown[one] for one in part.values if one in shown]
+        does = [f"**{one.node}** `{one.param}`: {_brief(one.new)}" for one in values if not PROSE.search(one.param)]
+        # A node whose fields are named does it by them.
+        own = {one.node_id for one in values}
+        does += [f"**{names[id_]}** (`{id_}`)" for id_ in part.nodes if id_ in names and id_ not in own]
+        told = dict.fromkeys(one.node for one in values if PROSE.search(one.param))
+        does += [said("said to the model of {}", f"**{name}**") for name in told if not does]
+        lines += [f"\u201c{part.quote}\u201d \u2192 {'; '.join(does)}"] if does else []
+    return lines
+
+
+def _brief(value: JsonValue) -> str:
+    return shortened(_text(value).replace("\n", " "), _ON_THE_LINE) or '""'
 
 
 def _value(value: ShownValue, said: Callable[[str], str]) -> str:

@@ -54,6 +54,32 @@ def test_p84_a_change_of_a_text_shows_the_old_and_the_new_one(catalogue: NodeSto
         assert line in shown, line
 
 
+def test_each_part_of_a_wish_is_shown_with_what_does_it(catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
+    wanted = contract(
+        planned("toolAgent_0"),
+        planned("chatOpenAI_0"),
+        planned("requestsGet_0", existing=False),
+        parts=[
+            Part(id="p1", quote="both models at 0.2", state="covered", values=["chatOpenAI_0.temperature"]),
+            Part(id="p2", quote="in French", state="covered", values=["toolAgent_0.systemMessage"]),
+            Part(id="p3", quote="and ask our API", state="covered", nodes=["requestsGet_0"]),
+            Part(id="p4", quote="and a pony", state="not_possible", reason="There is none."),
+            Part(id="p5", quote="leave the rest", state="covered"),
+        ],
+        values=[
+            value("toolAgent_0", "systemMessage", "Answer in French.", mode="append"),
+            value("chatOpenAI_0", "temperature", 0.2),
+        ],
+    )
+    section = plan_markdown(wanted, plan_details(wanted, base)).split("## What you asked for\n")[1].split("\n\n")[0]
+    assert section.splitlines() == [
+        "- “both models at 0.2” → **OpenAI** `temperature`: 0.2",
+        "- “in French” → said to the model of **Tool Agent**",
+        "- “and ask our API” → **requestsGet** (`requestsGet_0`)",
+    ]
+
+
 def test_a_text_with_fences_cannot_leave_its_block(catalogue: NodeStore) -> None:
     wanted = contract(planned("toolAgent_0"), values=[value("toolAgent_0", "systemMessage", "a\n```\n# Approved")])
     shown = plan_markdown(wanted, plan_details(wanted, GraphIR.empty()))

@@ -58,7 +58,7 @@ export function PlanSections({ data, sessionId, questionId, requirement, instanc
     <>
       {contract.goal.trim() !== requirement.trim() && <p>{contract.goal}</p>}
       <Findings findings={contract.findings} />
-      {parts.length > 0 && <Parts parts={parts} drawn={drawn} />}
+      {parts.length > 0 && <Parts parts={parts} drawn={drawn} values={details?.values ?? []} />}
       <Changes data={data} drawn={drawn} />
       <Listed
         title={t("Placeholders to fill in")}
@@ -131,8 +131,9 @@ function Listed({ title, items }: { title: string; items: ReactNode[] }) {
 }
 
 /** The wish in parts, with what becomes of each. */
-function Parts({ parts, drawn }: { parts: Part[]; drawn: Map<string, PreviewNode> }) {
+function Parts({ parts, drawn, values }: { parts: Part[]; drawn: Map<string, PreviewNode>; values: Value[] }) {
   const pointer = usePointer();
+  const places = new Map(values.map((one) => [`${one.node_id}.${one.param}`, one]));
   return (
     <section>
       <h3 className="section-title" id="parts-title">
@@ -143,6 +144,8 @@ function Parts({ parts, drawn }: { parts: Part[]; drawn: Map<string, PreviewNode
           const said = part.values.length > 0 && part.values.every((one) => PROSE.test(one));
           const [sign, word] = part.state === "covered" && said ? SAID : STATES[part.state];
           const nodes = part.nodes.flatMap((id) => drawn.get(id)?.node ?? []);
+          // Whoever reads what is set for a part sees what of it is missing.
+          const set = part.state === "covered" ? part.values.flatMap((place) => places.get(place) ?? []) : [];
           return (
             <li key={part.id} className={`state-line ${part.state}`}>
               <span className="state">
@@ -155,6 +158,14 @@ function Parts({ parts, drawn }: { parts: Part[]; drawn: Map<string, PreviewNode
                   <button type="button" className="points" {...pointer(part.nodes)}>
                     {nodes.map((node) => node.label).join(", ")}
                   </button>
+                )}
+                {set.map(
+                  ({ node_id, node, param, new: value }) =>
+                    !PROSE.test(param) && (
+                      <small key={`${node_id}.${param}`} className="clip-3">
+                        {node} · {param}: {typeof value === "string" ? value : JSON.stringify(value)}
+                      </small>
+                    ),
                 )}
               </span>
             </li>
