@@ -26,7 +26,7 @@ from flowise_dev_agent.reasoning.rules.design.steps import design_steps, is_step
 from flowise_dev_agent.reasoning.rules.design.values import Said, dimensions, named_fields, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, means, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.senses import HALF, PERHAPS, RATHER, SURE
+from flowise_dev_agent.reasoning.rules.language.senses import HALF, MAYBE, PERHAPS, RATHER, SURE
 from flowise_dev_agent.reasoning.rules.language.text import Span, capital, masked, mentioned, normalised
 from flowise_dev_agent.reasoning.rules.render import telling
 
@@ -89,6 +89,11 @@ def open_question(said: Asked, reading: Reading, language: str, *, described: bo
 
 def left_open(reading: Reading) -> str | None:
     """The question that "something smart" leaves open, or a text that is spoken of and not named."""
+    found = [*clauses(reading.text, change=False)]
+    vague = [Span(*one.words) for one in found if one.sense.concepts.get("vague", 0) > MAYBE]
+    told = (one for one in leaves(found) if one.sense.told > HALF)
+    if vague and all(any(span.meets(one.start, one.end) for span in vague) for one in told):
+        return "question_vague"
     known = FUNCTIONS | wordset("everyday") | wordset("generic")
     prompt = prompt_of(reading.text, reading.spans)
     # "Whatever works": who says so says nothing of the bot beside it, whatever else there is to know of them.
@@ -234,7 +239,9 @@ def designed(
     nodes = world.schemas(ids)
     whole = {**nodes, **world.ready}
     spans = spans_of(reading, whole)
-    spans += technical([*clauses(reading.text, change=False)], spans, whole) if own is None else []
+    made = technical([*clauses(reading.text, change=False)], spans, whole) if own is None else []
+    # A wish that only names parts is what the bot is for.
+    spans += made if reading.knowledge or prompt_of(reading.text, [*spans, *made]) else []
     prompt = f"{prompt_of(reading.text, spans) if own is None else own}\n{purpose}".strip()
     if reading.system_text:
         # Rules beside a prompt that is given word for word hold, too.

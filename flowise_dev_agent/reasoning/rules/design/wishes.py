@@ -96,6 +96,9 @@ class _Wish:
         """A sentence: as one where no part is asked for in it, else its clauses. A clause that says nothing of its own
         belongs to the one in front of it, the first to the one behind it."""
         said, opens = self.text[start:end].strip(_ENDS), self.text[start:end].rstrip()[-1:] == ":"
+        if _impossible(said) > HALF:
+            places = pairwise([start, *sorted(wording.borders(self.text, start, end, self.closed)), end])
+            return [(at, to, "wish" if self._is_rule(at, to) else "undone") for at, to in places]
         case = IF.match(said) and sense(said, change=True).told > MAYBE and not alters(said)
         orders, here = wording.takes_out(said), any(one.meets(start, end) for one in (*self.built, *self.lost))
         if case or not (orders or here or texts.concepts(said, "parts") or _SCOPE.search(f" {said}") or _keeps(said)):
@@ -124,6 +127,11 @@ class _Wish:
             else:
                 found.append((at, to, kind))
         return [(at, to, kind or "part") for at, to, kind in found]
+
+    def _is_rule(self, start: int, end: int) -> bool:
+        """Whether a clause beside what no flow can do surely tells the bot something."""
+        said = self.text[start:end].strip(_ENDS)
+        return sense(said, change=True).told > CERTAIN and _impossible(said) < PERHAPS
 
     def _is_said_with(self, start: int, end: int, read: Sequence[tuple[int, int, Kind | None]]) -> bool:
         """Whether a sentence says more than what is exchanged in texts: "Ada has left, it is Bo, her number is 5"."""
@@ -221,6 +229,11 @@ class _Wish:
         named = texts.concepts(said, "parts") or (alters(unquoted(said)) and texts.concepts(said, "own"))
         edits = edits or bool(named and about.told < SURE and not IF.match(said))
         return cut or asks_part or edits or wording.restores(said) or wording.edits(wording.line_of(said))
+
+
+def _impossible(said: str) -> float:
+    """How probable it is that no flow can do what a stretch asks for."""
+    return sense(said, change=True).concepts.get("impossible", 0)
 
 
 def _is_scope(said: str) -> bool:
