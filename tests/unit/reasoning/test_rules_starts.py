@@ -140,7 +140,6 @@ def test_a_tool_only_reads_where_that_is_asked_of_it(wish: str) -> None:
 @pytest.mark.parametrize(
     "wish",
     [
-        "Assistant with Google Calendar for our cello teacher",
         "Agent that makes appointments in my Google Calendar",
         "Assistant with Google Calendar that books cello lessons",
         "Agent mit Google Kalender, der Termine anlegt",

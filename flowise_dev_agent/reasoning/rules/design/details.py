@@ -165,8 +165,10 @@ def requests_of(scan: Scan) -> tuple[Request, ...]:
         few = len(scan.text[begins : match.end()].split()) < _FEW
         begins = former[-1] if few and not re.search(r"://|[\n:]$", scan.text[former[-1] : begins]) else begins
         ends = _SENTENCE_END.search(scan.text, match.end("url"))
-        about = scan.text[begins : ends.start() if ends else None].replace(match["url"], " ").replace("\x00", " ")
-        about = " ".join(re.sub(rf"^\W*{method}\b|\b{method}\W*$", " ", about).split())
+        about = " ".join(scan.text[begins : ends.start() if ends else None].replace("\x00", " ").split())
+        # Within a sentence the address is a word of it.
+        named = rf"(?:{method}\s)?{re.escape(match['url'])}(?:\s{method}\b)?"
+        about = re.sub(rf"^\W*(?:{named}|{method}\b)|(?:{named}|\b{method})\W*$", "", about)
         request = Request(method, url, re.sub(r"^\((.*)\)$", r"\1", about.strip(" -–•*:,;"))[:300])
         found.setdefault(url, request)
         scan.spans.append(Span(match.start(), match.end("url"), frozenset({request.node}), frozenset({"@address"})))

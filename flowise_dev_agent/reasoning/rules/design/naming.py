@@ -8,7 +8,7 @@ from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty
 from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
 from flowise_dev_agent.reasoning.rules.design.wording import asks, says, sentences, words_of
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import HALF, LIKELY, LITTLE, sense
 from flowise_dev_agent.reasoning.rules.language.text import NUL, concepts, masked, quoted, quoted_spans, squeeze
 
@@ -25,6 +25,9 @@ _AND = re.compile(rf"\s(?:{'|'.join(wordset('ands'))})\s")
 _CONTACT, _GOES_ON_TO = pattern("exchange", "contact"), re.compile(r"(?:[^.!?\n]|[.!?](?!\s))*")
 #: "The Rosengarten one".
 _IT = re.compile(r"(?i)(?<!\w)(?:ones?)(?!\w)")
+#: What was named before is called so.
+_THAT = re.compile(r"(?i)(?:\w+\s){0,2}?(?:call|name) it\s")
+_PLACES = re.compile(rf"(?i)(?<!\w)(?:{'|'.join(form for forms in constants('places').values() for form in forms)})")
 #: A name within a sentence.
 _NAME, _ENDED = re.compile(r"(?<=\w\s)[A-Z]\w{3,}"), re.compile(r"[.!?] $")
 _GOES_ON = re.compile(r"(?:,| [–—-])\s\w")
@@ -95,6 +98,10 @@ def take_flow_name(text: str) -> tuple[str, str]:
     match = _FLOW.search(text)
     if match is None:
         return _renamed(text)
+    begin = next(at for at, to, _ in sentences(text, quoted_spans(text)) if at <= match.start("name") < to)
+    if _THAT.match(match[0].strip()) and _PLACES.search(text, begin, match.start()):
+        # "A new collection, call it X": that is no flow.
+        return "", text
     name, end = match["name"], match.end()
     # "Front desk and answer briefly" is a name and another wish.
     ends = re.finditer(r"\s(?:and|und|y|et|e)\s", name) if name[:1] not in "\"“„«'" else ()

@@ -14,11 +14,12 @@ from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.details import in_ascii
 from flowise_dev_agent.reasoning.rules.design.providers import model_ids
 from flowise_dev_agent.reasoning.rules.design.world import World
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, pattern, words
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, concept, pattern, words
 from flowise_dev_agent.reasoning.rules.language.senses import HALF
 from flowise_dev_agent.reasoning.rules.language.text import Span, mentions
 
 DIGITS, _WORD = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\w)"), re.compile(r"[^\W\d_]{3,}")
+_STEP = concept("steps", "step")
 #: What everybody calls such a step names none of several.
 _PLAIN = frozenset({"Start", "Agent", "LLM", "Reply", "Direct Reply", "Human Input", "HTTP request", "HTTP", "Model"})
 _MODELS = "Chat Models"
@@ -43,9 +44,13 @@ def titled(request: PlanRequest, said: str, among: Collection[str] = ()) -> list
 
 def called(request: PlanRequest, said: str, among: Collection[str] = ()) -> list[str]:
     """The steps that a stretch names (`titled`), else those of whose title it has a word that is in no other title:
-    "the technical answers" for Technical help."""
-    titles = apart({id_: stems_of(name) for id_, name in _titles(request, among).items()})
-    return titled(request, said, among) or [id_ for id_, own in titles.items() if own & stems_of(said)]
+    "the technical answers" for Technical help; beside a title, too, where it calls them steps."""
+    named, titles = titled(request, said, among), _titles(request, among)
+    rest = reduce(lambda text, id_: wording.whole(titles[id_]).sub(" ", text), named, said)
+    if named and not _STEP.search(rest):
+        return named
+    own = apart({id_: stems_of(name) for id_, name in titles.items()})
+    return [*named, *(id_ for id_, words_ in own.items() if id_ not in named and words_ & stems_of(rest))]
 
 
 def alike(request: PlanRequest, said: str, among: Collection[str]) -> list[str]:
@@ -119,11 +124,17 @@ def set_in(
         return {place: list(spans) for place in places}
     answered = called(request, build.asked(request.requirement, request.clarifications).details)
     wholes, former, found = {one.start: one for one in said if one.whole}, list[str](), dict[str, list[Span]]()
+    waiting = list[str]()
     for one in leaves(said):
         if whole := wholes.get(one.start):
-            former = named if len(named := called(request, whole.said)) == 1 else []
-        former = called(request, one.said) or alike(request, one.said, ids) or former or answered
+            former, waiting = named if len(named := called(request, whole.said)) == 1 else [], []
         here = [span for span in spans if one.meets([span]) and one.sense.keep < HALF]
+        own = called(request, one.said) or alike(request, one.said, ids)
+        # "The complaint step": of those that have a model.
+        own = own or (called(request, one.said, ids) if _STEP.search(one.said) else [])
+        # "Run the Sorter and the Writer on gpt-4.1."
+        former = [*waiting, *own] if own else former or answered
+        waiting = [] if here else [*waiting, *own]
         every = _having(request, places, one.said) or ids
         for id_ in every if all_of(one.said, ids) and not former else former:
             found.setdefault(id_, []).extend(here)

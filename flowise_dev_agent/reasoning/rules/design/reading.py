@@ -214,7 +214,10 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
     scan.spans += _remarks(scan) if new else ()
     memory = None if no_memory else _memory(scan, numbers, task=task)
     # A database that keeps the conversation keeps no documents.
-    store_named = None if memory in _KEPT else _first_of(scan, table("vector_stores"))
+    # "Redis" beside a memory in Redis is no vector store.
+    kept = (memory or "").casefold() if memory in _KEPT else ""
+    rows = ((said, names) for said, names in table("vector_stores") if names[0].casefold() not in kept)
+    store_named = _first_of(scan, tuple(rows))
     index += scan.find(pattern("words", "bare_index"), params="@address") if store_named else []
     return Reading(
         text=plain, language=detect_language(plain), provider=providers.chat_provider(plain),

@@ -24,6 +24,7 @@ _CALLS, _SWAPS, _BY = pattern("change", "calls"), pattern("exchange", "swaps"), 
 _BARE = re.compile(r"^https?://(?:www\.)?|/$")
 #: "The docs moved. Swap it."
 _FEW = 5
+_DESCRIBES = "description"
 #: Fields that say where a model is served.
 _SERVERS = frozenset({"basepath", "basePath", "baseUrl"})
 
@@ -91,6 +92,7 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
             more = {"spans": (*found.spans, Span(start, end, frozenset({DONE}))), "removed": (*found.removed, *goes)}
             found = replace(found, text=text_, values=(*found.values, *values), **more)
             found = _with(found, comes, address[0] if address else "", existing) if comes else found
+            found = _described(request, found, said, existing) if comes else found
         last = kinds or last
     return _exchanged(request, found, existing)
 
@@ -111,6 +113,15 @@ def _with(found: Made, name: str, address: str, existing: Mapping[str, NodeSchem
     text = found.text.replace(address, NUL * len(address)) if address else found.text
     more = {"values": (*found.values, *values), "links": (*found.links, *links)}
     return replace(found, text=text, added={**found.added, id_: name}, **more)
+
+
+def _described(request: PlanRequest, found: Made, said: str, existing: Mapping[str, NodeSchema]) -> Made:
+    """With the words for a new source in the description of the tool that finds it: an agent calls it by that."""
+    tools = [id_ for id_, one in existing.items() if one.name == "retrieverTool"]
+    if len(tools) != 1:
+        return found
+    told = f"{request.stored(tools[0], _DESCRIBES) or ''}\n{wording.line_of(said)}".strip()
+    return replace(found, values=(*found.values, PlannedValue(node_id=tools[0], param=_DESCRIBES, value=told)))
 
 
 def _exchanged(request: PlanRequest, found: Made, existing: Mapping[str, NodeSchema]) -> Made:

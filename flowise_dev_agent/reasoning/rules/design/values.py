@@ -11,6 +11,7 @@ from flowise_dev_agent.patch import InputParam, NodeSchema
 from flowise_dev_agent.patch.model.placeholders import MARK, placeholder_file
 from flowise_dev_agent.patch.model.visibility import is_visible
 from flowise_dev_agent.reasoning.phrases import say
+from flowise_dev_agent.reasoning.rules.design.clauses import clauses
 from flowise_dev_agent.reasoning.rules.design.providers import BY_CHAT, MODEL_PARAMS, belongs, embedding_model
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.language import text as texts
@@ -41,10 +42,10 @@ _CLAUSE_ENDS = re.compile(r"[,;:.!?]\s|\n")
 _ELSEWHERE = pattern("by_place", "elsewhere")
 _BY_PLACE = {name: patterns("by_place", name) for name in constants("kinds")["by_place"]}
 _SECRET, _DEFAULT_OVERLAP = ("key", "token", "secret", "password"), 200
-_WRITES, _ASKS_TO = re.compile(r"(?!list|get|read|search|query|batchGet|download)"), pattern("values", "writes")
-_READS = pattern("values", "reads")
-_BANS = [(patterns("values", "no_writing"), _WRITES),
-         (patterns("values", "no_sending"), re.compile(r"send|reply|forward"))]  # fmt: skip
+_NEVER = pattern("values", "never")
+#: What a tool does only where a clause asks for it.
+_IF_ASKED = [(pattern("values", "writes"), re.compile(r"(?!list|get|read|search|query|batchGet|download)")),
+             (pattern("values", "sends"), re.compile(r"send|reply|forward"))]  # fmt: skip
 _TAKES_AWAY, _PATH = (re.compile(one, re.I) for one in (r"delete|clear|remove|trash", r"path|folder|directory"))
 
 
@@ -201,11 +202,10 @@ def _fill(schema: NodeSchema, param: InputParam, reading: Reading, found: Mappin
         # The first is what the editor offers first.
         return param.options[0] if param.options else None
     if param.type == "multiOptions":
-        # What a tool may do, except what takes something away, and what it is said never to do. It only reads where
-        # that is what is asked of it: "can check my calendar".
-        banned = [_TAKES_AWAY, *(does for said, does in _BANS if any(one.search(reading.text) for one in said))]
-        reads = _READS.search(reading.text) and not texts.mentioned(reading.text, _ASKS_TO)
-        banned += [_WRITES] if reads else []
+        # A tool reads. It writes and sends where that is asked of it in front of all that is not to be, and never takes
+        # something away.
+        wishes = [_NEVER.split(one.said)[0] for one in clauses(reading.text, change=False) if one.whole]
+        banned = [_TAKES_AWAY, *(does for asks, does in _IF_ASKED if not any(map(asks.search, wishes)))]
         return [option for option in param.options if not any(does.match(option) for does in banned)] or None
     if (param.type not in ("string", "folder") and param.name != "selectedStore") or schema.category == "Prompts":
         return None

@@ -246,6 +246,7 @@ def _replaced(line: str, text: str, *, anew: bool) -> list[tuple[int, int, str]]
     marked = any(one.search(plain) for one in _MARKS)
     if not (marked or anew) or len(there) > _MOST_VALUES:
         return []
+    old = 0
     if (
         len(mine) == 1
         and mine[0].kind in _CONTACTS
@@ -265,10 +266,15 @@ def _replaced(line: str, text: str, *, anew: bool) -> list[tuple[int, int, str]]
         plain = mark.sub(" ", plain)
     around = wording.words_of(" ".join(_around(one, text) for one in spots))
     # What the text does not speak of would be lost.
-    other = [word for word in wording.words_of(plain) if _tells(word) and not any(_alike(word, one) for one in around)]
+    tells = [word for word in wording.words_of(plain) if _tells(word)]
+    other = [word for word in tells if not any(_alike(word, one) for one in around)]
     # "The new caretaker is at 555 0175" is about somebody else.
     fresh = _NEW.search(line) if new.kind in _CONTACTS else None
     if len(other) > _ASIDE or (fresh and {*wording.words_of(line[fresh.end() :])[:1]} & {*other}):
+        return []
+    # What is said last is the new one, but for "62 instead of 58": a number alone may be that of anything else.
+    last = len(mine) == 2 and old == 1 and not words("instead_of").search(line, mine[0].end, mine[1].start)
+    if last and tells == other != [] and new.kind != "quote":
         return []
     # "30 Urlaubstage" for "27 days" is 30 days.
     bare = new.kind == "number" or (new.kind == "amount" and not spots[0].akin(new))

@@ -1,0 +1,196 @@
+"""What a wish names is there, or told: products, steps, fields, sources. What nobody can build from is asked about."""
+
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.contracts.plan import PlanContract
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
+from flowise_dev_agent.reasoning.contracts import ClassifyRequest
+from flowise_dev_agent.reasoning.phrases import say
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+from tests.unit.reasoning.test_rules_clauses_of_changes import SEARCHER
+from tests.unit.reasoning.test_rules_flows_there import STORE, chain, changed, inputs
+from tests.unit.reasoning.test_rules_flows_there import planned as plan_of
+from tests.unit.reasoning.test_rules_new_flows import planned
+
+FINDER = compile_ops(
+    GraphIR.empty(),
+    [
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0"),
+        AddNode(node_name="bufferMemory", node_id="bufferMemory_0"),
+        AddNode(node_name="toolAgent", node_id="toolAgent_0", params={"systemMessage": "You help hikers."}),
+        AddNode(
+            node_name="retrieverTool",
+            node_id="retrieverTool_0",
+            params={"name": "find_paths", "description": "Finds paths in the trail guide."},
+        ),
+        AddNode(node_name="qdrant", node_id="qdrant_0", params={"qdrantCollection": "trails"}),
+        AddNode(node_name="openAIEmbeddings", node_id="openAIEmbeddings_0"),
+        AddNode(node_name="pdfFile", node_id="pdfFile_0"),
+        *(
+            Connect(source_node_id=source, target_node_id=target, target_anchor=anchor)
+            for source, target, anchor in [
+                ("chatOpenAI_0", "toolAgent_0", "model"),
+                ("bufferMemory_0", "toolAgent_0", "memory"),
+                ("retrieverTool_0", "toolAgent_0", "tools"),
+                ("qdrant_0", "retrieverTool_0", "retriever"),
+                ("openAIEmbeddings_0", "qdrant_0", "embeddings"),
+                ("pdfFile_0", "qdrant_0", "document"),
+            ]
+        ),
+    ],
+    STORE.schemas,
+).graph
+
+MAILS = compile_ops(
+    GraphIR.empty(),
+    [
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+        *(
+            AddNode(
+                node_name="llmAgentflow",
+                node_id=f"llmAgentflow_{n}",
+                label=label,
+                params={
+                    "llmModel": "chatOpenAI",
+                    "llmModelConfig": {"modelName": "gpt-4o-mini"},
+                    "llmMessages": [{"role": "system", "content": text}],
+                },
+            )
+            for n, (label, text) in enumerate(
+                [("Sort mail", "Find the topic."), ("Complaint letter", "Under 30 words."), ("Thanks", "Say thanks.")]
+            )
+        ),
+        AddNode(node_name="directReplyAgentflow", node_id="directReplyAgentflow_0", label="Send complaint answer"),
+        *chain("startAgentflow_0", "llmAgentflow_0", "llmAgentflow_1", "llmAgentflow_2", "directReplyAgentflow_0"),
+    ],
+    STORE.schemas,
+).graph
+
+
+def values_of(plan: PlanContract) -> dict[str, Any]:
+    return {f"{one.node_id}.{one.param}": one.value for one in plan.values}
+
+
+@pytest.mark.parametrize("wish", [
+    "need an AI for our garage that does everything my wife does",
+    "Ein Bot für meinen Laden, der mehr Kunden bringt",
+    "quiero un bot que haga todo el trabajo de la oficina",
+    "Un assistant qui s'occupe de tout dans notre agence",
+    "Un bot per la palestra che faccia un po' tutto",
+])  # fmt: skip
+async def test_a_wish_that_says_nothing_of_what_is_to_be_done_is_asked_about(wish: str) -> None:
+    intent = (await DeterministicReasoner().classify(ClassifyRequest(requirement=wish))).value
+    assert intent.questions == [say("question_vague", intent.language)]
+
+
+@pytest.mark.parametrize("wish", [
+    "A bot that quizzes me on French verbs",
+    "Ein Bot für unseren Kameraladen",
+    "A bot for our phone repair shop",
+    "Un bot que explique cómo se abre la barrera del parking",
+])  # fmt: skip
+async def test_a_short_wish_that_says_what_is_to_be_done_is_built(wish: str, catalogue: NodeStore) -> None:
+    intent = (await DeterministicReasoner().classify(ClassifyRequest(requirement=wish))).value
+    assert intent.questions == []
+    assert (await planned(wish, catalogue)).declined is None
+
+
+def test_what_no_flow_can_do_goes_into_no_prompt_of_a_flow_that_is_there() -> None:
+    wish = "As soon as somebody books it should phone the guide and take the payment from the guest's card."
+    plan = plan_of(FINDER, wish)
+    assert plan.declined
+    assert plan.values == []
+
+
+def test_what_is_possible_beside_it_is_done_and_the_rest_told() -> None:
+    wish = "Tell them that the hut opens in May. It should also ring up every guest the evening before."
+    graph, plan = changed(FINDER, wish)
+    assert "hut opens in May" in inputs(graph, "toolAgent_0")["systemMessage"]
+    assert "ring up" not in inputs(graph, "toolAgent_0")["systemMessage"]
+    assert any("ring up" in part.quote for part in plan.not_done)
+
+
+async def test_a_vector_store_beside_a_memory_in_redis_is_the_one_that_is_named(catalogue: NodeStore) -> None:
+    wish = "RAG over our handbook (PDF). Vector store: Pinecone, index kb-1, namespace v2. Redis-backed chat memory."
+    plan = await planned(wish, catalogue)
+    assert {"pinecone", "RedisBackedChatMemory"} <= {node.node_name for node in plan.nodes}
+    assert "redis" not in {node.node_name for node in plan.nodes}
+    assert values_of(plan)["pinecone_0.pineconeIndex"] == "kb-1"
+
+
+@pytest.mark.parametrize(("wish", "fields"), [
+    ("I paste an invoice and need back supplier name, invoice date (YYYY-MM-DD), net and IBAN as JSON.",
+     ["supplier_name", "invoice_date", "net", "iban"]),
+    ("I paste a mail. Return name, postal code and phone number as json.",
+     ["name", "postal_code", "phone_number"]),
+    ("Ich füge eine Mail ein. Gib mir Name, Ort und Telefon als JSON zurück.", ["name", "ort", "telefon"]),
+])  # fmt: skip
+async def test_fields_of_several_words_in_front_of_as_json_are_all_there(
+    wish: str, fields: list[str], catalogue: NodeStore
+) -> None:
+    plan = await planned(wish, catalogue)
+    rows = values_of(plan)["structuredOutputParser_0.jsonStructure"]
+    assert [row["property"] for row in rows] == fields
+
+
+async def test_an_agent_of_which_only_the_parts_are_named_is_told_the_wish(catalogue: NodeStore) -> None:
+    wish = "Agent with Claude, temp 0.1, that can check my Google Calendar so my crew can ask who is on shift"
+    plan = await planned(wish, catalogue)
+    assert "my crew can ask who is on shift" in values_of(plan)["toolAgent_0.systemMessage"]
+
+
+@pytest.mark.parametrize(("wish", "writes"), [
+    ("Assistant with Google Calendar for our cello teacher", False),
+    ("Assistant with Google Calendar that says what is free. It never enters anything.", False),
+    ("Assistant with Google Calendar that enters lessons, and it never deletes any.", True),
+])  # fmt: skip
+async def test_a_tool_writes_only_where_that_is_asked_of_it(wish: str, writes: bool, catalogue: NodeStore) -> None:
+    actions = str(values_of(await planned(wish, catalogue))["googleCalendarTool_0.eventActions"])
+    assert ("createEvent" in actions) is writes
+    assert "listEvents" in actions
+
+
+async def test_the_description_of_a_request_holds_the_sentence_whole(catalogue: NodeStore) -> None:
+    wish = "An agent that can GET https://tides.example/v1/today so that sailors can ask when to leave"
+    plan = await planned(wish, catalogue)
+    assert values_of(plan)["requestsGet_0.requestsGetDescription"] == wish
+
+
+def test_the_tool_of_an_agent_says_what_a_new_source_is_for() -> None:
+    wish = "Add the price list as a PDF, too (prices.pdf), so that it answers on huts."
+    graph, plan = changed(FINDER, wish)
+    assert sum(node.name == "pdfFile" for node in graph.nodes) == 2
+    told = inputs(graph, "retrieverTool_0")["description"]
+    assert told.startswith("Finds paths in the trail guide.\n")
+    assert "prices.pdf" in told
+    assert "it answers on huts" in told
+    assert plan.not_done == []
+
+
+def test_the_name_of_a_collection_is_not_the_one_of_the_flow() -> None:
+    wish = "Chunk size 500. It needs a new collection, call it trails_v2 and leave the old one alone."
+    plan = plan_of(FINDER, wish)
+    assert plan.new_name is None
+    assert plan_of(FINDER, 'Chunk size 500. Call it "Trail Desk".').new_name == "Trail Desk"
+
+
+def test_all_steps_of_a_sentence_get_the_model() -> None:
+    wish = "Run Sort mail and the complaint step on gpt-4.1."
+    graph, _ = changed(MAILS, wish)
+    models = [inputs(graph, f"llmAgentflow_{n}")["llmModelConfig"]["modelName"] for n in range(3)]
+    assert models == ["gpt-4.1", "gpt-4.1", "gpt-4o-mini"]
+
+
+def test_a_number_of_something_else_is_not_exchanged() -> None:
+    wish = "En Complaint letter, el recargo ya no son 25 libras sino 30."
+    graph, _ = changed(MAILS, wish)
+    assert inputs(graph, "llmAgentflow_1")["llmMessages"][0]["content"].startswith("Under 30 words.")
+
+
+def test_a_word_for_all_that_is_said_is_no_memory() -> None:
+    wish = "Togli la ricerca e tutto il discorso dei prezzi."
+    plan = plan_of(SEARCHER, wish)
+    assert "bufferMemory" not in {node.node_name for node in plan.nodes}
