@@ -111,7 +111,7 @@ def _title(text: str, language: str, *, new: bool) -> str:
     # Hours and prices are no name.
     phrases.sort(key=lambda one: re.search(r"\d", one) is not None)
     named = next((one for one in phrases if _names(one)), "Chatbot" if new and re.search(r"\w", said) else phrases[0])
-    title = texts.capital((given or named)[:_TITLE_CHARS])
+    title = given[:_TITLE_CHARS] or texts.capital(named[:_TITLE_CHARS])
     return title if re.search(r"\w", title) else say("default_title", language)
 
 

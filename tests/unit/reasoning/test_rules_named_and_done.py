@@ -194,3 +194,110 @@ def test_a_word_for_all_that_is_said_is_no_memory() -> None:
     wish = "Togli la ricerca e tutto il discorso dei prezzi."
     plan = plan_of(SEARCHER, wish)
     assert "bufferMemory" not in {node.node_name for node in plan.nodes}
+
+
+async def test_a_rule_with_a_colon_ends_where_the_next_sentence_begins(catalogue: NodeStore) -> None:
+    wish = (
+        "Ein Chat für unseren Heizungsbetrieb. Bei Gasgeruch muss er SOFORT sagen: Fenster auf, raus aus dem Haus, und "
+        "sonst gar nichts. Er soll keine Anleitungen zum Reparieren geben, das ging schon mal nicht gut aus. Er sollte "
+        "sich auch merken, was der Kunde vorher gesagt hat."
+    )
+    prompt = values_of(await planned(wish, catalogue))["conversationChain_0.systemMessagePrompt"]
+    assert "Fenster auf" in prompt
+    assert "keine Anleitungen zum Reparieren" in prompt
+
+
+@pytest.mark.parametrize(("wish", "name"), [
+    ("Bonjour, je tiens un petit restaurant à Nantes, Le Goéland, et je voudrais un assistant poli.", "Nantes"),
+    ("Hoi, ik werk bij de gemeente Oostermeer en krijg veel vragen. Maak een bot over afval.", "Oostermeer"),
+])  # fmt: skip
+async def test_who_the_bot_is_for_is_in_its_prompt(wish: str, name: str, catalogue: NodeStore) -> None:
+    assert name in str(values_of(await planned(wish, catalogue)))
+
+
+async def test_pages_that_are_listed_by_their_paths_are_all_read(catalogue: NodeStore) -> None:
+    wish = "A bot that answers from https://club.example/fees, /times and /rules, only those three pages."
+    plan = await planned(wish, catalogue)
+    pages = {value for field, value in values_of(plan).items() if field.endswith(".url")}
+    assert pages == {f"https://club.example/{name}" for name in ("fees", "times", "rules")}
+
+
+async def test_a_text_that_follows_in_quotes_is_the_source(catalogue: NodeStore) -> None:
+    text = (
+        "Juniors: Mo 17-18:30, coach Ida. Seniors: Tu 18-20, coach Bo. Fees: 60 euros a year. Mail: info@club.example."
+    )
+    wish = f'Er soll die Fragen aus folgendem Text beantworten und sonst aus nichts:\n"{text}"'
+    assert values_of(await planned(f"Ein Bot für den Verein. {wish}", catalogue))["plainText_0.text"] == text
+
+
+async def test_a_name_that_is_given_is_taken_as_it_is() -> None:
+    wish = 'RAG chatflow over our docs. We have 40 flows here so please name it "docs-rag-v2".'
+    intent = (await DeterministicReasoner().classify(ClassifyRequest(requirement=wish))).value
+    assert intent.title == "docs-rag-v2"
+
+
+async def test_in_a_language_that_is_not_read_a_wish_beside_a_model_is_not_called_done(catalogue: NodeStore) -> None:
+    wish = (
+        "Çeviri için bir akış: metni Almancaya çevirsin. Model gpt-4o olsun, önceki metinleri hatırlamasına gerek yok."
+    )
+    plan = await planned(wish, catalogue)
+    (memory,) = [part for part in plan.parts if "hatırlamasına" in part.quote]
+    assert memory.state == "assumed"
+
+
+def test_each_step_gets_the_model_and_the_number_of_its_own_sentence() -> None:
+    wish = "1. Sort mail -> gpt-4o, temp 0\n2. Complaint letter -> gpt-4.1, temp 0.7"
+    graph, _ = changed(MAILS, wish)
+    held = [inputs(graph, f"llmAgentflow_{n}")["llmModelConfig"] for n in range(3)]
+    assert [one["modelName"] for one in held] == ["gpt-4o", "gpt-4.1", "gpt-4o-mini"]
+    assert [one.get("temperature") for one in held[:2]] == [0, 0.7]
+
+
+@pytest.mark.parametrize("wish", [
+    "The inspection is 85 now, the e-bike one stays at 99.",
+    "Allow 5 rounds of corrections instead of 3, please.",
+    "Si alguien no puede pagar, que sea amable, que no amenace con nada y que le pida escribir a pay@hut.example.",
+])  # fmt: skip
+def test_a_value_is_exchanged_only_where_the_text_speaks_of_it(wish: str) -> None:
+    text = "An e-bike costs 99 euros. Less than 3 working days is a rush. Contracts: con@hut.example."
+    graph, _ = changed(_told(text), wish)
+    assert inputs(graph, "conversationChain_0")["systemMessagePrompt"].startswith(text)
+
+
+def test_one_more_page_does_not_take_the_place_of_the_other() -> None:
+    flow = compile_ops(
+        FINDER,
+        [AddNode(node_name="cheerioWebScraper", node_id="cheerioWebScraper_0", params={"url": "https://hut.example/fees"}),
+         Connect(source_node_id="cheerioWebScraper_0", target_node_id="qdrant_0", target_anchor="document")],
+        STORE.schemas,
+    ).graph  # fmt: skip
+    graph, _ = changed(
+        flow, "wir haben jetzt auch eine seite mit den kursen, https://hut.example/kurse, die soll er kennen."
+    )
+    pages = {node.inputs.get("url") for node in graph.nodes if node.name == "cheerioWebScraper"}
+    assert pages == {"https://hut.example/fees", "https://hut.example/kurse"}
+
+
+def test_what_is_to_be_done_rather_is_told_with_what_is_not() -> None:
+    flow = compile_ops(
+        FINDER,
+        [AddNode(node_name="calculator", node_id="calculator_0"),
+         Connect(source_node_id="calculator_0", target_node_id="toolAgent_0", target_anchor="tools")],
+        STORE.schemas,
+    ).graph  # fmt: skip
+    graph, _ = changed(
+        flow, "Der Taschenrechner kann weg. Rechnen soll der Bot dann gar nicht mehr, sondern ans Büro verweisen."
+    )
+    assert "Rechnen soll der Bot dann gar nicht mehr, sondern" in inputs(graph, "toolAgent_0")["systemMessage"]
+
+
+def _told(text: str) -> GraphIR:
+    """A flow that is told this."""
+    nodes = [
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0"),
+        AddNode(node_name="bufferMemory", node_id="bufferMemory_0"),
+        AddNode(node_name="conversationChain", node_id="conversationChain_0", params={"systemMessagePrompt": text}),
+        Connect(source_node_id="chatOpenAI_0", target_node_id="conversationChain_0", target_anchor="model"),
+        Connect(source_node_id="bufferMemory_0", target_node_id="conversationChain_0", target_anchor="memory"),
+    ]
+    return compile_ops(GraphIR.empty(), nodes, STORE.schemas).graph

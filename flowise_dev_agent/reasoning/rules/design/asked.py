@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from flowise_dev_agent.contracts.plan import PlannedValue
@@ -12,7 +13,7 @@ from flowise_dev_agent.patch.validate.limits import BOUNDS
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.owners import all_of, in_named, set_in
-from flowise_dev_agent.reasoning.rules.design.reading import Reading
+from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import TOOL, tool_row, unwanted
 from flowise_dev_agent.reasoning.rules.design.values import Said, parameters
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
@@ -87,7 +88,7 @@ def asked_values(
         own = placed.get(place, [])
         schema = wanted if wanted and any(one.names or "modelName" in one.params for one in own) else current
         other = schema.name != current.name
-        values = parameters(schema, Said(change), language=world.language, asked_only=not other)
+        values = parameters(schema, Said(_of(change, own, world)), language=world.language, asked_only=not other)
         # Of what is asked for elsewhere nothing is set here.
         elsewhere = {name for one in about for name in one.params} - {name for one in own for name in one.params}
         values = {name: value for name, value in values.items() if not (path and name in elsewhere)}
@@ -106,3 +107,11 @@ def asked_values(
         found += [PlannedValue(node_id=node_id, param=name, value=value, mode="append" if name == "text" and held
                   and not telling.stands_in(held) else "set") for name, value in new.items()]  # fmt: skip
     return found, lost
+
+
+def _of(change: Reading, own: Sequence[Span], world: World) -> Reading:
+    """The reading with the model and the numbers of the clauses in which these stretches are: "the Sorter on gpt-4o,
+    the Writer on gpt-4o-mini"."""
+    said = [one.said for one in leaves([*clauses(change.text, change=True)]) if one.meets(own)]
+    mine = read("\n".join(said), world.store) if said else change
+    return replace(change, model=mine.model or change.model, numbers={**change.numbers, **mine.numbers})

@@ -218,10 +218,11 @@ class _Change:
         texts.swap(self.made.swaps)
         taken = [one for one in self.change.spans if (one.names or one.params) and not (one.task or one.keep)]
         taken += self.structure.named
-        texts.reword(self.wish, taken, lambda said: self._near(said, texts.held), copied=self.copied)
         given = [one for one in told.spans if "template" in one.params]
         self.lost = [one for one in told.lost(world) if one not in given
                      and not any(span.meets(one.start, one.end) for span in self.structure.named)]  # fmt: skip
+        # Of what is not done no text changes either.
+        texts.reword(self.wish, [*taken, *self.lost], lambda said: self._near(said, texts.held), copied=self.copied)
         self.lost += [*self.unplaced, *(Span(*place, frozenset({"signal"})) for place in self.refused)]
         done = [*told.done, *given, *self.structure.named]
         said = wishes.pieces(self.wish, done, self.lost, texts.spans, copied=self.copied)

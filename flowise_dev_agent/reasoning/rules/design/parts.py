@@ -136,7 +136,7 @@ class Account:
             covered = not lost and bool(unit.structure or nodes or values or neutral or (prompts and not found))
             prose = covered and not nodes and set(values) <= set(prompts)
             # Of a language that the rules do not read a wish for a part may be told to the model, too.
-            foreign = prose and world.language not in READ
+            foreign = covered and world.language not in READ and (prose or len(said) > _HEAD)
             unmet = [one for one, name in self.unmet if name or not nodes]
             open_ = self._is_open(unit) or any(one.start < unit.end and unit.start < one.end for one in unmet)
             told = covered and not (self._there and unit.structure) and open_
@@ -330,7 +330,9 @@ def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part], langua
         return [_unread(part, plan, former, language, names)]
     # A remark beside something that is done leaves nothing open.
     done = any(own.state == "covered" for own in mine)
-    lost = next((own for own in mine if own.state != "covered" and not (done and own.state == "assumed")), None)
+    unread = say("part_foreign", language)
+    lost = next((own for own in mine if own.state != "covered" and not (
+        done and own.state == "assumed" and own.reason != unread)), None)  # fmt: skip
     told = [own for own in mine if own.state != "covered" or own.nodes or own.values]
     if lost and all(_plain(own.quote) in quote for own in told):
         # What is done and what is not are told apart.

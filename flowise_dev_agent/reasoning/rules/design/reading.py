@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.rules.design import details, providers
 from flowise_dev_agent.reasoning.rules.design.clauses import Clause, clauses, leaves
+from flowise_dev_agent.reasoning.rules.design.prompt import ungreeted
 from flowise_dev_agent.reasoning.rules.language import lexicon
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import (
@@ -16,6 +17,7 @@ from flowise_dev_agent.reasoning.rules.language.lexicon import (
     patterns,
     table,
     words,
+    wordset,
 )
 from flowise_dev_agent.reasoning.rules.language.senses import HALF, LITTLE, SURE
 from flowise_dev_agent.reasoning.rules.language.text import URL, Scan, Span, detect_language, first_group
@@ -42,6 +44,9 @@ _QUOTE = r"(?:[\"“„«]|(?<!\w)')[^\"“”„«»'\n]{1,60}(?:[\"”“»]|'
 _LISTED = re.compile(rf"(?i){_QUOTE}(?:(?:\s?,|\s(?:or|and|oder|und|o|y|ou|et|e|of|en|lub|albo|i)\b)+\s?{_QUOTE})*")
 _SENTENCES = re.compile(r"(?:[^.;!?\n]|[.;!?](?!\s|$))+")
 #: What a remark must not hold: a number, a quotation, an address.
+_MORE_PATHS = re.compile(rf"(?:,|\s?(?:{'|'.join(wordset('ands'))})(?=\s))+\s?(?P<path>/[\w-]+(?:/[\w-]+)*)(?![\w/])")
+#: A name within a sentence.
+_NAME = re.compile(r"(?<=[\w,]\s)[A-ZÀ-Ž][\w'’]{2,}")
 _FACT = re.compile(r"[\d\"“”„«»@:\x00]|\w[./]\w")
 #: What is promised comes at once, in lines of its own.
 _FOLLOWS = re.compile(r"[^.!?\n]{0,120}:\n(?:.*\n?){0,3}.{40,}")
@@ -186,15 +191,16 @@ def read(text: str, store: NodeStore | None = None, *, new: bool = False, has_ag
     tools = tuple(names for names in tools if not (requests and "requests" in names[0]))
     # An address that a tool calls is no source of documents.
     called = any("requests" in name for names in tools for name in names)
-    urls = () if called else tuple(match.group() for match in URL.finditer(plain))
+    found = [] if called else [one for match in URL.finditer(plain) for one in _with_paths(match)]
+    before = {url: plain[:start] for url, start in reversed(found)}
     # An address that people are sent to is a word of the answer.
-    sent = {url for url in urls if pattern("words", "sent_to").search(plain[: plain.index(url)])}
-    model_url = next((url for url in urls if _SERVER.match(url) and _is_model(plain[: plain.index(url)], url)), None)
+    sent = {url for url, said in before.items() if pattern("words", "sent_to").search(said)}
+    model_url = next((url for url, said in found if _SERVER.match(url) and _is_model(plain[:said], url)), None)
     # An address is used once: for the model, for the store that was named before it, or as a page.
-    stores = {url for url in urls if any(one.search(plain[: plain.index(url)]) for one, _ in table("vector_stores"))
-              and (_SERVER.match(url) or not (loaders or len(urls) > 1))}  # fmt: skip
+    stores = {url for url, said in before.items() if any(one.search(said) for one, _ in table("vector_stores"))
+              and (_SERVER.match(url) or not (loaders or len(found) > 1))}  # fmt: skip
     asked = {match.group() for one in requests if (match := URL.match(one.url))}
-    urls = tuple(url for url in urls if url != model_url and url not in stores | sent | asked)
+    urls = tuple(url for url, _ in found if url != model_url and url not in stores | sent | asked)
     if model_url:
         scan.find(re.compile(re.escape(model_url)), params="baseUrl basepath")
     addresses, paths = ([match.group() for match in scan.find(one, params="@address")] for one in (_ADDRESS, _PATH))
@@ -272,6 +278,17 @@ def names_page(said: Clause) -> bool:
     return bool(_PAGE_NUMBER.search(said.said) or (heard and _PAGE.search(said.said)))
 
 
+def _with_paths(match: re.Match[str]) -> list[tuple[str, int]]:
+    """An address and where it is, with the others of its host that are listed by their paths: "https://a.example/b, /c
+    and /d"."""
+    host = re.match(r"https?://[^/\s]+", match[0])
+    paths, place = list[str](), match.end()
+    while host and (more := _MORE_PATHS.match(match.string, place)):
+        paths.append(f"{host[0]}{more['path']}")
+        place = more.end()
+    return [(address, match.start()) for address in (match[0], *paths)]
+
+
 def _remarks(scan: Scan) -> list[Span]:
     """What asks for nothing and tells the bot nothing, with nothing read from it: sentences, and asides in others."""
     found = list[Span]()
@@ -283,7 +300,10 @@ def _remarks(scan: Scan) -> list[Span]:
             continue
         read = any(span.meets(one.start, one.end) and not span.task for span in scan.spans)
         # Who asks, and that a bot is wanted, says what it is for.
-        told = any(form.match(one.said) for form in (_WHO, _BEHAVES)) or _FACT.search(one.said) or _BOT.search(one.said)
+        mine = ungreeted(one.said)
+        told = any(form.match(mine) for form in (_WHO, _BEHAVES)) or _FACT.search(mine) or _BOT.search(mine)
+        # In German any noun may stand there.
+        told = told or (detect_language(scan.text) != "de" and _NAME.search(mine))
         # A question is one to whoever builds.
         asks = scan.text[: one.end].rstrip().endswith("?") and one.sense.told < 1 - SURE
         if one.sense.idle > (HALF if asks else SURE) and not (read or told or one.sense.told > LITTLE):

@@ -51,7 +51,7 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
     web = next((loaders[id_].name for id_ in pages), "cheerioWebScraper")
     titles = {id_: wording.whole(in_ascii(request.labels.get(id_) or NUL)) for id_, one in existing.items()
               if one.category in ("Document Loaders", "Tools")}  # fmt: skip
-    for start, end in wording.clauses(text) if titles else ():
+    for start, end in _clauses(text) if titles else ():
         said, plain = text[start:end], wording.unquoted(text[start:end])
         if sense(said.strip(), change=True).told > MOSTLY and not _is_source(said, plain):
             continue
@@ -97,6 +97,15 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
     return _exchanged(request, found, existing)
 
 
+def _clauses(text: str) -> list[tuple[int, int]]:
+    """The clauses of a wish; an address that stands alone between commas belongs to what is in front of it."""
+    found = list[tuple[int, int]]()
+    for start, end in wording.clauses(text):
+        alone = found and _URL.search(text, start, end) and not re.search(r"\w", _URL.sub("", text[start:end]))
+        found.append((found.pop()[0] if alone else start, end))
+    return found
+
+
 def _is_source(said: str, plain: str) -> bool:
     """Whether a clause names one more page, and not one that people are sent to: "let it read the page ..., too"."""
     address = _URL.search(said)
@@ -139,7 +148,7 @@ def _exchanged(request: PlanRequest, found: Made, existing: Mapping[str, NodeSch
     if len(new) != 1 or len(places) != 1 or not (olds or _NOW.search(text)):
         return found
     (address,), (place,) = new, places
-    ((start, end),) = [(a, b) for a, b in wording.clauses(text) if a <= address.start() < b]
+    ((start, end),) = [(a, b) for a, b in _clauses(text) if a <= address.start() < b]
     if not olds and any(one.search(text, start, end) for one in (words("add"), _BESIDE, _SENDS)):
         # One more is not another one.
         return found

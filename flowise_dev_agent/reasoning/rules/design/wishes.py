@@ -23,6 +23,7 @@ _FEW, _HEAD = 5, 40
 _ADDRESS, _RULE = frozenset({"@address"}), pattern("change", "rule")
 #: What is nothing without the clause in front of it: "but only for the weather", "for the temporary shows".
 _HANGS = re.compile(rf"{pattern('change', 'only').pattern}|(?:{'|'.join(wordset('prepositions'))})\s", re.IGNORECASE)
+_RATHER = pattern("change", "rather")
 #: What was read already.
 _HIDDEN = frozenset({"@hidden"})
 #: A switch that shows sources, and nothing of how they are cited.
@@ -114,6 +115,10 @@ class _Wish:
         # "A web search, but only for the weather": what limits a part is nothing without it.
         limits = not orders and any(
             kind == "wish" and _HANGS.match(self.text[at:to].strip(_ENDS)) for at, to, kind in read[1:]
+        )
+        # "It is not to calculate, but to ...": the one is nothing without the other.
+        limits = limits or any(
+            kind == "wish" and _RATHER.match(self.text[at:to].strip(_ENDS)) for at, to, kind in read[1:]
         )
         if "undone" not in kinds and (limits or ("remark" not in kinds and self._is_said_with(start, end, read))):
             return [(start, end, "wish")]

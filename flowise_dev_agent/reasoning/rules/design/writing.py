@@ -45,6 +45,12 @@ _NAMED_LAST, _NAMED_FIRST = re.compile(rf"(?<!\w){_A_NAME}$"), re.compile(_A_NAM
 _CASE = re.compile(rf"(?i)(?:{'|'.join(wordset('prepositions'))})\s")
 _ENDS_AND = re.compile(rf"(?i)(?:^|\s)(?:{'|'.join(wordset('ands'))})\s$")
 _NOT_BUT = re.compile(rf"(?i),?\s(?:{words('instead_of').pattern})\s|,\s(?:not|nicht|pas|no|non|não|niet|nie)\s")
+_REMAINS = pattern("change", "remains")
+#: What reaches somebody, by its name.
+_CONTACT = re.compile(
+    r"(?i)tel[eé]?f|phone|mobil|handy|cell|num+[eé]?r|número|nummer|mail|correo|adres|address|dirección|indirizzo|"
+    r"endereço|morada|stra(?:ss|ß)e|fax|hotline|line|numer|recapito|contact|kontakt"
+)
 #: Where one of them reaches somebody: each is another one wherever a text has it.
 _CONTACTS = ("mail", "phone", "street")
 
@@ -244,7 +250,7 @@ def _replaced(line: str, text: str, *, anew: bool) -> list[tuple[int, int, str]]
     for one in reversed(mine):
         plain = f"{plain[: one.start]} {plain[one.end :]}"
     marked = any(one.search(plain) for one in _MARKS)
-    if not (marked or anew) or len(there) > _MOST_VALUES:
+    if not (marked or anew) or len(there) > _MOST_VALUES or (len(mine) > 1 and _REMAINS.search(plain)):
         return []
     old = 0
     if (
@@ -272,9 +278,10 @@ def _replaced(line: str, text: str, *, anew: bool) -> list[tuple[int, int, str]]
     fresh = _NEW.search(line) if new.kind in _CONTACTS else None
     if len(other) > _ASIDE or (fresh and {*wording.words_of(line[fresh.end() :])[:1]} & {*other}):
         return []
-    # What is said last is the new one, but for "62 instead of 58": a number alone may be that of anything else.
-    last = len(mine) == 2 and old == 1 and not words("instead_of").search(line, mine[0].end, mine[1].start)
-    if last and tells == other != [] and new.kind != "quote":
+    # A number alone may be that of anything else, and an address that of anybody: what it is is said of both.
+    same = spots[0].said.casefold() == mine[old].said.casefold() and not _NUMBER.fullmatch(mine[old].said)
+    told = (_CONTACT.search(plain) or len(mine) == 2) if new.kind in _CONTACTS else same
+    if tells == other and (tells or new.kind in _CONTACTS) and not (told or anew) and new.kind != "quote":
         return []
     # "30 Urlaubstage" for "27 days" is 30 days.
     bare = new.kind == "number" or (new.kind == "amount" and not spots[0].akin(new))

@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 
 from flowise_dev_agent.reasoning.rules.language import lexicon
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, MARKS, NUMBER_WORDS, pattern, table
@@ -19,6 +20,7 @@ NUL = "\x00"
 URL, PAGE_URL = re.compile(r"https?://[^\s\"'<>)\]]+(?<![.,;])"), re.compile(r"https?://[^/\s:]+/\w")
 #: As a name of a stretch: what it asks for is done.
 DONE = "@done"
+_SHORT = 5
 _SAID, _SAYS = pattern("about", "saying"), [pattern("about", name) for name in ("says", "greeting", "closing")]
 _SENTENCE = re.compile(r"[.!?。！？](?=\s|$)|[;\n]|(?<=[。！？])")
 #: "Send a GET to https://..." is a request.
@@ -140,8 +142,15 @@ def quoted(text: str) -> list[str]:
 
 def quoted_spans(text: str) -> list[tuple[int, int]]:
     """Where a text quotes, or says behind a colon what is to be said word for word ("end with: Questions? Call 5")."""
-    said = [match.span("said") for match in _SAID.finditer(text) if any(one.search(match["lead"]) for one in _SAYS)]
+    said = [(match.start("said"), match.start("said") + len(_spoken(match["said"])))
+            for match in _SAID.finditer(text) if any(one.search(match["lead"]) for one in _SAYS)]  # fmt: skip
     return said + [match.span() for match in _QUOTED.finditer(text) if not any(a <= match.start() < b for a, b in said)]
+
+
+def _spoken(text: str) -> str:
+    """What is said: a sentence, with short ones behind it ("Any questions? Call 5"); a longer one is a wish again."""
+    first, *more = re.split(r"(?<=[.!?])(?=\s)", text)
+    return first + "".join(takewhile(lambda one: len(one.split()) <= _SHORT, more))
 
 
 @lru_cache(maxsize=64)
