@@ -71,6 +71,7 @@ export function Field(props: FieldProps) {
   }, [kind, choices.length]);
 
   if (kind === "rows") return <Rows {...props} />;
+  if (kind === "group") return <Group {...props} />;
   if (kind === "list" && choices.length > 0) return <Several {...props} />;
 
   const set = (next: unknown) => {
@@ -153,6 +154,22 @@ export function Field(props: FieldProps) {
         </small>
       )}
     </div>
+  );
+}
+
+/** Fields that belong together. */
+function Group({ field, value, onChange, ...common }: FieldProps) {
+  const values = (value ?? {}) as Values;
+  return (
+    <fieldset className="parts">
+      <legend>{t(field.label)}</legend>
+      <Fields
+        {...common}
+        fields={field.columns}
+        values={values}
+        onChange={(name, part) => onChange?.({ ...values, [name]: part })}
+      />
+    </fieldset>
   );
 }
 

@@ -7,6 +7,17 @@ const SCHEMA: Schema = {
     FormSource: {
       properties: { kind: { type: "string", enum: ["text", "web"] }, url: { type: "string", maxLength: 2_000 } },
     },
+    FormSchedule: {
+      properties: { time: { type: "string" }, weekdays: { type: "array", items: { type: "string" } } },
+      required: ["time"],
+    },
+    FormStep: {
+      properties: {
+        kind: { type: "string", enum: ["answer", "reply"] },
+        prompt: { type: "string", maxLength: 32_000, "x-show": { kind: ["answer"] } },
+        message: { type: "string", maxLength: 32_000, "x-show": { kind: ["reply"] } },
+      },
+    },
   },
   required: ["name"],
   properties: {
@@ -17,17 +28,23 @@ const SCHEMA: Schema = {
     memory: { anyOf: [{ type: "string", enum: ["all", "none"] }, { type: "integer" }], ...CHAT },
     tools: { type: "array", items: { type: "string" }, ...CHAT },
     sources: { type: "array", items: { $ref: "#/$defs/FormSource" }, ...CHAT },
-    steps: { type: "array", items: { type: "string" }, "x-show": { kind: ["steps"] } },
+    start: { type: "string", enum: ["chat", "schedule"], default: "chat", "x-show": { kind: ["steps"] } },
+    schedule: {
+      anyOf: [{ $ref: "#/$defs/FormSchedule" }, { type: "null" }],
+      "x-show": { kind: ["steps"], start: ["schedule"] },
+    },
+    steps: { type: "array", items: { $ref: "#/$defs/FormStep" }, "x-show": { kind: ["steps"] } },
   },
 };
 const FIELDS = fieldsOf(SCHEMA);
 
 it("reads from a schema which fields there are and which of them are asked for", () => {
-  const kinds = ["line", "choice", "text", "number", "line", "list", "rows", "list"];
+  const kinds = ["line", "choice", "text", "number", "line", "list", "rows", "choice", "group", "rows"];
   expect(FIELDS.map(({ kind }) => kind)).toEqual(kinds);
   expect(FIELDS.filter((one) => one.required).map(({ name }) => name)).toEqual(["name"]);
   const names = (values: Record<string, unknown>) => asked(FIELDS, values).map(({ name }) => name);
-  expect(names({ kind: "steps" })).toEqual(["name", "kind", "prompt", "temperature", "steps"]);
+  expect(names({ kind: "steps" })).toEqual(["name", "kind", "prompt", "temperature", "start", "steps"]);
+  expect(names({ kind: "steps", start: "schedule" })).toContain("schedule");
   expect(names({})).not.toContain("steps");
 });
 
@@ -43,7 +60,7 @@ it("leaves out what is empty or belongs to something else", () => {
       { kind: "web", url: "https://a.example" },
       { kind: "", url: "" },
     ],
-    steps: ["left over from another kind"],
+    steps: [{ kind: "answer", prompt: "left over from another kind" }],
   };
   expect(filledIn(FIELDS, values)).toEqual({
     name: "Desk",
@@ -53,6 +70,23 @@ it("leaves out what is empty or belongs to something else", () => {
     tools: ["calculator", "Serp API"],
     sources: [{ kind: "web", url: "https://a.example" }],
   });
+});
+
+it("fills in each step and a group with what belongs to it", () => {
+  const values = {
+    name: "Desk",
+    kind: "steps",
+    start: "schedule",
+    schedule: { time: "07:15 ", weekdays: [] },
+    steps: [
+      { kind: "answer", prompt: "Write it.", message: "of another kind" },
+      { kind: "reply", prompt: "of another kind", message: "" },
+    ],
+  };
+  const steps = [{ kind: "answer", prompt: "Write it." }, { kind: "reply" }];
+  expect(filledIn(FIELDS, values)).toEqual({ ...values, schedule: { time: "07:15" }, steps });
+  expect(filledIn(FIELDS, { ...values, schedule: { time: "" } })).not.toHaveProperty("schedule");
+  expect(filledIn(FIELDS, { ...values, start: "chat" })).not.toHaveProperty("schedule");
 });
 
 it("turns what is typed into what the schema wants, and back", () => {

@@ -51,12 +51,12 @@ export interface FormField {
   name: string;
   label: string;
   hint: string;
-  kind: "line" | "text" | "secret" | "number" | "switch" | "choice" | "list" | "rows";
+  kind: "line" | "text" | "secret" | "number" | "switch" | "choice" | "list" | "rows" | "group";
   choices: { value: string; label: string }[];
   required: boolean;
   /** A number may be typed beside words. */
   numeric: boolean;
-  /** The fields of a row. */
+  /** The fields of a row or of a group. */
   columns: FormField[];
   /** As it came. */
   schema: Schema;
@@ -81,14 +81,15 @@ function fieldOf(name: string, property: Schema, defs: Record<string, Schema>, r
   const first = { ...property, ...types[0] };
   const items = first.items && resolved(first.items, defs);
   const listed = first.oneOf ?? first["x-options"] ?? first.enum?.map((value): Choice => ({ const: value })) ?? [];
-  const columns = items?.properties ? fieldsOf(items, defs) : [];
+  const columns = fieldsOf(items ?? first, defs);
+  const nested = columns.length === 0 ? undefined : items ? "rows" : "group";
   const several = types.length > 1;
   return {
     name,
     label: property.title ?? name,
     // Flowise writes links into its descriptions; here they are text.
     hint: (property.description ?? "").replace(/<[^>]*>|`/g, ""),
-    kind: columns.length ? "rows" : items ? "list" : several ? "line" : kindOf(name, first, listed.length > 0),
+    kind: nested ?? (items ? "list" : several ? "line" : kindOf(name, first, listed.length > 0)),
     choices: several ? [] : listed.map((one) => ({ value: one.const, label: one.title ? t(one.title) : one.const })),
     required,
     numeric: several && types.some((one) => one.type === "integer" || one.type === "number"),
@@ -155,6 +156,10 @@ export function filledIn(fields: FormField[], values: Values): Values {
 
 function clean({ columns }: FormField, value: unknown): unknown {
   if (typeof value === "string") return value.trim() || undefined;
+  if (columns.length > 0 && !Array.isArray(value)) {
+    const group = filledIn(columns, (value ?? {}) as Values);
+    return Object.keys(group).length > 0 ? group : undefined;
+  }
   if (!Array.isArray(value)) return value ?? undefined;
   const parts = columns.length
     ? value.map((row) => filledIn(columns, row as Values)).filter((row) => Object.keys(row).length > 0)
