@@ -82,7 +82,14 @@ export default defineConfig({
     rolldownOptions: {
       checks: { pluginTimings: false },
       // One file instead of several small ones, which take longer on a slow line.
-      output: { codeSplitting: { groups: [{ name: "base", test: SHARED }] } },
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: "base", test: SHARED },
+            { name: "parts", test: /src\/ui\//, minShareCount: 4 },
+          ],
+        },
+      },
       // A package that is not installed would else become an import that no browser can follow.
       onLog(level, log, handle) {
         if (log.code === "UNRESOLVED_IMPORT") throw new Error(log.message);
