@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypedDict, cast
 
-from pydantic import Field, ModelWrapValidatorHandler, model_validator
+from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, model_validator
 
 from flowise_dev_agent.agent.stages import Stage
 from flowise_dev_agent.contracts.base import Contract, JsonObject, Kept, Outcome
 from flowise_dev_agent.contracts.change import Conflict, Difference
-from flowise_dev_agent.contracts.designs import DesignForm
+from flowise_dev_agent.contracts.designs import DesignForm, stored_form
 from flowise_dev_agent.contracts.interrupts import MissingCredential, TargetCandidate, TargetFlow, WriteMode
 from flowise_dev_agent.contracts.plan import Capability, FunctionSample, Intent, Operation, PlanContract
 from flowise_dev_agent.contracts.usage import BudgetCeilings, DegradedPhase, Usage
@@ -62,7 +62,7 @@ class RequestState(Part):
 
     requirement: str = ""
     #: The form that describes the flow, when the person filled one in.
-    design: DesignForm | None = None
+    design: Annotated[DesignForm | None, BeforeValidator(stored_form)] = None
     operation: Operation | Literal["auto"] = "auto"
     target: str | None = None
     write_mode: WriteMode | None = None

@@ -3,86 +3,22 @@
 import re
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, Field, JsonValue, StringConstraints, ValidationError, model_validator
-from pydantic.config import JsonDict
+from pydantic import Field, ValidationError, model_validator
 
 from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.contracts.form_parts import (
+    FormField,
+    FormInput,
+    FormSchedule,
+    FormSource,
+    Name,
+    Text,
+    called,
+    shown_for,
+)
+from flowise_dev_agent.contracts.form_steps import FormStep, key, problems
 from flowise_dev_agent.contracts.plan import Design, PlanContract
-
-
-def _said(text: str) -> str:
-    if not text.strip():
-        raise ValueError("must not be blank")
-    return text
-
-
-_Name = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_said)]
-_Text = Annotated[str, StringConstraints(min_length=1, max_length=32_000), AfterValidator(_said)]
-
-
-def _of(*kinds: JsonValue) -> JsonDict:
-    """What a form has to know of a part that only these kinds have."""
-    return {"x-show": {"kind": list(kinds)}}
-
-
-def _named(**titles: str) -> JsonDict:
-    """How a form names the values of a choice."""
-    return {"x-options": [{"const": value, "title": title} for value, title in titles.items()]}
-
-
-class FormSource(Contract):
-    """A source to answer from. A file is uploaded in Flowise; until then the flow holds a marked placeholder."""
-
-    kind: Literal["text", "pdf", "csv", "docx", "web", "store"] = Field(
-        json_schema_extra=_named(
-            text="Text", pdf="PDF file", csv="CSV file", docx="Word file", web="Web page", store="Document store"
-        )
-    )
-    text: str = Field(
-        default="",
-        max_length=32_000,
-        description="The text itself, of a source of kind `text`.",
-        json_schema_extra=_of("text"),
-    )
-    url: str = Field(
-        default="",
-        title="Address",
-        max_length=2_000,
-        description="The address, of a source of kind `web`.",
-        json_schema_extra=_of("web"),
-    )
-    store: str = Field(
-        default="",
-        title="Document store",
-        max_length=200,
-        description="Name or id of a document store that exists, of a source of kind `store`.",
-        json_schema_extra=_of("store") | {"x-lists": "document-stores"},
-    )
-    about: str = Field(
-        default="",
-        max_length=100,
-        description="What it is called, for example `handbook`.",
-        json_schema_extra=_of("text", "pdf", "csv", "docx", "web"),
-    )
-
-    @model_validator(mode="after")
-    def _has_its_address(self) -> Self:
-        if self.kind == "web" and not self.url.startswith(("http://", "https://")):
-            raise ValueError("a source of kind `web` needs a `url` that begins with http:// or https://")
-        if (self.kind == "store") != bool(self.store.strip()):
-            raise ValueError("`store` belongs to the kind `store`, which needs it")
-        return self
-
-
-class FormField(Contract):
-    """A field of a structured answer."""
-
-    # A bound within the pattern would make a table of 6 MB, for each model that has this field.
-    name: str = Field(pattern=r"^[A-Za-z_]\w*$", max_length=60)
-    type: Literal["string", "number", "boolean"] = Field(
-        default="string", json_schema_extra=_named(string="Text", number="Number", boolean="Yes or no")
-    )
-    description: str = Field(default="", max_length=300)
+from flowise_dev_agent.contracts.step_plans import form_of_steps, to_choose
 
 
 class DesignForm(Contract):
@@ -90,38 +26,51 @@ class DesignForm(Contract):
     the part only where it applies. `x-options`: how a form names what can be chosen. `x-lists`: what can be chosen is
     listed at that path."""
 
-    name: Annotated[str, StringConstraints(min_length=1, max_length=120), AfterValidator(_said)]
+    name: Annotated[Name, Field(max_length=120)]
     kind: Literal["chat", "task", "steps"] = Field(
         default="chat",
         description="A conversation, one answer for each message, or steps that follow one another.",
-        json_schema_extra=_named(chat="Conversation", task="One answer for each message", steps="Steps"),
+        json_schema_extra=called(chat="Conversation", task="One answer for each message", steps="Steps"),
     )
-    prompt: _Text | None = Field(
-        default=None, description="What the model is told, word for word.", json_schema_extra=_of("chat", "task")
+    prompt: Text | None = Field(
+        default=None, description="What the model is told, word for word.", json_schema_extra=shown_for("chat", "task")
     )
-    model: _Name | None = Field(default=None, description="Provider or model, for example `Claude Sonnet`.")
+    model: Name | None = Field(default=None, description="Provider or model, for example `Claude Sonnet`.")
     temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
     memory: Literal["all", "none"] | Annotated[int, Field(ge=1, le=100)] = Field(
-        default="all", description="Of how many messages; `task` has none.", json_schema_extra=_of("chat")
+        default="all", description="Of how many messages; `task` has none.", json_schema_extra=shown_for("chat")
     )
-    tools: list[_Name] = Field(
+    tools: list[Name] = Field(
         default_factory=list,
         max_length=10,
         description="Node types or titles: `calculator`.",
-        json_schema_extra=_of("chat"),
+        json_schema_extra=shown_for("chat"),
     )
-    sources: list[FormSource] = Field(default_factory=list, max_length=10, json_schema_extra=_of("chat"))
+    sources: list[FormSource] = Field(default_factory=list, max_length=10, json_schema_extra=shown_for("chat"))
     fields: list[FormField] = Field(
-        default_factory=list, max_length=20, description="Of a structured answer.", json_schema_extra=_of("task")
+        default_factory=list, max_length=20, description="Of a structured answer.", json_schema_extra=shown_for("task")
     )
-    refused_words: list[_Name] = Field(
-        default_factory=list, max_length=50, title="Refused words", json_schema_extra=_of("chat", "task")
+    refused_words: list[Name] = Field(
+        default_factory=list, max_length=50, title="Refused words", json_schema_extra=shown_for("chat", "task")
     )
-    steps: list[_Name] = Field(
+    start: Literal["chat", "form", "schedule"] = Field(
+        default="chat",
+        json_schema_extra=shown_for("steps") | called(chat="With a message", form="With a form", schedule="At a time"),
+    )
+    inputs: list[FormInput] = Field(
         default_factory=list,
         max_length=20,
-        description="One sentence each, as in `sort the messages into a and b`.",
-        json_schema_extra=_of("steps"),
+        json_schema_extra=shown_for("steps", start=["form"]),
+    )
+    schedule: FormSchedule | None = Field(
+        default=None, title="Schedule", json_schema_extra=shown_for("steps", start=["schedule"])
+    )
+    steps: list[FormStep] = Field(
+        default_factory=list,
+        max_length=20,
+        description="Their texts name the answer of an earlier step `{Title}`, a field `{field}`, and the message "
+        "`{message}`.",
+        json_schema_extra=shown_for("steps"),
     )
 
     @model_validator(mode="after")
@@ -132,13 +81,49 @@ class DesignForm(Contract):
             raise ValueError("`fields` belong to the kind `task`")
         if sum(source.kind == "store" for source in self.sources) > 1:
             raise ValueError("a flow answers from one document store: name one")
-        if (self.tools or self.sources) and self.kind == "task":
-            raise ValueError("`tools` and `sources` belong to the kind `chat`")
+        if (self.tools or self.sources) and self.kind != "chat":
+            raise ValueError("`tools` and `sources` belong to the kind `chat`; a step has `tools` of its own")
+        if self.kind == "steps" and (self.prompt or self.refused_words):
+            raise ValueError("`prompt` and `refused_words` do not belong to the kind `steps`; a step has a `prompt`")
+        if self.kind == "steps":
+            self._check_steps()
         return self
+
+    def _check_steps(self) -> None:
+        """Raises ValueError, which says of each step what is wrong with it."""
+        if (self.start == "form") != bool(self.inputs):
+            raise ValueError("`inputs` belong to the start `form`, which needs at least one")
+        if (self.start == "schedule") != bool(self.schedule):
+            raise ValueError("`schedule` belongs to the start `schedule`, which needs it")
+        if len({key(one.name) for one in self.inputs}) < len(self.inputs):
+            raise ValueError("two `inputs` have one name: give each a name of its own")
+        if found := problems(self.steps, self.fields_named):
+            raise ValueError("\n".join(found))
+
+    @property
+    def fields_named(self) -> list[str] | None:
+        """What steps can name of what the flow starts with, see `names_at`."""
+        return [one.name for one in self.inputs] if self.start == "form" else None
+
+    @property
+    def quotes(self) -> list[str]:
+        """What the plan of a flow of steps accounts for: how it starts, and each step by the beginning of its line."""
+        started = [self._started] if self._started else []
+        return [*started, *(step.quote for step in self.steps)] if self.kind == "steps" else []
+
+    @property
+    def _started(self) -> str:
+        """How it starts, in one line; empty for a message."""
+        if self.schedule:
+            when = ", ".join(self.schedule.weekdays) or "every day"
+            return f"Schedule: {when} at {self.schedule.time} {self.schedule.timezone}"
+        return f"Form: {', '.join(one.label or one.name for one in self.inputs)}" if self.inputs else ""
 
     def as_text(self) -> str:
         """The form in one text, for lists of sessions and for a model that looks at the result."""
-        lines = [self.name, *([self.prompt] if self.prompt else []), *self.steps]
+        lines = [self.name, *([self.prompt] if self.prompt else []), *([self._started] if self._started else [])]
+        lines += [self.schedule.text] if self.schedule else []
+        lines += [step.line for step in self.steps]
         lines += [f"Model: {self.model}"] if self.model else []
         lines += [f"Tools: {', '.join(self.tools)}"] if self.tools else []
         lines += [f"Source: {source.store or source.about or source.url or source.kind}" for source in self.sources]
@@ -178,14 +163,16 @@ def form_of(plan: PlanContract, requirement: str) -> DesignForm | None:
     person's words; None where a form cannot say it."""
     if plan.operation != "create":
         return None
+    steps = plan.flow_kind == "AGENTFLOW"
     if plan.declined:
-        return _valid({"name": plan.flow_name, "prompt": requirement})
+        said = [part.quote for part in plan.parts] or [requirement]
+        more = {"kind": "steps", "steps": to_choose(said)} if steps else {"prompt": requirement}
+        return stored_form({"name": plan.flow_name, **more})
+    if steps:
+        return stored_form({"name": plan.flow_name, **found}) if (found := form_of_steps(plan)) else None
     names = [node.node_name for node in plan.nodes]
     values: dict[str, Any] = {value.param: value.value for value in plan.values}
     form: dict[str, Any] = {"name": plan.flow_name}
-    if plan.flow_kind == "AGENTFLOW":
-        form |= {"kind": "steps", "steps": [part.quote[:200] for part in plan.parts]}
-        return _valid(form)
     others = [
         name for name in names if name not in _FOLLOWS and name not in _LOADERS and not name.endswith("Embeddings")
     ]
@@ -221,10 +208,11 @@ def form_of(plan: PlanContract, requirement: str) -> DesignForm | None:
         ],
         "refused_words": str(values.get("denyList") or "").split("\n") if values.get("denyList") else [],
     }  # fmt: skip
-    return _valid(form)
+    return stored_form(form)
 
 
-def _valid(form: dict[str, Any]) -> DesignForm | None:
+def stored_form(form: object) -> DesignForm | None:
+    """A form that was kept, None where it is none: that of an earlier version, whose steps were sentences."""
     try:
         return DesignForm.model_validate(form)
     except ValidationError:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from flowise_dev_agent.contracts.plan import PlanContract
+from flowise_dev_agent.contracts.step_plans import INSIDE
 from flowise_dev_agent.patch import (
     Connect,
     Disconnect,
@@ -22,8 +23,6 @@ MODEL_CATEGORIES: Final = frozenset({"Chat Models", "LLMs"})
 _FAMILIES: Final = (MODEL_CATEGORIES, *(frozenset({name}) for name in (
     "Memory", "Vector Stores", "Embeddings", "Text Splitters", "Document Loaders", "Output Parsers",
 )))  # fmt: skip
-#: In a plan the output of an iteration that leads to the step inside it.
-INSIDE: Final = "each"
 
 
 @dataclass(frozen=True)

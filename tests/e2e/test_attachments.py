@@ -177,15 +177,22 @@ async def test_a_file_that_a_session_adds_to_a_store_goes_with_its_rollback_and_
 
 
 @pytest.mark.parametrize(
-    "requirement",
+    "wanted",
     [
-        "Build a bot with GPT-4o that describes the photos that people send",
-        "Build an agentflow with one LLM step with GPT-4o that answers questions about photos",
+        {"requirement": "Build a bot with GPT-4o that describes the photos that people send"},
+        {
+            "design": {
+                "name": "Photos",
+                "kind": "steps",
+                "model": "gpt-4o",
+                "steps": [{"kind": "answer", "prompt": "You answer questions about photos."}],
+            }
+        },
     ],
     ids=["chatflow", "agentflow"],
 )
 async def test_a_photo_is_seen_by_the_model_of_the_flow_in_its_test(
-    shared_service: SharedService, standin: ModelStandIn, requirement: str
+    shared_service: SharedService, standin: ModelStandIn, wanted: dict[str, Any]
 ) -> None:
     question = f"What is in this picture {uuid4().hex[:6]}?"
     seen = f"[image/png, {len(PNG)} bytes]"
@@ -194,7 +201,7 @@ async def test_a_photo_is_seen_by_the_model_of_the_flow_in_its_test(
     async with http_of(service) as http:
         stored = (await http.post("/attachments", files={"file": ("photo.png", PNG)})).json()
         assert (stored["facts"]["kind"], stored["facts"]["pixels"]) == ("image", [1, 1])
-        body = {"requirement": requirement, "attachments": [stored["id"]], "test_questions": [question]}
+        body = {**wanted, "attachments": [stored["id"]], "test_questions": [question]}
         planned = await ok(await http.post("/sessions?wait=60", json=body))
         contract = planned["interrupt"]["data"]["contract"]
         assert [one["param"].rpartition(".")[2] for one in contract["values"] if one["value"] is True] == [

@@ -62,7 +62,7 @@ async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> 
 
 def _of_form(form: DesignForm) -> Update:
     """A form leaves nothing to ask."""
-    intent = Intent(operation="create", ambiguity=0, title=form.name, parts=split(form.as_text()))
+    intent = Intent(operation="create", ambiguity=0, title=form.name, parts=form.quotes or split(form.as_text()))
     return {
         "intent": IntentState(classified=intent, operation="create", questions=[]),
         "plan": PlanState(contract=None),

@@ -213,6 +213,8 @@ def _design(request: contracts.PlanRequest, world: World) -> Design:
         raise world.decline("declined_failed", reason=request.verdict.reason if request.verdict else "")
     if request.intent.operation == "copy" and not request.feedback:
         wish = naming.wish_for_copy(wish, request.target)
+    if request.feedback and previous and previous.flow_kind == "AGENTFLOW" and previous.nodes and not request.existing:
+        raise world.decline("declined_steps", parts=f"«{wish}»")
     if request.existing or (previous and previous.flow_kind == "CHATFLOW" and previous.nodes):
         return change.design_change(request, wish, world)
     return build.design_new(request, world)

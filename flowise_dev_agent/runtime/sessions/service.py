@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from pydantic import BaseModel, ValidationError
 
-from flowise_dev_agent.contracts.designs import DesignForm, DesignView, form_of
+from flowise_dev_agent.contracts.designs import DesignView, form_of, stored_form
 from flowise_dev_agent.contracts.etags import Expected, session_etag
 from flowise_dev_agent.contracts.events import EventPage, SessionEvent
 from flowise_dev_agent.contracts.plan import Design
@@ -334,7 +334,7 @@ class SessionService:
                 "This session has no plan yet.", hint="Read the session: its open question says what it waits for."
             )
         asked: Any = row.request.get("design")
-        form = DesignForm.model_validate(asked) if asked else form_of(made, row.requirement)
+        form = stored_form(asked) or form_of(made, row.requirement)
         return DesignView.model_validate({**without_computed(made.model_dump()), "form": form})
 
     async def trace(self, session_id: UUID, sha256: str) -> Trace:

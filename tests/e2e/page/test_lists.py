@@ -4,17 +4,33 @@ import pytest
 from playwright.async_api import Locator, expect
 
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.page.screen import WORK_MS, Screen
+from tests.e2e.page.screen import AUTHORIZATION, WORK_MS, Screen
 from tests.e2e.page.test_edits import inputs
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-AGENT = "Build an agentflow with one agent with GPT-4o and a calculator that answers customers of a zoo"
+AGENT = {
+    "name": "Zoo",
+    "kind": "steps",
+    "model": "gpt-4o",
+    "steps": [{"kind": "answer", "prompt": "You answer customers of a zoo.", "tools": ["calculator"]}],
+}
 NODE = "agentAgentflow_0"
 
 
 def row(form: Locator, name: str) -> Locator:
     return form.get_by_role("group", name=name, exact=True)
+
+
+async def planned(screen: Screen) -> str:
+    """A session with the plan of the agent; its id."""
+    made = await screen.page.request.post(
+        f"{screen.url}/sessions?wait=60", headers=AUTHORIZATION, data={"design": AGENT}
+    )
+    session: str = (await made.json())["thread_id"]
+    await screen.see(session)
+    await screen.question("The plan")
+    return session
 
 
 async def bound(flowise: FlowiseClient, session: str) -> list[str]:
@@ -31,8 +47,7 @@ async def test_tools_of_an_agent_are_added_ordered_and_taken_out_in_a_plan_and_i
     screen: Screen, flowise_flows: FlowiseClient
 ) -> None:
     page = screen.page
-    session = await screen.start(AGENT)
-    await screen.question("The plan")
+    session = await planned(screen)
     await page.locator(f'.react-flow__node[data-id="{NODE}"]').click()
     form = page.locator(".node-form")
     await screen.press("Add to tools", form)
@@ -69,8 +84,7 @@ async def test_a_list_with_a_credential_is_changed_and_the_credential_stays(
     screen: Screen, flowise_flows: FlowiseClient
 ) -> None:
     page = screen.page
-    session = await screen.start(AGENT)
-    await screen.question("The plan")
+    session = await planned(screen)
     agent = page.locator(f'.react-flow__node[data-id="{NODE}"]')
     form = page.locator(".node-form")
     await agent.click()

@@ -80,13 +80,13 @@ async def test_p83_what_the_rules_do_not_recognise_as_structure_is_told_to_the_m
 
 async def test_the_answer_to_a_plan_that_is_declined_with_a_question_settles_it() -> None:
     bench = Bench([], credentials(OPENAI), reasoner=DeterministicReasoner())
-    declined = await bench.start("Every weekday at 8:30 fetch https://news.example.com/rss and summarise it")
+    declined = await bench.start("A flow that returns its answer as structured JSON from GPT-4o")
     assert (declined["reason"], declined["options"][0]["label"]) == ("question", "Answer")
-    assert declined["message"].endswith("?")
-    approval = await bench.answer(action="request_changes", feedback="Europe/Berlin")
+    assert declined["message"].startswith("Which fields")
+    approval = await bench.answer(action="request_changes", feedback="name, date and amount")
     assert approval["reason"] == "plan_ready"
-    zones = [value["value"] for value in approval["data"]["contract"]["values"] if value["param"] == "scheduleTimezone"]
-    assert zones == ["Europe/Berlin"]
+    (rows,) = [one["value"] for one in approval["data"]["contract"]["values"] if one["param"] == "jsonStructure"]
+    assert [row["property"] for row in rows] == ["name", "date", "amount"]
 
 
 async def test_p97_findings_that_the_base_had_never_go_back_to_the_op_writer(monkeypatch: Any) -> None:

@@ -415,7 +415,7 @@ def test_language_without_phrases_gets_english() -> None:
 def test_a_language_with_some_phrases_has_all_that_go_into_a_flow_or_refuse(language: str) -> None:
     table = tomllib.loads(files("flowise_dev_agent.reasoning").joinpath("phrases.toml").read_text("utf-8"))
     refuses = {key for key in table["en"] if key.startswith("gap")} | {"declined_parts", "declined_impossible"}
-    assert refuses | {"approval", "route", "from_documents", "question_vague"} <= set(table[language])
+    assert refuses | {"approval", "declined_steps", "from_documents", "question_vague"} <= set(table[language])
     for key, phrase in table[language].items():
         slots = [{name for _, name, _, _ in Formatter().parse(one)} for one in (phrase, table["en"][key])]
         assert slots[0] == slots[1], key

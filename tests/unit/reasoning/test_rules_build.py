@@ -303,9 +303,9 @@ async def test_credential_ids_are_left_to_code(catalogue: NodeStore) -> None:
     [
         ('Build a chatflow with the node "quantumTeleporter" that predicts lottery numbers', "quantumTeleporter"),
         ("Use the chatOpenAIx node in a chatbot", "chatOpenAI"),
-        ("A supervisor with workers, multi-agent please", "who does what"),
+        ("A supervisor with workers, multi-agent please", "«A supervisor with workers»"),
         ("do something nice with stuff", "for whom, and from which information"),
-        ("An AgentFlow that answers from our handbook (pasted text)", "document store"),
+        ("An AgentFlow that answers from our handbook (pasted text)", "step by step"),
         ('Nimm den Knoten "quantenTeleporter" für meinen Chatbot', "gibt es keinen Knoten „quantenTeleporter“"),
     ],
 )

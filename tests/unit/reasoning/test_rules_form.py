@@ -59,28 +59,6 @@ async def compiled(plan: PlanContract, nodes: NodeStore) -> GraphIR:
             {"template": "Read the invoice.\n\n{text}"},
         ),
         (
-            {"kind": "steps", "steps": ["Summarise the text", "ask a person to approve"]},
-            {"startAgentflow", "llmAgentflow", "humanInputAgentflow", "directReplyAgentflow", "loopAgentflow"},
-            {},
-        ),
-        (
-            {
-                "kind": "steps",
-                "steps": [
-                    "Sort the messages into billing and other",
-                    "For billing: ask for the number",
-                    "Other: answer politely",
-                ],
-            },
-            {"startAgentflow", "conditionAgentAgentflow", "agentAgentflow"},
-            {},
-        ),
-        (
-            {"kind": "steps", "steps": ["sort the messages into a and b"]},
-            {"startAgentflow", "conditionAgentAgentflow", "agentAgentflow"},
-            {},
-        ),
-        (
             {"refused_words": ["bet", "casino"]},
             {"conversationChain", "inputModerationSimple"},
             {"denyList": "bet\ncasino"},

@@ -8,7 +8,6 @@ from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.kinds import unwanted
 from flowise_dev_agent.reasoning.rules.language.lexicon import words
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 from tests.unit.reasoning.test_rules_new_flows import planned, prompt_of
@@ -33,7 +32,8 @@ async def test_letters_without_marks_are_the_same_letters(wish: str, catalogue: 
 
 def test_a_short_word_without_its_mark_is_another_word() -> None:
     assert words("memory").search("sans memoire")
-    assert not words("human").search("ou")
+    assert words("sources").search("dis où il a lu ça")
+    assert not words("sources").search("un bot ou il a lu ça")
 
 
 @pytest.mark.parametrize("wish", [
@@ -126,15 +126,6 @@ async def test_to_wait_for_a_yes_in_a_talk_is_a_rule(wish: str, catalogue: NodeS
     assert "wait for a yes" in prompt_of(plan)
 
 
-@pytest.mark.parametrize("nobody", ["No one has to approve it.", "Nobody needs to approve it."])
-async def test_that_nobody_approves_is_no_step(nobody: str, catalogue: NodeStore) -> None:
-    wish = "Every Friday at 17:00 (Madrid) search the web for news about olive oil, write a summary of 100 words and "
-    plan = await planned(f"{wish}post it to https://hooks.example/x. {nobody}", catalogue)
-    assert plan.declined is None
-    assert "humanInputAgentflow" not in names(plan)
-    assert [one.value for one in plan.values if one.param == "scheduleTimezone"] == ["Europe/Madrid"]
-
-
 @pytest.mark.parametrize("wish", [
     "Potrzebuję bota na stronę szkoły. Zajęcia zaczynają się o 9:00.",
     "Je veux un bot pour notre site. Il parle de nos gîtes: 80 euros la nuit.",
@@ -154,35 +145,3 @@ async def test_an_order_of_steps_that_reads_fields_first_is_no_parser(catalogue:
         'der Ort, soll es danach fragen. Bei Oldtimern bitte nur mit "Preis auf Anfrage".', catalogue
     )  # fmt: skip
     assert "structuredOutputParser" not in names(plan)
-
-
-@pytest.mark.parametrize("wish", [
-    "1. every Monday at 8:00 (London) search the web for news about cheese\n2. write a digest of 90 words\n3. send it "
-    "to https://hooks.example/x",
-    "1. cada viernes a las 18:00 (Madrid) busca en la web noticias sobre aceite\n2. escribe un resumen de 90 palabras\n"
-    "3. lo envía a https://hooks.example/x",
-])  # fmt: skip
-async def test_a_time_in_a_list_starts_the_flow_and_what_is_sent_is_posted(wish: str, catalogue: NodeStore) -> None:
-    plan = await planned(wish, catalogue)
-    values = {one.param: one.value for one in plan.values}
-    assert plan.declined is None
-    assert (values["method"], values["scheduleFrequency"]) == ("POST", "weekly")
-    assert not any("1." in str(one.value).splitlines() for one in plan.values)
-    assert not plan.flow_name.startswith("1")
-
-
-@pytest.mark.parametrize("clause", [
-    "Niemand muss das freigeben", "Personne ne doit l'approuver", "Nadie tiene que aprobarlo",
-    "Nessuno deve approvarlo", "Niemand hoeft het goed te keuren", "Nikt nie musi tego zatwierdzać",
-    "no sign-off needed", "Eine Freigabe brauchen wir nicht", "A human does not need to approve it",
-])  # fmt: skip
-def test_an_approval_that_nobody_has_to_give_is_no_step(clause: str) -> None:
-    assert unwanted(clause)
-
-
-@pytest.mark.parametrize("clause", [
-    "Nobody gets an answer without an approval", "Niemand bekommt eine Antwort ohne Freigabe",
-    "No reply goes out before a manager approves it", "Personne ne reçoit de réponse avant que le chef l'approuve",
-])  # fmt: skip
-def test_that_nothing_goes_out_without_an_approval_is_one(clause: str) -> None:
-    assert not unwanted(clause)

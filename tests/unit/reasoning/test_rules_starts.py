@@ -1,5 +1,5 @@
-"""New flows: forms and schedules are built; what is vague is asked about, what no
-flow does is declined, and no setting is left to the words of a prompt."""
+"""New flows: what is vague is asked about, what no flow does is declined, and no setting is left to the words of a
+prompt."""
 
 from typing import Any
 
@@ -12,92 +12,6 @@ from tests.unit.reasoning.test_rules_properties import planned
 def values_of(plan: PlanContract) -> dict[str, Any]:
     assert plan.declined is None
     return {f"{value.node_id}.{value.param}": value.value for value in plan.values}
-
-
-def test_the_fields_of_a_form_are_given_to_each_model() -> None:
-    text = (
-        "Form with name, allotment and what is broken. An agentflow writes a work order from it, the warden has to "
-        "approve it before it goes out, then POST it to https://park.example/orders. gpt-4.1"
-    )
-    plan = planned(text)[1]
-    values = values_of(plan)
-    assert [row["name"] for row in values["startAgentflow_0.formInputTypes"]] == ["name", "allotment", "what_is_broken"]
-    (told,) = [row["content"] for row in values["llmAgentflow_0.llmMessages"]]
-    assert told.startswith("Writes a work order from it")
-    assert "{{ $form.allotment }}" in told
-    assert values["llmAgentflow_0.llmModelConfig"]["modelName"] == "gpt-4.1"
-    links = {(one.source, one.output, one.target) for one in plan.connections}
-    assert ("humanInputAgentflow_0", "proceed", "customFunctionAgentflow_0") in links
-    assert ("customFunctionAgentflow_0", "", "httpAgentflow_0") in links
-
-
-@pytest.mark.parametrize(
-    ("wish", "expected"),
-    [
-        ("Every Monday at 07:15 (Europe/Dublin) fetch https://fish.example/prices and write three sentences about cod",
-         {"scheduleFrequency": "weekly", "scheduleOnDayOfWeek": "1", "scheduleOnTime": "07:15",
-          "scheduleTimezone": "Europe/Dublin"}),
-        ("Jeden Werktag um 6 Uhr Europe/Berlin die Pegel von https://pegel.example/elbe holen und zusammenfassen",
-         {"scheduleFrequency": "weekly", "scheduleOnDayOfWeek": "1,2,3,4,5", "scheduleOnTime": "06:00",
-          "scheduleTimezone": "Europe/Berlin"}),
-        ("Chaque jour à 18h30 Europe/Paris, appelle https://gare.example/retards puis résume les retards",
-         {"scheduleFrequency": "daily", "scheduleOnTime": "18:30", "scheduleTimezone": "Europe/Paris"}),
-    ],
-)  # fmt: skip
-def test_a_schedule_with_an_address_to_call_starts_the_flow(wish: str, expected: dict[str, str]) -> None:
-    values = values_of(planned(wish)[1])
-    assert {name: values[f"startAgentflow_0.{name}"] for name in expected} == expected
-    assert values["httpAgentflow_0.url"].startswith("https://")
-
-
-@pytest.mark.parametrize(("answer", "zone"), [("Amsterdam time", "Europe/Amsterdam"), ("asunción", "America/Asuncion")])
-def test_the_time_zone_of_a_schedule_is_asked_for_and_read_from_a_city(answer: str, zone: str) -> None:
-    wish = "Every weekday at 6:30 pm fetch https://port.example/delays and summarise it in 5 bullet points"
-    question = planned(wish)[1].declined or ""
-    assert question.endswith("?")
-    values = values_of(planned(wish, clarifications=((question, answer),))[1])
-    assert values["startAgentflow_0.scheduleTimezone"] == zone
-    assert values["startAgentflow_0.scheduleOnTime"] == "18:30"
-
-
-def test_a_time_zone_that_is_named_elsewhere_is_not_asked_for() -> None:
-    wish = "Every day at 6pm fetch https://shop.example/orders and write a summary of it. Europe/London"
-    values = values_of(planned(wish)[1])
-    assert (values["startAgentflow_0.scheduleOnTime"], values["startAgentflow_0.scheduleTimezone"]) == (
-        "18:00",
-        "Europe/London",
-    )
-    assert "Europe/London" not in str(values["llmAgentflow_0.llmMessages"])
-
-
-def test_models_for_steps_that_nobody_speaks_of_are_declined() -> None:
-    wish = "Agentflow: write a poem, then translate it. gpt-4o for the invoice, gpt-4o-mini for the orders."
-    assert "gpt-4o for the invoice" in (planned(wish)[1].declined or "")
-
-
-@pytest.mark.parametrize(
-    ("wish", "models"),
-    [
-        ("Agentflow: search the web for prices, then make a table. gpt-4o-mini for the search, gpt-4o for the table.",
-         [("gpt-4o-mini", None), ("gpt-4o", None)]),
-        ("Agentflow: gpt-4o writes a text about foxes, then gpt-4o-mini translates it into Dutch with temperature 0.",
-         [("gpt-4o", None), ("gpt-4o-mini", 0)]),
-        ("Ein Ablauf: ein Autor schreibt eine Glosse, ein Lektor kürzt sie. Der Autor mit gpt-4o und Temperatur 0,9, "
-         "der Lektor mit Temperatur 0.", [("gpt-4o", 0.9), (None, 0)]),
-    ],
-)  # fmt: skip
-def test_a_step_has_the_model_that_is_named_for_it(wish: str, models: list[tuple[str | None, float | None]]) -> None:
-    plan = planned(wish)[1]
-    assert plan.declined is None
-    configs: list[Any] = [value.value for value in plan.values if value.param.endswith("ModelConfig")]
-    assert [(model, temperature) for model, temperature in models if model] == [
-        (one["modelName"], temperature and one["temperature"])
-        for one, (model, temperature) in zip(configs, models, strict=True) if model
-    ]  # fmt: skip
-    assert [one["temperature"] for one, (_, wanted) in zip(configs, models, strict=True) if wanted is not None] == [
-        wanted for _, wanted in models if wanted is not None
-    ]
-    assert not plan.not_done
 
 
 @pytest.mark.parametrize(

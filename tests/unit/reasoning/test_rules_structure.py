@@ -2,8 +2,7 @@
 
 import asyncio
 import json
-import re
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,9 +15,9 @@ from tests.unit.reasoning.test_rules_properties import STORE, planned
 
 #: Wishes for what no chatflow does by rules -> a word of the reason.
 STRUCTURE = {
-    "Every morning at 7 fetch the tide table and write a text for surfers": "«fetch the tide table",
-    "Jeden Montag um 8 Uhr soll er die Preise abrufen und zusammenfassen": "«soll er die Preise abrufen",
-    "Chaque lundi à 8h, résume les nouvelles du port": "«résume les nouvelles du port»",
+    "Every morning at 7 fetch the tide table and write a text for surfers": "«Every morning at 7 fetch",
+    "Jeden Montag um 8 Uhr soll er die Preise abrufen und zusammenfassen": "«Jeden Montag um 8 Uhr soll",
+    "Chaque lundi à 8h, résume les nouvelles du port": "«Chaque lundi à 8h",
     "Answers questions about boats and saves them to a Google sheet": "«saves them to a Google sheet»",
     "Traduit chaque message et envoie le résultat par mail à Yann": "«envoie le résultat par mail»",
     "Train a model on our letters and answer like Brenda": "training",
@@ -231,29 +230,6 @@ def test_a_number_of_results_is_a_setting_and_no_sentence_of_the_prompt() -> Non
     assert "top 6" not in str(values).casefold()
 
 
-#: Flows of steps in six languages -> how many nodes of each type they have.
-STEPS = {
-    "An agentflow that sorts messages into repairs, sales and complaints and answers each": {"agentAgentflow": 3},
-    "Podziel wiadomości na reklamacje, zamówienia i inne i odpowiedz na każdą": {"agentAgentflow": 3},
-    "One agent drafts a newsletter about bees, then a second agent checks the facts": {"agentAgentflow": 2},
-    "Ein Agent schreibt einen Entwurf, danach prüft ein zweiter Agent den Ton": {"agentAgentflow": 2},
-    "For each email address in the message write a polite reminder": {"iterationAgentflow": 1, "llmAgentflow": 2},
-    "Pour chaque produit, écris une description courte": {"iterationAgentflow": 1},
-    "Zuerst die Anfrage per GET an https://lager.example/bestand schicken, dann die Antwort zusammenfassen":
-        {"httpAgentflow": 1, "llmAgentflow": 1},
-    "Scrivi una bozza della risposta, poi il responsabile approva": {"humanInputAgentflow": 1},
-    "Agentflow:\n- summarise the notes\n- list the open points\n- draft a mail about them": {"llmAgentflow": 3},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("wish", STEPS)
-def test_steps_are_read_in_several_languages(wish: str) -> None:
-    _, plan = planned(wish)
-    assert plan.declined is None
-    names = [node.node_name for node in plan.nodes]
-    assert {name: names.count(name) for name in STEPS[wish]} == STEPS[wish]
-
-
 @pytest.mark.parametrize(
     "wish",
     [
@@ -271,32 +247,11 @@ def test_a_secret_of_a_request_is_never_in_a_flow() -> None:
     assert "abc123" not in str(plan.values)
 
 
-def test_a_request_that_sends_something_has_a_body() -> None:
-    _, plan = planned("POST the order to https://api.shop.example/orders, then summarise the answer")
-    values = {value.param: value.value for value in plan.values}
-    assert (values["method"], values["body"]) == ("POST", "{{ customFunctionAgentflow_0 }}")
-    assert values["customFunctionInputVariables"] == [{"variableName": "message", "variableValue": "{{ question }}"}]
-    assert values["customFunctionJavascriptFunction"] == "return JSON.stringify({message: $message});"
-
-
-BESIDE = ["with a bearer token", "and post it to Slack", "every morning at 7", "and take payments"]
-
-
-@given(wish=st.sampled_from(sorted(STEPS)), more=st.sampled_from(BESIDE))
-def test_no_flow_of_steps_is_built_beside_structure_that_was_not_read(wish: str, more: str) -> None:
-    _, plan = planned(f"{wish} {more}")
-    open_ = " ".join(part.quote for part in plan.parts if part.state == "not_understood")
-    if plan.declined is None and more.rpartition(" ")[2] not in open_:
-        told = " ".join(str(value.value) for value in plan.values)
-        assert more == "with a bearer token"
-        assert "bearer" in told.casefold()
-
-
 #: What is named and that no node does -> a word of the reason.
 NAMED = {
     "An agent that looks things up on Wikipedia and in our manual (docx)": "Wikipedia",
     "flow that listens to the tractor's CAN bus over bluetooth and stops the engine": "outside of Flowise",
-    "Jeden Morgen um 6:30 soll der Flow https://api.wetter.example/heute holen und in zwei Sätzen sagen": "«soll der",
+    "Jeden Morgen um 6:30 soll der Flow https://api.wetter.example/heute holen und in zwei Sätzen sagen": "«Jeden",
     "todo dia útil às 7h30 o fluxo busca https://porto.example/avisos.json e me faz um resumo": "«todo dia útil",
     "flusso: un primo agente scrive il comunicato, un secondo lo critica. ripeti 3 volte": "ripeti 3 volte",
 }
@@ -411,134 +366,9 @@ def test_what_names_a_setting_in_other_words_sets_it(wish: str, values: dict[str
     assert not plan.not_done
 
 
-def test_a_gap_in_an_address_is_filled_by_a_model_that_reads_the_message() -> None:
-    wish = "Agentflow: call GET https://api.parcel.example/v2/{number}, then explain the status"
-    values = {f"{value.node_id}.{value.param}": value.value for value in planned(wish)[1].values}
-    (field,) = cast("list[dict[str, str]]", values["llmAgentflow_0.llmStructuredOutput"])
-    assert (field["key"], field["type"]) == ("number", "string")
-    assert values["httpAgentflow_0.url"] == "https://api.parcel.example/v2/{{ llmAgentflow_0.output.number }}"
-
-
-#: Flows as people describe them -> their edges.
-FLOWS = {
-    "A workflow where an AI drafts a reply to a review, I check it and if I reject it it gets rewritten with my "
-    "comments, max 4 rounds. Once approved POST it to https://hooks.lodge.example/reviews":
-        "start>llm0 llm0>human0 human0:reject>loop0 human0:proceed>custom0 custom0>http0",
-    "Um fluxo: o primeiro agente pesquisa na web sobre o tema, o segundo escreve um texto de 150 palavras, sem "
-    "hashtags. Antes de terminar quero aprovar o texto.":
-        "start>agent0 agent0>llm0 llm0>human0 human0:reject>loop0 human0:proceed>reply0",
-    "Flusso: un LLM scrive la risposta, poi il direttore deve approvare. Se approva la risposta viene mandata al "
-    "cliente, se rifiuta rispondi 'La richiameremo noi.'":
-        "start>llm0 llm0>human0 human0:reject>reply0 human0:proceed>reply1",
-    "Un flusso: se è un reclamo chiedi scusa e fai approvare la risposta al direttore, altrimenti rispondi":
-        "start>sorter0 sorter0:0>llm0 llm0>human0 human0:reject>loop0 human0:proceed>reply0 sorter0:1>llm1",
-    "Ablauf: KI entscheidet ob Notfall, Reparatur oder Sonstiges. Bei Notfall die Nummer 0170 55566 nennen, bei "
-    "Reparatur nach der Adresse fragen, sonst höflich sagen dass sich jemand meldet.":
-        "start>sorter0 sorter0:0>agent0 sorter0:1>agent1 sorter0:2>agent2",
-    "An agent flow where the first agent collects facts, the second agent writes a post with them and a third one "
-    "corrects the spelling. Thanks so much!": "start>agent0 agent0>agent1 agent1>llm0",
-    "Fluxo de trabalho: um agente escreve a resposta, depois o gerente aprova. Se ele recusar, responda 'Até breve.'":
-        "start>agent0 agent0>human0 human0:reject>reply0 human0:proceed>reply1",
-    "Für jede Bewertung in der Liste schreibe eine kurze Antwort. Agentflow bitte, gpt-4o-mini":
-        "start>llm0 llm0>iteration0 iteration0:each>llm1",
-    "Agentflow: correct the grammar of the text, then explain the mistakes. Answer in Polish.": "start>llm0 llm0>llm1",
-    "Fluxo de agentes: classifica as mensagens em vendas, suporte e outros. Vendas: pergunta o tamanho da empresa. "
-    "Suporte: pede o código. Outros: responde com simpatia.":
-        "start>sorter0 sorter0:0>agent0 sorter0:1>agent1 sorter0:2>agent2",
-    "Najpierw LLM pisze szkic, potem drugi sprawdza błędy, na końcu kierownik zatwierdza.":
-        "start>llm0 llm0>llm1 llm1>human0 human0:reject>loop0 human0:proceed>reply0",
-    "Un flujo de agentes: uno escribe el post y otro lo critica": "start>llm0 llm0>llm1",
-    "Agentflow per un vivaio: due agenti, uno scrive la scheda, il secondo controlla. Poi il titolare approva.":
-        "start>llm0 llm0>llm1 llm1>human0 human0:reject>loop0 human0:proceed>reply0",
-    "I need a flow. Step 1: an LLM writes a job ad. Step 2: another one shortens it to 80 words. Step 3: I approve it.":
-        "start>llm0 llm0>llm1 llm1>human0 human0:reject>loop0 human0:proceed>reply0",
-    "Mails sortieren nach Bestellung, Reklamation, Spam. Bestellungen: Lieferzeit 5 Tage nennen. Reklamationen: "
-    "entschuldigen, dann muss Frau Kern freigeben. Spam: nichts weiter sagen als 'Danke.' Ein Agentflow.":
-        "start>sorter0 sorter0:0>agent0 sorter0:1>agent1 agent1>human0 human0:reject>loop0 "
-        "human0:proceed>reply0 sorter0:2>agent2",
-    "Un agentflow qui résume le texte, puis une personne valide. En cas de refus, recommencer, 3 fois maximum.":
-        "start>llm0 llm0>human0 human0:reject>loop0 human0:proceed>reply0",
-    "1. summarise the notes the user pastes 2. list the action items 3. write a short mail, sign it 'Team Orchard'":
-        "start>llm0 llm0>llm1 llm1>llm2",
-    "Agentflow: one model with temperature 0.9 writes a poem and another with temperature 0 counts the words":
-        "start>llm0 llm0>llm1",
-}  # fmt: skip
-#: Flows in which a clause says no step: that a part is not wanted, what is done with each, what an answer is for.
-FLOWS |= {
-    "Agentflow: an LLM drafts the summary, the legal team reviews it, and after their OK it gets translated.":
-        "start>llm0 llm0>human0 human0:reject>loop0 human0:proceed>llm1",
-    "Flow: incoming claims get summarized in 3 points, then a clerk has to approve.":
-        "start>llm0 llm0>human0 human0:reject>loop0 human0:proceed>reply0",
-    "A bot drafts the reply to a guest. Before it goes out our manager has to look at it and say yes. If "
-    "she says no it "
-    "is written again, twice at most.": "start>agent0 agent0>human0 human0:reject>loop0 human0:proceed>reply0",
-    "Agent flow for a hotel. First step reads the mail and decides: booking, cancellation, or other. Bookings get a "
-    "reply with the rates, and one of us has to approve it before it is sent. Cancellations get a short "
-    "confirmation, no "
-    "approval needed. Everything else gets a polite answer.":
-        "start>sorter0 sorter0:0>agent0 agent0>human0 human0:reject>loop0 human0:proceed>reply0 sorter0:1>agent1 "
-        "sorter0:2>agent2",
-    "Un flusso: un modello estrae le frasi del testo. Poi per ogni frase un modello scrive una domanda. Alla "
-    "fine tutto viene raccolto in una tabella.":
-        "start>llm0 llm0>llm1 llm1>iteration0 iteration0:each>llm2 iteration0>llm3",
-    "Someone enters a title. An agent writes a summary, a second agent writes three questions, and then both are put "
-    "together in one answer. An agent flow.": "start>agent0 agent0>agent1 agent1>llm0",
-    "Ein Ablauf: ein Agent schreibt einen Entwurf, ein zweiter kürzt ihn, dann gebe ich ihn frei. Wenn "
-    "ich ablehne, geht "
-    "es zurück zum ersten.": "start>agent0 agent0>llm0 llm0>human0 human0:reject>loop0 human0:proceed>reply0",
-    "every evening at 18:00 Europe/Warsaw call https://api.shop.example/today, summarise the orders and "
-    "send the summary "
-    "with POST to https://hooks.shop.example/x": "start>http0 http0>llm0 llm0>custom0 custom0>http1",
-    # Only the second reader hears that a person agrees.
-    "Agentflow: write a letter, then hold it until the vet has confirmed it.":
-        "start>llm0 llm0>human0 human0:reject>loop0 human0:proceed>reply0",
-    "It decides if a complaint is about noise, damage or staff. For noise it apologises. For damage it "
-    "asks for a photo. "
-    "Staff complaints always need my ok before anything goes out. If I reject it, it should rewrite the reply. "
-    "An agentflow.":
-        "start>sorter0 sorter0:0>agent0 sorter0:1>agent1 sorter0:2>agent2 agent2>human0 human0:reject>loop0 "
-        "human0:proceed>reply0",
-}  # fmt: skip
-_NAMES = {"conditionAgent": "sorter", "humanInput": "human", "directReply": "reply", "customFunction": "custom"}
-
-
-def edges_of(wish: str) -> str:
-    def short(node_id: str) -> str:
-        kind, _, number = node_id.partition("Agentflow_")
-        return "start" if kind == "start" else f"{_NAMES.get(kind, kind)}{number}"
-
-    _, plan = planned(wish)
-    assert plan.declined is None
-    return " ".join(
-        f"{short(one.source)}{':' * bool(one.output)}{one.output or ''}>{short(one.target)}" for one in plan.connections
-    )
-
-
-@pytest.mark.parametrize("wish", FLOWS, ids=range(len(FLOWS)))
-def test_a_flow_of_steps_has_the_edges_that_its_sentences_say(wish: str) -> None:
-    assert edges_of(wish) == FLOWS[wish]
-
-
-@pytest.mark.parametrize("wish", FLOWS, ids=range(len(FLOWS)))
-def test_p83_no_number_and_no_quotation_of_a_flow_of_steps_is_lost(wish: str) -> None:
-    told = " ".join(str(value.value) for value in planned(wish)[1].values)
-    said = re.findall(r"(?<![\w/.])\d+|(?<=')[^']+(?=')", re.sub(r"(?:^| |Step )\d[.:] ", " ", wish))
-    assert [one for one in said if one not in told] == []
-
-
 def test_a_time_of_day_asks_for_no_clock() -> None:
     _, plan = planned("bot for our chess club. club night tues 7pm, clocks are provided")
     assert "currentDateTime" not in {node.node_name for node in plan.nodes}
-
-
-def test_branches_by_arrows_and_the_rest_are_built() -> None:
-    text = (
-        "decide if its an EMERGENCY (no heat, gas smell), a BILLING question or anything else. Emergency -> give 0800 "
-        "441 221. Billing -> ask for the invoice number. Rest -> normal friendly answer. (agentflow)"
-    )
-    told = [value.value for value in planned(text)[1].values if value.param == "agentMessages"]
-    said = [row["content"] for rows in told if isinstance(rows, list) for row in rows if isinstance(row, dict)]
-    assert said == ["Give 0800 441 221", "Ask for the invoice number", "Normal friendly answer"]
 
 
 def test_a_vague_wish_that_stays_vague_is_the_plainest_chat_without_its_vague_words() -> None:
@@ -575,75 +405,6 @@ def test_the_name_of_a_flow_ends_at_a_whole_word(wish: str, name: str) -> None:
 )
 def test_p83_a_condition_that_was_not_read_is_no_task_of_a_step(wish: str) -> None:
     assert planned(wish)[1].declined
-
-
-#: Flows with branches or an approval -> what each model is told, in order, and each fixed answer.
-TOLD = {
-    "Agentflow for our bakery: if someone asks about allergens answer from this list: rye has gluten, macarons have "
-    "nuts. If someone wants to order a cake ask for date, size and flavour. Otherwise reply kindly and give our number "
-    "020 555 0199.": ["Answer from this list: rye has gluten, macarons have nuts", "Ask for date, size and flavour",
-                      "Reply kindly and give our number 020 555 0199"],
-    "A flow that writes a reply to a complaint about the bus, then I have to approve it before it goes out. If I "
-    "reject it, it should say 'We will get back to you.'":
-        ["Writes a reply to a complaint about the bus", "We will get back to you.", "{{ llmAgentflow_0 }}"],
-    "Agentflow: translate the text into Dutch, then a human checks it. If rejected reply 'Sorry, later.'":
-        ["Translate the text into Dutch", "Sorry, later.", "{{ llmAgentflow_0 }}"],
-    "When a customer wants to cancel, ask why; otherwise help them. As an agentflow with Claude Haiku.":
-        ["Ask why", "Help them"],
-    "Agentflow: an LLM writes a decision, a manager must approve, then reply 'Done.'": ["Writes a decision", "Done."],
-    "Agentflow: Geht es um Müll, dann die Abholtage Dienstag und Freitag nennen. Geht es um Parkausweise, dann auf "
-    "Zimmer 14 verweisen. Alles andere: höflich sagen, dass sich jemand meldet.":
-        ["Die Abholtage Dienstag und Freitag nennen", "Auf Zimmer 14 verweisen",
-         "Höflich sagen, dass sich jemand meldet"],
-    "Przepływ agentowy: jeśli wiadomość dotyczy reklamacji, poproś o numer zamówienia; w pozostałych przypadkach "
-    "odpowiedz krótko.": ["Poproś o numer zamówienia", "Odpowiedz krótko"],
-    "Flujo: si el cliente pide una devolución pregúntale el número, si pide la factura dile que tarda 2 días, si no "
-    "contesta amablemente.": ["Pregúntale el número", "Dile que tarda 2 días", "Contesta amablemente"],
-    "Flux : si le client demande un échange demande-lui la taille, s'il demande les horaires réponds 'De 9h à 18h.', "
-    "sinon réponds poliment.": ["Demande-lui la taille", "De 9h à 18h.", "Réponds poliment"],
-    "Agentflow: wenn jemand wissen will, wo sein Paket ist, frag nach der Nummer, sonst antworte normal.":
-        ["Frag nach der Nummer", "Antworte normal"],
-    "Agentflow. If the customer is a guest, greet them; if they are new, explain the menu; everybody else just answer.":
-        ["Greet them", "Explain the menu", "Just answer"],
-    "Als de klant wil ruilen, vraag de maat; als hij wil weten waar het pakket is, vraag het nummer; anders "
-    "antwoord kort. Een flow.": ["Vraag de maat", "Vraag het nummer", "Antwoord kort"],
-    "Un flujo con tres pasos: 1. resume el texto 2. tradúcelo al inglés 3. pide la aprobación de Laura antes de "
-    "responder": ["Resume el texto", "Tradúcelo al inglés", "{{ llmAgentflow_1 }}"],
-    "Flow: call GET https://api.harbour.example/tides?port=12 then tell the skipper whether he can leave":
-        ["Tell the skipper whether he can leave\n\n{{ httpAgentflow_0 }}"],
-    "Un flujo que para cada producto de la lista escriba una frase y al final lo junte todo en una tabla":
-        ["Enumera cada producto de la lista del mensaje, cada uno como un elemento.", "Escriba una frase",
-         "Lo junte todo en una tabla\n\n{{ iterationAgentflow_0 }}"],
-}  # fmt: skip
-
-
-def texts_of(wish: str) -> list[str]:
-    """What the models of a flow are told, without what the flow is for, and its fixed answers."""
-    found: list[str] = []
-    for value in planned(wish)[1].values:
-        if value.param in ("llmMessages", "agentMessages") and isinstance(value.value, list):
-            found += [str(row["content"]) for row in value.value if isinstance(row, dict) and row["role"] == "system"]
-        if value.param == "directReplyMessage":
-            found.append(str(value.value))
-    return [text.removeprefix("For our bakery\n") for text in found]
-
-
-@pytest.mark.parametrize("wish", TOLD)
-def test_each_step_is_told_its_own_clause_whole(wish: str) -> None:
-    assert texts_of(wish) == TOLD[wish]
-
-
-#: More that a clause can say: each word of it is in a step or told as not done, or the flow is not built.
-MORE = ["but always mention the number 4711", "and the colour teal matters", 'with the words "Ahoi Bert" at its end']
-
-
-@given(wish=st.sampled_from(sorted([*STEPS, *TOLD])), more=st.sampled_from(MORE))
-def test_p83_no_word_of_a_flow_of_steps_disappears(wish: str, more: str) -> None:
-    _, plan = planned(f"{wish.rstrip('.')} {more}.")
-    not_done = [part.quote for part in plan.parts if part.state == "not_understood"]
-    told = " ".join([*(str(value.value) for value in plan.values), *not_done]).casefold()
-    sign = next(one for one in ("4711", "teal", "ahoi bert") if one in more.casefold())
-    assert plan.declined or sign in told
 
 
 @pytest.mark.parametrize(

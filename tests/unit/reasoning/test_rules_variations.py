@@ -163,7 +163,7 @@ async def test_the_wish_becomes_a_flow_that_validates(
 @pytest.mark.parametrize(
     ("wish", "says"),
     [
-        ("Build a team of agents with a supervisor and workers", "who does what"),
+        ("Build a team of agents with a supervisor and workers", "step by step"),
         ('Chatbot built around the node "moodRing"', "moodRing"),
         ("Agent with a custom tool that knows our stock", "Custom Tool"),
     ],

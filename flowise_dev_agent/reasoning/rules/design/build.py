@@ -19,19 +19,20 @@ from flowise_dev_agent.reasoning.rules.design.clauses import Clause, clauses, la
 from flowise_dev_agent.reasoning.rules.design.details import STRUCTURED, Field
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of
-from flowise_dev_agent.reasoning.rules.design.providers import CHATS, chat_provider, model_id
-from flowise_dev_agent.reasoning.rules.design.reading import Reading, read, tool_named
-from flowise_dev_agent.reasoning.rules.design.selection import select, usable
-from flowise_dev_agent.reasoning.rules.design.steps import design_steps, is_stepwise, speaks_of_steps
+from flowise_dev_agent.reasoning.rules.design.providers import CHATS
+from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
+from flowise_dev_agent.reasoning.rules.design.selection import select, tool_asked, usable
+from flowise_dev_agent.reasoning.rules.design.steps import design_steps
 from flowise_dev_agent.reasoning.rules.design.values import Said, dimensions, named_fields, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, means, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import HALF, MAYBE, PERHAPS, RATHER, SURE
-from flowise_dev_agent.reasoning.rules.language.text import Span, capital, masked, mentioned, normalised
+from flowise_dev_agent.reasoning.rules.language.text import Span, capital, masked, mentioned, normalised, signals
 from flowise_dev_agent.reasoning.rules.render import telling
 
 #: A wish with fewer words of its own than these, and something vague in it, says nothing.
 _FEW_WORDS, _FEWEST_WORDS = 5, 2
+_FLOW = pattern("steps", "a_flow")
 _BOT, _WORDS = re.compile(r"(?i)bot|flow|\d"), re.compile(r"\w{4,}")
 #: A sentence that ends with what is vague.
 _CARELESS = re.compile(rf"(?i)(?<![^.!?\n])[^.!?\n]*?(?:{words('vague').pattern})(?:\s\w+){{0,2}}(?=[.!?\n]|$)")
@@ -39,6 +40,8 @@ _CARELESS = re.compile(rf"(?i)(?<![^.!?\n])[^.!?\n]*?(?:{words('vague').pattern}
 _INSTEAD = "This cannot be built as described. What should be built instead?"
 #: A tool that a clause may ask for -> the row of the table of tools.
 _TOOLS = {"web_search": "webSearch", "calculator": "calculator", "date_time": "currentDateTime"}
+#: Kinds of signals that make a flow one of steps, and how much of a text is read for them.
+_STEPS, _READ_FOR_STEPS = frozenset({"team", "approval", "sequence", "form", "schedule"}), 2_000
 _REMEMBERED = frozenset({"memory", "memory_store"})
 _LOADERS = {"text": "plainText", "pdf": "pdfFile", "csv": "csvFile", "docx": "docxFile", "store": "documentStore"}
 
@@ -75,7 +78,7 @@ def open_question(said: Asked, reading: Reading, language: str, *, described: bo
     """The one question whose answer settles what the text leaves open; None when nothing is, or it was answered."""
     if said.answered:
         return None
-    steps = is_stepwise(reading)
+    steps = _step_signs(reading)
     if not (steps or reading.requested or reading.unknown) and (key := left_open(reading)):
         return say(key, language)
     named, models = providers.chat_providers(reading.text), providers.model_ids(reading.text)
@@ -111,7 +114,7 @@ def left_open(reading: Reading) -> str | None:
 
 
 def design_new(request: PlanRequest, world: World) -> Design:
-    """A flow that is not there yet: a chatflow, or steps where the text speaks of steps. Raises DeclinedError."""
+    """A flow that is not there yet; one of steps is declined, see `FormStep`. Raises DeclinedError."""
     said = asked(request.requirement, request.clarifications)
     reading = _with_files(read(said.text, world.store, new=True), request.file_loaders)
     found = [*clauses(reading.text, change=False)]
@@ -122,17 +125,9 @@ def design_new(request: PlanRequest, world: World) -> Design:
         tools = tuple(names for names in reading.tools if not (taken & {*names} or "requests" in names[0]))
         reading = replace(reading, requests=(), tools=tools)
     foreign = [names[0] for names in reading.tools if not usable(names, world)]
-    steps = stepwise(found, reading.spans)
-    # A "flow" that gives back fields in their form is one task.
-    asks = _asks_alone(reading, found)
-    stepped = is_stepwise(asks) and not (reading.fields and STRUCTURED.search(reading.text))
-    if steps or stepped:
-        try:
-            return design_steps(request, reading, said, world)
-        except DeclinedError:
-            # What only reads like steps is told to one model.
-            if steps or speaks_of_steps(asks):
-                raise
+    if steps := _steps_said(reading, found):
+        parts = "; ".join(f"«{one}»" for one in steps)
+        return declined(request, world.say("declined_steps", parts=parts), flow_kind="AGENTFLOW")
     if any(name in world.store.schemas for name in foreign):
         return design_agent(request, reading, said.text, world)
     # What was too vague to build from is answered, and no more said.
@@ -145,6 +140,27 @@ def design_new(request: PlanRequest, world: World) -> Design:
     elif vague and not said.answered:
         raise world.decline("question_vague")
     return designed(request, said.text, reading, world, own=own, purpose=said.purpose)
+
+
+def _steps_said(reading: Reading, found: Sequence[Clause]) -> list[str]:
+    """The clauses in which steps are heard that a chatflow does not have."""
+    heard = stepwise(found, reading.spans, flow=_FLOW.search(reading.text) is not None)
+    # A "flow" that gives back fields in their form is one task.
+    task = reading.fields and STRUCTURED.search(reading.text)
+    signs = [] if task else _step_signs(_asks_alone(reading, found))
+    said = (one for one in leaves(found) if one in heard or any(one.start <= place < one.end for place in signs))
+    return list(dict.fromkeys(one.said for one in said))
+
+
+def _step_signs(reading: Reading) -> list[int]:
+    """Where words say that steps follow one another, that a person approves, or how a flow of steps starts."""
+    # A node type asked for by name is a part of a chatflow.
+    named = reading.requested or reading.prompt_text or reading.system_text
+    # A request to an address is a step, where no tool and no chain makes it.
+    used = reading.tools or reading.requests or reading.loaders or reading.agent or (reading.chat and reading.knowledge)
+    kinds = {"team"} if named else _STEPS if used else _STEPS | {"call"}
+    return [match.start() for match, kind in signals(reading.text[:_READ_FOR_STEPS])
+            if kind in kinds and (kind != "call" or "://" in match[0])]  # fmt: skip
 
 
 def _asks_alone(reading: Reading, found: Sequence[Clause]) -> Reading:
@@ -327,17 +343,9 @@ def fresh_ids(names: Sequence[str], existing: Mapping[str, object], pattern: Pat
 
 def design_form(request: PlanRequest, form: DesignForm, world: World) -> Design:
     """The flow of a form. Raises DeclinedError, which says which part of it this Flowise does not have."""
-    provider, model = chat_provider(form.model or ""), model_id(form.model or "")
-    if form.model and provider is None:
-        raise world.decline("declined_unknown", name=form.model, near="")
-    tools = {name: tool_named(name, world.store) for name in form.tools}
-    for name, found in tools.items():
-        if not found:
-            raise world.decline("declined_tool", name=name)
     if form.kind == "steps":
-        text = normalised("\n".join(form.steps))
-        reading = replace(read(text, world.store), provider=provider, model=model)
-        return design_steps(request, reading, Asked(text), world)
+        return design_steps(request, form, world)
+    provider, model = providers.named_model(form.model, world)
     memory = None if form.memory == "none" or form.kind == "task" else form.memory
     numbers = {} if form.temperature is None else {"temperature": form.temperature}
     numbers |= {"memory_window": memory} if isinstance(memory, int) else {}
@@ -345,7 +353,8 @@ def design_form(request: PlanRequest, form: DesignForm, world: World) -> Design:
     reading = Reading(
         text="", language=world.language, provider=provider, model=model, no_memory=memory is None,
         memory="bufferMemory" if memory == "all" else "bufferWindowMemory" if memory else None,
-        tools=tuple(tools.values()), chat=form.kind == "chat", knowledge=bool(form.sources), besides=bool(form.tools),
+        tools=tuple(tool_asked(name, world) for name in form.tools), chat=form.kind == "chat",
+        knowledge=bool(form.sources), besides=bool(form.tools),
         topics=abouts if len(abouts) == 1 else (), transform=form.kind == "task", structured=bool(form.fields),
         inline_text="\n\n".join(source.text for source in form.sources if source.text) or None,
         urls=tuple(source.url for source in form.sources if source.kind == "web"),

@@ -139,15 +139,16 @@ def _said(text: str, start: int, end: int) -> str:
     return without(plain, wordset("ands"), front=False)
 
 
-def stepwise(found: Sequence[Clause], read: Sequence[Span]) -> list[Clause]:
-    """The clauses that speak of what only a flow of steps does. A number that was `read` is a value, no
-    condition."""
+def stepwise(found: Sequence[Clause], read: Sequence[Span], *, flow: bool) -> list[Clause]:
+    """The clauses that speak of what only a flow of steps does: where a `flow` is wished for, one that speaks of a step
+    is enough. A number that was `read` is a value, no condition."""
     certain = law(found)
     asked = [(one, {*one.asks()[:1]} - (_NUMBERS if one.meets(read) else set())) for one in leaves(found)
              if not any(rule.start <= one.start < rule.end for rule in certain)]  # fmt: skip
     certain = [one for one, names in asked if names & STEPS]
     like = [one for one, names in asked if names & _STEP_LIKE and one not in certain]
-    return certain + like if certain or len(like) > 1 else []
+    one = flow and any(names & {"branch", "step"} for _, names in asked)
+    return certain + like if certain or one or len(like) > 1 else []
 
 
 def technical(found: Sequence[Clause], read: Sequence[Span], nodes: Mapping[str, NodeSchema]) -> list[Span]:

@@ -78,15 +78,15 @@ def is_empty(word: str) -> bool:
     return known or not any(char.isalnum() for char in word)
 
 
-def prompt_of(text: str, spans: Sequence[Span], *, lead: bool = True) -> str:
-    """What the model is to be told: the text in its order without structure. Empty when nothing is left to tell.
-    With `lead` without a greeting and the words that ask for a flow, too ("build me")."""
+def prompt_of(text: str, spans: Sequence[Span]) -> str:
+    """What the model is to be told: the text in its order without structure, a greeting and the words that ask for a
+    flow ("build me"). Empty when nothing is left to tell."""
     sentences: list[list[Unit]] = []
     for unit in units(text, spans):
         if unit.opens or not sentences:
             sentences.append([])
         sentences[-1].append(unit)
-    lines: list[str] = []
+    lines, lead = list[str](), True
     for sentence in sentences:
         line = _sentence(text, sentence)
         if lead and line:

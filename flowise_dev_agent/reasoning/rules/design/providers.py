@@ -63,6 +63,14 @@ def chat_provider(text: str) -> Provider | None:
     return next((provider for _, provider in reversed(chat_providers(text))), None)
 
 
+def named_model(said: str | None, world: World) -> tuple[Provider | None, str | None]:
+    """The provider and the model that a form names, none where it names none. Raises DeclinedError: an unknown one."""
+    provider, model = chat_provider(said or ""), model_id(said or "")
+    if said and provider is None:
+        raise world.decline("declined_unknown", name=said, near="")
+    return provider, model
+
+
 def embeddings_provider(text: str) -> Provider | None:
     """The provider named for the embeddings, if one is named near that word."""
     named = (p for start, p in named_providers(text) if _EMBEDDING_CONTEXT.search(text[start : start + 40]))

@@ -11,7 +11,7 @@ from flowise_dev_agent.reasoning import wiring
 from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.details import named_components
 from flowise_dev_agent.reasoning.rules.design.providers import Provider, default_embeddings, default_provider
-from flowise_dev_agent.reasoning.rules.design.reading import Reading
+from flowise_dev_agent.reasoning.rules.design.reading import Reading, tool_named
 from flowise_dev_agent.reasoning.rules.design.values import Said, open_params, parameters
 from flowise_dev_agent.reasoning.rules.design.wording import is_off
 from flowise_dev_agent.reasoning.rules.design.world import World
@@ -176,6 +176,13 @@ def check_filled(schemas: Iterable[NodeSchema], reading: Reading, world: World) 
 
 
 # --- Tools: of the agents inside an agentflow, and what a wish takes back ---------------------------------------------
+
+
+def tool_asked(name: str, world: World) -> tuple[str, ...]:
+    """The node types that a form means by a type, a title, or words as in a requirement. Raises DeclinedError."""
+    if not (found := tool_named(name, world.store)):
+        raise world.decline("declined_tool", name=name)
+    return found
 
 
 def tool_row(names: Sequence[str], reading: Reading, world: World) -> dict[str, Any]:

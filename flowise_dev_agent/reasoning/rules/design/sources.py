@@ -22,8 +22,6 @@ _BESIDE, _SENDS = pattern("change", "beside"), pattern("rewiring", "sends")
 _PAGE, _PAGES, _FILE, _NOW, _SAID = (pattern("change", name) for name in ("page", "pages", "file", "now", "said"))
 _CALLS, _SWAPS, _BY = pattern("change", "calls"), pattern("exchange", "swaps"), pattern("exchange", "by")
 _BARE = re.compile(r"^https?://(?:www\.)?|/$")
-#: "The docs moved. Swap it."
-_FEW = 5
 _DESCRIBES = "description"
 #: Fields that say where a model is served.
 _SERVERS = frozenset({"basepath", "basePath", "baseUrl"})

@@ -1,122 +1,236 @@
-"""Agentflows from a text: whether it speaks of steps, and their design. A skeleton that does not fit is declined."""
+"""Flows of steps from a form: each step becomes nodes behind the one that it follows."""
 
 import re
-from dataclasses import replace
+from difflib import get_close_matches
+from itertools import count
 from typing import Any
 
-from flowise_dev_agent.contracts.plan import Design, PlannedValue, TestCase
+from flowise_dev_agent.contracts import form_steps, step_plans
+from flowise_dev_agent.contracts.designs import DesignForm
+from flowise_dev_agent.contracts.form_steps import FormStep, Named, Place
+from flowise_dev_agent.contracts.plan import Design, DesignConnection, Part, PlannedValue, TestCase
+from flowise_dev_agent.contracts.step_plans import AGENT, CODE, HTTP, LLM, PREFIXES, REPLY, variable
+from flowise_dev_agent.patch import AddNode
+from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import nested_types
-from flowise_dev_agent.reasoning.rules.design.around import start_of, take_settings
-from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves, stepwise, unmet
-from flowise_dev_agent.reasoning.rules.design.kinds import found, is_again, kind_of, short, unwanted
-from flowise_dev_agent.reasoning.rules.design.parts import Account
-from flowise_dev_agent.reasoning.rules.design.prompt import prompt_of
-from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading
-from flowise_dev_agent.reasoning.rules.design.skeleton import Skeleton, Step, all_steps
-from flowise_dev_agent.reasoning.rules.design.step_nodes import Builder
-from flowise_dev_agent.reasoning.rules.design.values import Said
-from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words
-from flowise_dev_agent.reasoning.rules.language.senses import HALF
-from flowise_dev_agent.reasoning.rules.language.text import URL, signals, squeeze
+from flowise_dev_agent.reasoning.rules.design.providers import default_provider, named_model
+from flowise_dev_agent.reasoning.rules.design.reading import Reading
+from flowise_dev_agent.reasoning.rules.design.selection import tool_asked, tool_row
+from flowise_dev_agent.reasoning.rules.design.values import Said, parameters
+from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.render import telling
 
-#: Kinds of signals that make a flow one of steps, and what the steps themselves are read for.
-_STEPWISE = frozenset({"team", "approval", "branch", "loop", "schedule", "sequence"})
-_NAMED = frozenset({"team", "approval", "sequence", "form", "schedule", "call"})
-_READ = frozenset({"team", "sequence", "call", "service", "output"})
-#: Concepts of the second reader: without which a flow is another one, and of texts to answer from.
-_NEEDED = {"approval", "schedule", "web_search"}
-_SOURCES = {"csv", "embeddings", "file_upload", "other_source", "pdf", "text_source", "vector_store", "webpage", "word"}
-_REQUEST = re.compile(r"\b(?:GET|POST|PUT|PATCH|DELETE)\b|\S+://")
+#: Titles of the nodes that a step has beside its own.
+_LISTS, _FILLS, _DOES = "List the items", "Fill in the request", "Do it with one item"
+_MOST_VALUES, _MOST_OPS, _MOST_TESTS = 100, 60, 10
+#: What becomes a brace when Flowise reads a text as HTML, in front of what may become another one, or nothing.
+_BRACE = re.compile(r"(\{|&#0*123;?|&#x0*7b;?|&(?:lcub|lbrace);)(?=[<{&])", re.IGNORECASE)
 
 
-def is_stepwise(reading: Reading) -> bool:
-    """Whether the text speaks of steps that a chatflow does not have."""
-    text = reading.text[:2_000]
-    # A node type asked for by name is a part of a chatflow.
-    named = reading.requested or reading.prompt_text or reading.system_text
-    # A request to an address is a step, where no tool and no chain makes it.
-    used = reading.tools or reading.requests or reading.loaders or reading.agent or (reading.chat and reading.knowledge)
-    signs = {"team"} if named else _STEPWISE if used else _STEPWISE | {"call"}
-    heard = {kind for match, kind in signals(text) if kind != "call" or "://" in match.group()}
-    ways = found("sorts", text) and len(pattern("steps", "arrow").findall(text)) > 1
-    if heard & signs or (not named and (ways or found("form", text))):
-        return True
-    if named or reading.chat or reading.knowledge or not text:
-        return False
-    made = Skeleton(text)
-    kinds = [kind_of(one.said) for one in made.pieces] or [""]
-    # The items of a list are steps where no bot is to follow them as rules.
-    listed = not words("any_bot").search(text) and made.items and sum(kind not in ("", "given") for kind in kinds) > 1
-    order = len(kinds) > 1 and any(one.border in ("next", "then") for one in made.pieces)
-    several = listed or order or kinds.count("who") > 1 or {"sort", "case", "each", "approve"}.intersection(kinds)
-    begins = kinds[0] in ("each", "call", "who") or (kinds[0] == "sort" and not made.odd)
-    flow = begins or listed or any(found(one, text) for one in ("a_flow", "each_of_list"))
-    return bool(flow and (several or found("unread", text)))
-
-
-def speaks_of_steps(reading: Reading) -> bool:
-    """Whether the text names steps, and does not merely read like some."""
-    said = {kind for match, kind in signals(reading.text) if kind != "call" or "://" in match[0]}
-    return bool(said & _NAMED or any(found(one, reading.text) for one in ("a_flow", "approve", "each_of_list")))
-
-
-def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World) -> Design:
-    """The design of a new agentflow. Raises DeclinedError with what it does not understand."""
-    # Documents are what both readers find.
-    heard = [*clauses(reading.text, change=False)]
-    if reading.knowledge and not reading.urls and any(_SOURCES & {*one.asks()} for one in leaves(heard)):
-        raise world.decline("declined_agentflow_documents")
-    start = start_of(reading.text, said.details, request.intent.title, world)
-    text, settings = take_settings(start.text, world)
-    listed = request.design is not None
-    steps = listed or bool(start.params or stepwise(heard, reading.spans)) or is_stepwise(reading)
-    # What was read leaves no marks.
-    plain = re.sub(r"(?<!\w)(?:\d+[.)])?[\s,]*\x00[\x00\s,]*", lambda one: "\n" if "\n" in one[0] else " ", text)
-    made = Skeleton(plain.lstrip(" .,") if steps else "", listed=listed)
-    made.steps += [] if steps else [Step("task", squeeze(text))]
-    builder = Builder(made, replace(reading, text=text), start, settings, world)
-    # That an answer goes out once a person agrees is what an approval does; what is sent somewhere goes to the address
-    # that was given.
-    sent = [_REQUEST.split(step.text, maxsplit=1)[0].strip() if "://" in step.text else step.text
-            for step in all_steps(made.steps) if step.kind in ("call", "end")]  # fmt: skip
-    sent += [URL.split(step.text)[-1].strip() for step in all_steps(made.steps) if step.kind == "call"]
-    done = [one for one in made.sent if is_again(one) or not any(kind == "send" for _, kind in signals(one))]
-    # What happens at some time is a fact that a model is told, where nobody asks for a schedule.
-    facts = [one for one in leaves(heard) if one.sense.told > HALF and "schedule" not in one.asks()]
-    done += [match[0] for match, kind in signals(text) if kind == "schedule"
-             and any(one.start <= match.start() < one.end for one in facts)]  # fmt: skip
-    checked = text
-    for clause in sorted(filter(None, sent + done), key=len, reverse=True):
-        checked = checked.replace(clause, "\x00" * len(clause))
+def design_steps(request: PlanRequest, form: DesignForm, world: World) -> Design:
+    """The design of a form of the kind `steps`. Raises DeclinedError for what this Flowise does not have."""
+    builder = _Builder(form, world)
     builder.build()
     schemas = {op.node_id: world.schema(op.node_name) for op in builder.nodes}
     values = [PlannedValue(node_id=op.node_id, param=name, value=value)
               for op in builder.nodes for name, value in op.params.items()]  # fmt: skip
-    # Words about documents are words of a step where no document is asked for; each model has a memory.
-    spans = [span for span in reading.spans if not span.names & (DOCUMENTS | {"@Memory"})]
-    Account(checked, spans, schemas, values).check(world, _READ if "://" in checked else _READ - {"service"})
-    # What the second reader alone finds is not built; of whom a branch is for is no wish.
-    lacks = [one.said for one, name in unmet(heard, schemas, values)
-             if name in _NEEDED and not (found("arrow", one.said) or unwanted(one.said))]  # fmt: skip
-    # Who only talks and uses a tool sends nothing.
-    lacks += [] if steps else [one.said for one in leaves(heard) if one.sense.concepts.get("send_out", 0) > HALF]
-    if lacks:
-        raise world.decline("declined_parts", parts="; ".join(f"«{one}»" for one in dict.fromkeys(lacks)))
-    if start.question:
-        raise DeclinedError(start.question)
+    models = sum(name.endswith("ModelConfig") for op in builder.nodes for name in op.params)
+    if len(values) > _MOST_VALUES or len(builder.nodes) + len(builder.links) + models > _MOST_OPS:
+        raise world.decline("declined_large")
     design = Design(
-        goal=telling.short(said.text), operation=request.intent.operation, flow_name=request.intent.title,
+        goal=telling.short(form.as_text()), operation=request.intent.operation, flow_name=form.name,
         flow_kind="AGENTFLOW", values=values, connections=builder.links,
         nodes=telling.planned(schemas, world, labels={op.node_id: op.label or "" for op in builder.nodes}),
         credential_requirements=nested_types(builder.nodes, world.store.schemas, world.available),
-        parts=builder.account(),
+        parts=builder.parts(),
     )  # fmt: skip
-    told = telling.told(design, schemas, Said(reading, prompt_of(reading.text, reading.spans)), world)
-    forks: list[Any] = [node.params.get("conditionAgentScenarios", []) for node in builder.nodes]
-    names = [short(row["scenario"]) for rows in forks for row in rows][:10]
-    tests = [TestCase(id=f"t{n}", turns=[f"{name}?"]) for n, name in enumerate(names, 1)] or told.tests
+    prompts = [step.prompt for step in form.steps if step.kind in ("answer", "each")]
+    told = telling.told(design, schemas, Said(Reading("", world.language), "\n".join(prompts[:1])), world)
+    branches = [f"{name}?" for step in form.steps for name in step.branches][:_MOST_TESTS]
+    tests = [TestCase(id=f"t{n}", turns=[question]) for n, question in enumerate(branches, 1)] or told.tests
     criteria = [one.model_copy(update={"tests": [test.id for test in tests]}) for one in told.criteria]
     return told.model_copy(update={"tests": tests, "criteria": criteria})
+
+
+class _Builder:
+    """Makes the nodes of one form, step by step."""
+
+    def __init__(self, form: DesignForm, world: World) -> None:
+        self._form, self._world, self._tree = form, world, form_steps.tree_of(form.steps)
+        self.nodes, self.links = list[AddNode](), list[DesignConnection]()
+        #: The nodes that each step has, and the one that it ends in.
+        self._made, self._ends = list[list[str]](), list[str]()
+
+    def build(self) -> None:
+        self._begin = self._add(v2.START, self._start_params(), self._world.schema(v2.START).label)
+        asks = any(step.kind == "approve" for step in self._form.steps)
+        self._question = step_plans.question_of(self._begin, asks=asks)
+        for step, place in zip(self._form.steps, self._tree.places, strict=True):
+            before = len(self.nodes)
+            self._ends.append(getattr(self, f"_{step.kind}")(step, place))
+            self._made.append([node.node_id for node in self.nodes[before:]])
+        for place in self._tree.ends:
+            if place.branch == form_steps.APPROVED:
+                sent = {"directReplyMessage": variable(self._answer_at(place))}
+                self._behind(self._way(place), REPLY, sent, step_plans.SENDS)
+
+    def parts(self) -> list[Part]:
+        """How it starts, where it is not by a message, and each step, with their nodes."""
+        quotes = self._form.quotes
+        made = [[self._begin]] * (len(quotes) - len(self._made)) + self._made
+        return [Part(id=f"p{n}", quote=quote, nodes=nodes, state="covered")
+                for n, (quote, nodes) in enumerate(zip(quotes, made, strict=True), 1)]  # fmt: skip
+
+    # --- Steps: each gives the node that it ends in
+
+    def _answer(self, step: FormStep, place: Place) -> str:
+        name = AGENT if step.tools else LLM
+        params = self._told(name, step, f"{self._text(step.prompt)}{self._handed(step, place)}")
+        if step.tools:
+            blank = Reading("", self._world.language)
+            params["agentTools"] = [tool_row(tool_asked(one, self._world), blank, self._world) for one in step.tools]
+        return self._behind(self._way(place), name, params)
+
+    def _sort(self, step: FormStep, place: Place) -> str:
+        labels = {one.name: _apart(one.label or one.name) for one in self._form.inputs}
+        params = self._model(v2.CONDITION_AGENT, step) | {
+            "conditionAgentInstructions": self._text(step.prompt) or step_plans.CHOOSE,
+            "conditionAgentInput": step_plans.to_sort(labels, self._question, self._answer_at(place)),
+            "conditionAgentScenarios": [{"scenario": name} for name in step.branches],
+        }
+        return self._behind(self._way(place), v2.CONDITION_AGENT, params)
+
+    def _approve(self, step: FormStep, place: Place) -> str:
+        params = {"humanInputDescriptionType": "fixed", "humanInputEnableFeedback": True,
+                  "humanInputDescription": self._text(step.question)}  # fmt: skip
+        return self._behind(self._way(place), v2.HUMAN_INPUT, params)
+
+    def _call(self, step: FormStep, place: Place) -> str:
+        way, params = self._way(place), {"method": step.method, "url": self._text(step.url)}
+        if step.body:
+            code, named = step_plans.code_of(form_steps.json_of(step.body), self._known())
+            rows: list[Any] = [{"variableName": f"value{n}", "variableValue": self._variable(one)}
+                               for n, one in enumerate(named, 1)]  # fmt: skip
+            made = {"customFunctionInputVariables": rows, "customFunctionJavascriptFunction": code}
+            way = (self._behind(way, CODE, made, _FILLS), "")
+            params |= {"bodyType": "json", "body": variable(way[0])}
+        return self._behind(way, HTTP, params)
+
+    def _each(self, step: FormStep, place: Place) -> str:
+        """A model lists the items, and a step inside an iteration does the task with each."""
+        told = self._told(LLM, step, f"{step_plans.LIST}{self._handed(step, place)}") | {
+            "llmStructuredOutput": step_plans.ITEMS
+        }
+        lists = self._behind(self._way(place), LLM, told, _LISTS)
+        each = self._behind((lists, ""), v2.ITERATION, {"iterationInput": variable(f"{lists}.output.items")})
+        does = self._told(LLM, step, self._text(step.prompt), {"role": "user", "content": step_plans.ITEM})
+        self._behind((each, step_plans.INSIDE), LLM, does | {"llmEnableMemory": False}, _DOES)
+        return each
+
+    def _reply(self, step: FormStep, place: Place) -> str:
+        message = self._text(step.message) or variable(self._answer_at(place))
+        return self._behind(self._way(place), REPLY, {"directReplyMessage": message})
+
+    def _repeat(self, step: FormStep, place: Place) -> str:
+        titles = [form_steps.key(one.title) for one in self._form.steps]
+        back = self._ends[titles.index(form_steps.key(step.back_to))]
+        label = next(node.label for node in self.nodes if node.node_id == back)
+        # Flowise counts the first time, too.
+        params = {"loopBackToNode": f"{back}-{label}", "maxLoopCount": step.times + 1,
+                  "fallbackMessage": variable(back)}  # fmt: skip
+        return self._behind(self._way(place), v2.LOOP, params)
+
+    # --- Places and texts
+
+    def _way(self, place: Place) -> tuple[str, str]:
+        """The node, and the output of it, behind which a step comes."""
+        if place.behind < 0:
+            return self._begin, ""
+        branches = self._form.steps[place.behind].branches
+        outputs = {form_steps.APPROVED: step_plans.PROCEED, form_steps.REJECTED: step_plans.REJECT}
+        outputs |= {name: str(number) for number, name in enumerate(branches)}
+        return self._ends[place.behind], outputs.get(place.branch, "")
+
+    def _answer_at(self, place: Place) -> str:
+        """The node with the latest answer, "" where there is none."""
+        return self._ends[place.answer] if place.answer >= 0 else ""
+
+    def _handed(self, step: FormStep, place: Place) -> str:
+        """The latest answer, where no conversation holds it and the step does not name it."""
+        answer, said = self._answer_at(place), form_steps.pieces(step.prompt, self._known())
+        named = any(isinstance(one, Named) and one.step == place.answer for one in said)
+        silent = answer.rpartition("_")[0] in step_plans.SILENT
+        return f"\n\n{variable(answer)}" if silent and not named else ""
+
+    def _known(self) -> dict[str, Named]:
+        """What the step that is being made can name."""
+        return form_steps.names_at(len(self._ends), self._form.steps, self._tree, self._form.fields_named)
+
+    def _text(self, text: str) -> str:
+        """A text of the person: what it names is filled in by Flowise, and nothing else is."""
+        said = form_steps.pieces(text, self._known())
+        return "".join(self._variable(one) if isinstance(one, Named) else _apart(one) for one in said)
+
+    def _variable(self, named: Named) -> str:
+        place = self._ends[named.step] if named.step >= 0 else f"$form.{named.field}" if named.field else self._question
+        return variable(place)
+
+    # --- Nodes
+
+    def _told(self, name: str, step: FormStep, told: str, *more: dict[str, str]) -> dict[str, Any]:
+        """The fields of a step of a model that is told this."""
+        return self._model(name, step) | {f"{PREFIXES[name]}Messages": [{"role": "system", "content": told}, *more]}
+
+    def _model(self, name: str, step: FormStep) -> dict[str, Any]:
+        """The model of a step, else the flow's, with its settings."""
+        form, world, prefix = self._form, self._world, PREFIXES[name]
+        provider, model = named_model(step.model or form.model, world)
+        temperature = form.temperature if step.temperature is None else step.temperature
+        chat = (provider or default_provider(world, frozenset(), with_embeddings=False)).chat
+        reading = Reading("", world.language, provider=provider, model=model,
+                          numbers={} if temperature is None else {"temperature": temperature})  # fmt: skip
+        settings = parameters(world.schema(chat), Said(reading), language=world.language)
+        return {f"{prefix}Model": chat, f"{prefix}ModelConfig": settings}
+
+    def _start_params(self) -> dict[str, Any]:
+        """The fields of the start. Raises DeclinedError for a time zone that Flowise does not know."""
+        form, name = self._form, _apart(self._form.name)
+        if form.start == "form":
+            rows = [{"type": one.type, "label": _apart(one.label or one.name), "name": one.name,
+                     **({"addOptions": [{"option": option} for option in one.options]} if one.options else {})}
+                    for one in form.inputs]  # fmt: skip
+            return {"startInputType": "formInput", "formTitle": name, "formDescription": name, "formInputTypes": rows}
+        if (schedule := form.schedule) is None:
+            return {}
+        zones = next(one.options for one in self._world.schema(v2.START).params if one.name == "scheduleTimezone")
+        if schedule.timezone not in zones:
+            near = ", ".join(get_close_matches(schedule.timezone, zones)) or "Europe/Berlin"
+            raise self._world.decline("declined_zone", name=schedule.timezone, near=near)
+        days = {"scheduleOnDayOfWeek": schedule.days} if schedule.weekdays else {}
+        return {"startInputType": "scheduleInput", "scheduleType": "visualPicker",
+                "scheduleFrequency": "weekly" if days else "daily", **days, "scheduleOnTime": schedule.time,
+                "scheduleTimezone": schedule.timezone, "scheduleInputMode": "text",
+                "scheduleDefaultInput": _apart(schedule.text)}  # fmt: skip
+
+    def _behind(self, way: tuple[str, str], name: str, params: dict[str, Any], beside: str = "") -> str:
+        """A new node behind an output of another one: the step's own, or one `beside` it of that title."""
+        node = self._add(name, params, beside)
+        self.links.append(DesignConnection(source=way[0], output=way[1], target=node))
+        return node
+
+    def _add(self, name: str, params: dict[str, Any], beside: str) -> str:
+        own = None if beside else self._form.steps[len(self._ends)]
+        # The titles that the person gave stay as they are.
+        taken = {step.title for step in self._form.steps if step is not own}
+        taken |= {node.label or "" for node in self.nodes}
+        titles = (f"{own.label if own else beside} {n}".removesuffix(" 0") for n in count())
+        node_id = f"{name}_{sum(node.node_name == name for node in self.nodes)}"
+        label = next(title for title in titles if title not in taken)
+        self.nodes.append(AddNode(node_name=name, node_id=node_id, label=label, params=params))
+        return node_id
+
+
+def _apart(text: str) -> str:
+    """A text in which no two braces come together, however Flowise reads it: they would be a variable."""
+    return _BRACE.sub(r"\1 ", text)

@@ -18,7 +18,6 @@ from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, constants, pattern, patterns, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, first_group, is_negated, quoted, to_number
 
-MAX_TOKENS = tuple(constants("quantities")["max_tokens"])
 #: Fields for what the model is told, by how well they fit.
 _PROMPT_FIELDS = ("systemMessagePrompt", "systemMessage", "responsePrompt", "template")
 _TOLD_BEFORE = pattern("values", "told")

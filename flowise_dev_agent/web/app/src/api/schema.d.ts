@@ -3854,6 +3854,8 @@ export interface components {
              * @description Of a structured answer.
              */
             fields?: components["schemas"]["FormField-Input"][];
+            /** Inputs */
+            inputs?: components["schemas"]["FormInput-Input"][];
             /**
              * Kind
              * @description A conversation, one answer for each message, or steps that follow one another.
@@ -3881,13 +3883,21 @@ export interface components {
             prompt?: string | null;
             /** Refused words */
             refused_words?: string[];
+            /** Schedule */
+            schedule?: components["schemas"]["FormSchedule-Input"] | null;
             /** Sources */
             sources?: components["schemas"]["FormSource-Input"][];
             /**
-             * Steps
-             * @description One sentence each, as in `sort the messages into a and b`.
+             * Start
+             * @default chat
+             * @enum {string}
              */
-            steps?: string[];
+            start: "chat" | "form" | "schedule";
+            /**
+             * Steps
+             * @description Their texts name the answer of an earlier step `{Title}`, a field `{field}`, and the message `{message}`.
+             */
+            steps?: components["schemas"]["FormStep-Input"][];
             /** Temperature */
             temperature?: number | null;
             /**
@@ -3907,7 +3917,9 @@ export interface components {
              * Fields
              * @description Of a structured answer.
              */
-            fields: components["schemas"]["flowise_dev_agent__contracts__designs__FormField-Output"][];
+            fields: components["schemas"]["flowise_dev_agent__contracts__form_parts__FormField-Output"][];
+            /** Inputs */
+            inputs: components["schemas"]["FormInput-Output"][];
             /**
              * Kind
              * @description A conversation, one answer for each message, or steps that follow one another.
@@ -3935,13 +3947,21 @@ export interface components {
             prompt: string | null;
             /** Refused words */
             refused_words: string[];
+            /** Schedule */
+            schedule: components["schemas"]["FormSchedule-Output"] | null;
             /** Sources */
             sources: components["schemas"]["FormSource-Output"][];
             /**
-             * Steps
-             * @description One sentence each, as in `sort the messages into a and b`.
+             * Start
+             * @default chat
+             * @enum {string}
              */
-            steps: string[];
+            start: "chat" | "form" | "schedule";
+            /**
+             * Steps
+             * @description Their texts name the answer of an earlier step `{Title}`, a field `{field}`, and the message `{message}`.
+             */
+            steps: components["schemas"]["FormStep-Output"][];
             /** Temperature */
             temperature: number | null;
             /**
@@ -5253,6 +5273,100 @@ export interface components {
             type: "string" | "number" | "boolean";
         };
         /**
+         * FormInput
+         * @description A field that people fill in before the flow runs.
+         */
+        "FormInput-Input": {
+            /**
+             * Label
+             * @default
+             */
+            label: string;
+            /** Name */
+            name: string;
+            /** Options */
+            options?: string[];
+            /**
+             * Type
+             * @default string
+             * @enum {string}
+             */
+            type: "string" | "number" | "boolean" | "options";
+        };
+        /**
+         * FormInput
+         * @description A field that people fill in before the flow runs.
+         */
+        "FormInput-Output": {
+            /**
+             * Label
+             * @default
+             */
+            label: string;
+            /** Name */
+            name: string;
+            /** Options */
+            options: string[];
+            /**
+             * Type
+             * @default string
+             * @enum {string}
+             */
+            type: "string" | "number" | "boolean" | "options";
+        };
+        /**
+         * FormSchedule
+         * @description When a flow starts by itself.
+         */
+        "FormSchedule-Input": {
+            /**
+             * Text
+             * @description What the flow is given each time.
+             */
+            text: string;
+            /**
+             * Time
+             * @description For example `07:15`.
+             */
+            time: string;
+            /**
+             * Time zone
+             * @description For example `Europe/Berlin`.
+             */
+            timezone: string;
+            /**
+             * Weekdays
+             * @description Every day when empty.
+             */
+            weekdays?: ("monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday")[];
+        };
+        /**
+         * FormSchedule
+         * @description When a flow starts by itself.
+         */
+        "FormSchedule-Output": {
+            /**
+             * Text
+             * @description What the flow is given each time.
+             */
+            text: string;
+            /**
+             * Time
+             * @description For example `07:15`.
+             */
+            time: string;
+            /**
+             * Time zone
+             * @description For example `Europe/Berlin`.
+             */
+            timezone: string;
+            /**
+             * Weekdays
+             * @description Every day when empty.
+             */
+            weekdays: ("monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday")[];
+        };
+        /**
          * FormSource
          * @description A source to answer from. A file is uploaded in Flowise; until then the flow holds a marked placeholder.
          */
@@ -5318,6 +5432,172 @@ export interface components {
             /**
              * Address
              * @description The address, of a source of kind `web`.
+             * @default
+             */
+            url: string;
+        };
+        /**
+         * FormStep
+         * @description One step of a flow.
+         */
+        "FormStep-Input": {
+            /**
+             * Back to
+             * @description An earlier step that answers.
+             * @default
+             */
+            back_to: string;
+            /**
+             * Body
+             * @description JSON: `{"text": "{Title}"}`.
+             * @default
+             */
+            body: string;
+            /**
+             * Branch
+             * @description Of a step that sorts, or `approved` or `rejected`. Empty: behind the step above.
+             * @default
+             */
+            branch: string;
+            /** Branches */
+            branches?: string[];
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "answer" | "sort" | "approve" | "call" | "each" | "reply" | "repeat";
+            /**
+             * Message
+             * @description The latest answer when empty.
+             * @default
+             */
+            message: string;
+            /**
+             * Method
+             * @default GET
+             * @enum {string}
+             */
+            method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+            /**
+             * Model
+             * @description Provider or model, for example `Claude Sonnet`.
+             */
+            model?: string | null;
+            /**
+             * Prompt
+             * @description What the model is told, word for word.
+             * @default
+             */
+            prompt: string;
+            /**
+             * Question
+             * @description The latest answer is shown above it.
+             * @default
+             */
+            question: string;
+            /** Temperature */
+            temperature?: number | null;
+            /**
+             * Times
+             * @description At most, where no person decides.
+             * @default 3
+             */
+            times: number;
+            /**
+             * Title
+             * @default
+             */
+            title: string;
+            /**
+             * Tools
+             * @description Node types or titles: `calculator`.
+             */
+            tools?: string[];
+            /**
+             * Address
+             * @default
+             */
+            url: string;
+        };
+        /**
+         * FormStep
+         * @description One step of a flow.
+         */
+        "FormStep-Output": {
+            /**
+             * Back to
+             * @description An earlier step that answers.
+             * @default
+             */
+            back_to: string;
+            /**
+             * Body
+             * @description JSON: `{"text": "{Title}"}`.
+             * @default
+             */
+            body: string;
+            /**
+             * Branch
+             * @description Of a step that sorts, or `approved` or `rejected`. Empty: behind the step above.
+             * @default
+             */
+            branch: string;
+            /** Branches */
+            branches: string[];
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "answer" | "sort" | "approve" | "call" | "each" | "reply" | "repeat";
+            /**
+             * Message
+             * @description The latest answer when empty.
+             * @default
+             */
+            message: string;
+            /**
+             * Method
+             * @default GET
+             * @enum {string}
+             */
+            method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+            /**
+             * Model
+             * @description Provider or model, for example `Claude Sonnet`.
+             */
+            model: string | null;
+            /**
+             * Prompt
+             * @description What the model is told, word for word.
+             * @default
+             */
+            prompt: string;
+            /**
+             * Question
+             * @description The latest answer is shown above it.
+             * @default
+             */
+            question: string;
+            /** Temperature */
+            temperature: number | null;
+            /**
+             * Times
+             * @description At most, where no person decides.
+             * @default 3
+             */
+            times: number;
+            /**
+             * Title
+             * @default
+             */
+            title: string;
+            /**
+             * Tools
+             * @description Node types or titles: `calculator`.
+             */
+            tools: string[];
+            /**
+             * Address
              * @default
              */
             url: string;
@@ -10790,7 +11070,7 @@ export interface components {
          * FormField
          * @description A field of a structured answer.
          */
-        "flowise_dev_agent__contracts__designs__FormField-Output": {
+        "flowise_dev_agent__contracts__form_parts__FormField-Output": {
             /**
              * Description
              * @default

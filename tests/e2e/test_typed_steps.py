@@ -1,0 +1,40 @@
+"""The documented flow of steps, from its form to a flow on a real Flowise that was tested, and back to the form."""
+
+import json
+import re
+from pathlib import Path
+
+from flowise_dev_agent.contracts.designs import DesignForm
+from flowise_dev_agent.flowise import FlowiseClient
+from tests.e2e.people import SharedService, answer, http_of, ok
+from tests.fixtures.receiver import running_receiver
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
+
+
+async def test_the_documented_steps_are_built_and_tested_and_come_back_as_the_form(
+    shared_service: SharedService, flowise_client: FlowiseClient
+) -> None:
+    fences = re.findall(r"```json\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (body,) = [json.loads(text) for text in fences if '"design"' in text]
+    service = await shared_service()
+    async with http_of(service) as http:
+        with running_receiver() as receiver:
+            (call,) = [step for step in body["design"]["steps"] if step["kind"] == "call"]
+            call["url"] = receiver.url("/answers")
+            planned = await ok(await http.post("/sessions?wait=60", json=body))
+            assert "Flowise may call 127.0.0.1." in planned["interrupt"]["data"]["plan"]
+            tested = await answer(http, planned, action="approve")
+            assert tested["interrupt"]["type"] == "result_review", tested["interrupt"]["message"]
+            sent = [json.loads(one.body) for one in receiver.received]
+        answers = {(test["question"], test["human"]): test["answer"] for test in tested["interrupt"]["data"]["tests"]}
+        assert answers["other?", None] == "Thank you."
+        assert answers["complaint?", "proceed"].startswith("Sent: ")
+        # What was sent is the draft that the person approved.
+        assert {f"Sent: {one['text']}" for one in sent} >= {answers["complaint?", "proceed"]}
+        assert {one["urgent"] for one in sent} == {"true"}
+        view = await ok(await http.get(f"/sessions/{planned['thread_id']}/design"))
+        assert DesignForm.model_validate(view["form"]) == DesignForm.model_validate(body["design"])
+        row = await flowise_client.get_chatflow(tested["chatflow_id"])
+        assert row.type == "AGENTFLOW"
+        await answer(http, tested, action="rollback")
