@@ -1,6 +1,8 @@
-"""`build --guided`: a new flow part by part, asked for in the terminal."""
+"""`build --guided`: a new flow part by part, asked for in the terminal as the schema of the form says."""
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any, Final
 
 import typer
 from pydantic import ValidationError
@@ -8,62 +10,82 @@ from pydantic import ValidationError
 from flowise_dev_agent.cli.console import fail, say
 from flowise_dev_agent.contracts.designs import DesignForm
 
-_KINDS = ("chat", "task", "steps")
+#: A schema, and the answers to its parts.
+_Schema = Mapping[str, Any]
+_NOTHING: Final = "-"
 
 
 def ask_form() -> DesignForm:
-    """Ask for each part until the form is complete and valid."""
+    """Ask for each part that the form has for what was answered before it, until it is valid."""
+    schema, given = DesignForm.model_json_schema(), dict[str, Any]()
+    say("Enter leaves a part out, or keeps what is shown in brackets; - takes that out.")
     while True:
-        say("Leave a line empty to skip it.")
+        given = _parts(schema, schema["$defs"], given, "")
         try:
-            return DesignForm.model_validate(_asked())
+            return DesignForm.model_validate(given)
         except ValidationError as error:
             for problem in error.errors():
-                fail(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}")
+                fail(": ".join(filter(None, [".".join(map(str, problem["loc"])), problem["msg"]])))
 
 
-def _asked() -> dict[str, Any]:
-    form: dict[str, Any] = {"name": _line("Name of the flow"), "kind": _kind()}
-    if form["kind"] == "steps":
-        say("Steps, one a line: a task, `sort the messages into billing and other`, `for billing: ...`, ")
-        say("`ask a person to approve`, `call https://...`, `reply '...'`.")
-        form["steps"] = _lines("Step")
-    else:
-        form["prompt"] = _line("What the model is told") or None
-    form["model"] = _line("Model, for example Claude Sonnet or gpt-4o") or None
-    if temperature := _line("Temperature, 0 to 2"):
-        form["temperature"] = temperature
-    if form["kind"] == "chat":
-        memory = _line("Messages to remember: a number, all or none") or "all"
-        form["memory"] = int(memory) if memory.isdigit() else memory
-        form["tools"] = _lines("Tool, for example calculator")
-        form["sources"] = [_source(text) for text in _lines("Source: an address, pdf, csv, docx, text, or store NAME")]
-        form["refused_words"] = _lines("Word that is refused")
-    if form["kind"] == "task":
-        form["fields"] = [{"name": name} for name in _lines("Field of the answer")]
-    return form
-
-
-def _kind() -> str:
-    while (kind := _line(f"Kind ({', '.join(_KINDS)})") or "chat") not in _KINDS:
-        fail(f"Name one of {', '.join(_KINDS)}.")
-    return kind
-
-
-def _source(text: str) -> dict[str, Any]:
-    if text.startswith("http"):
-        return {"kind": "web", "url": text}
-    kind, _, store = text.partition(" ")
-    return {"kind": kind.casefold()} | ({"store": store.strip()} if store else {})
-
-
-def _lines(what: str) -> list[str]:
-    found: list[str] = []
-    while line := _line(what):
-        found.append(line)
+def _parts(schema: _Schema, defs: _Schema, before: _Schema, where: str, *, row: bool = False) -> dict[str, Any]:
+    """The answers to the parts of an object that apply; none where the first one of a `row` is left out."""
+    found, fields = dict[str, Any](), schema["properties"]
+    for name, field in fields.items():
+        asked = field.get("x-show", {}).items()
+        if all(found.get(other, fields[other].get("default")) in wanted for other, wanted in asked):
+            title = f"{where}{field.get('title') or name.capitalize()}"
+            answer = _answer(title, _resolved(field, defs), defs, before.get(name))
+            if answer:
+                found[name] = answer
+            elif row and not found:
+                return {}
     return found
 
 
-def _line(what: str) -> str:
-    answer: str = typer.prompt(what, default="", show_default=False)
-    return answer.strip()
+def _answer(title: str, field: _Schema, defs: _Schema, before: Any) -> Any:
+    match field.get("type"):
+        case "object":
+            return _parts(field, defs, before or {}, f"{title} - ")
+        case "array":
+            return _list(title, field, defs, before or [])
+        case _:
+            return _line(title, field, before)
+
+
+def _list(title: str, field: _Schema, defs: _Schema, before: Sequence[Any]) -> list[Any]:
+    """One answer after the other, until one is left out."""
+    item, found = _resolved(field["items"], defs), list[Any]()
+    for number in count():
+        former = before[number] if number < len(before) else None
+        if item.get("type") == "object":
+            answer = _parts(item, defs, former or {}, f"{title} {number + 1} - ", row=True)
+        else:
+            answer = _line(f"{title} {number + 1}", {**field, "enum": item.get("enum")}, former)
+        if not answer:
+            return found
+        found.append(answer)
+    return found
+
+
+def _line(title: str, field: _Schema, before: Any) -> str:
+    """One line, one of the choices where there are any."""
+    choices = field.get("enum") or []
+    about = ", ".join(choices) or str(field.get("description") or "").replace("`", "").rstrip(".")
+    former = str(before if before is not None else "")
+    while True:
+        said = typer.prompt(f"{title} ({about})" if about else title, default=former, show_default=bool(former))
+        answer = "" if said.strip() == _NOTHING else said.strip()
+        if not (answer and choices) or answer in choices:
+            return answer
+        fail(f"Name one of {', '.join(choices)}.")
+
+
+def _resolved(field: _Schema, defs: _Schema) -> _Schema:
+    """What a part is, where the schema says it elsewhere, or that it may be left out. Of several kinds none is the
+    only one."""
+    kinds = [one for one in field.get("anyOf", [field]) if one.get("type") != "null"]
+    if len(kinds) > 1:
+        return {"description": field.get("description")}
+    named = kinds[0].get("$ref", "").rpartition("/")[2]
+    return {**kinds[0], **(defs[named] if named else {}), "description": field.get("description")}
