@@ -20,7 +20,7 @@ from flowise_dev_agent.reasoning.rules.design.selection import select
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.senses import HALF, MAYBE
+from flowise_dev_agent.reasoning.rules.language.senses import CERTAIN, HALF, MAYBE, PERHAPS
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.rules.render.ops import to_ops
 from flowise_dev_agent.reasoning.wording import split
@@ -147,6 +147,10 @@ def _operation(text: str, target: str | None) -> contracts.Operation:
     )
     # "Leave the Rosengarten bot exactly as it is": the flow itself stays, so what is wished for is another one.
     heard = heard or any(naming.keeps_flow(one.said, target or "") for one in leaves(asked))
+    # "The same bot again. Leave the Whitby one as it is."
+    same = any(one.sense.concepts.get("copy", 0) > PERHAPS and one.sense.part > HALF for one in asked)
+    left = (one for one in leaves(asked) if one.sense.keep > CERTAIN)
+    heard = heard or (same and any(not texts.concepts(one.said, "parts", "own", "sources") for one in left))
     # "So that my assistant can copy it": what is said late the second reader has to hear, too.
     unheard = asked and not any(one.sense.concepts.get("copy", 0) > MAYBE for one in asked)
     named = (one for one in texts.mentions(text, words("copy")) if not (

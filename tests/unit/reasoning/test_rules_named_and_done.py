@@ -301,3 +301,48 @@ def _told(text: str) -> GraphIR:
         Connect(source_node_id="bufferMemory_0", target_node_id="conversationChain_0", target_anchor="memory"),
     ]
     return compile_ops(GraphIR.empty(), nodes, STORE.schemas).graph
+
+
+@pytest.mark.parametrize("wish", [
+    "Visitors say the assistant is not good enough. Can you make it better?",
+    "Die Gäste sind nicht zufrieden. Mach den Bot bitte besser.",
+])  # fmt: skip
+def test_that_it_should_be_better_is_asked_about_whatever_people_say(wish: str) -> None:
+    assert say("question_different", "de" if "Mach" in wish else "en") in (plan_of(FINDER, wish).declined or "")
+
+
+def test_an_order_behind_the_part_takes_it_out() -> None:
+    flow = compile_ops(
+        FINDER,
+        [AddNode(node_name="calculator", node_id="calculator_0"),
+         Connect(source_node_id="calculator_0", target_node_id="toolAgent_0", target_anchor="tools")],
+        STORE.schemas,
+    ).graph  # fmt: skip
+    assert plan_of(flow, "La calculadora la podéis quitar.").removals == ["calculator_0"]
+
+
+def test_the_name_of_one_more_file_is_not_put_into_the_one_that_is_there() -> None:
+    wish = "Wir haben jetzt noch eine zweite PDF, die Müllordnung (muell.pdf), die soll auch mit rein."
+    plan = plan_of(FINDER, wish)
+    assert {field for field in values_of(plan) if field.endswith(".pdfFile")} == {"pdfFile_1.pdfFile"}
+
+
+def test_two_hours_beside_each_other_are_not_exchanged() -> None:
+    text = "The office is open Monday to Friday from 9 to 5. An e-bike costs 99 euros."
+    graph, _ = changed(_told(text), "We are open Monday to Thursday 9 to 5 and Friday 9 to 1.")
+    assert inputs(graph, "conversationChain_0")["systemMessagePrompt"].startswith(text)
+
+
+async def test_the_same_bot_again_is_a_copy_where_the_one_there_stays() -> None:
+    wish = (
+        "We open a second surgery in Hull and need the same bot again for there. Please leave the Leeds one as it is."
+    )
+    request = ClassifyRequest(requirement=wish, target="Harbour Vets")
+    assert (await DeterministicReasoner().classify(request)).value.operation == "copy"
+
+
+async def test_that_guests_are_to_ring_is_no_call_by_the_bot(catalogue: NodeStore) -> None:
+    wish = (
+        "Ein Assistent für unsere Praxis. Bei starken Schmerzen sollen die Leute gleich anrufen, Telefon 0641 33 21 90."
+    )
+    assert (await planned(wish, catalogue)).declined is None

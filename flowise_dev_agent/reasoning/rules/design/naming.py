@@ -8,7 +8,7 @@ from flowise_dev_agent.reasoning.rules.design.clauses import clauses, leaves
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty
 from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
 from flowise_dev_agent.reasoning.rules.design.wording import asks, says, sentences, words_of
-from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTIONS, constants, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.senses import HALF, LIKELY, LITTLE, sense
 from flowise_dev_agent.reasoning.rules.language.text import NUL, concepts, masked, quoted, quoted_spans, squeeze
 
@@ -25,6 +25,7 @@ _AND = re.compile(rf"\s(?:{'|'.join(wordset('ands'))})\s")
 _CONTACT, _GOES_ON_TO = pattern("exchange", "contact"), re.compile(r"(?:[^.!?\n]|[.!?](?!\s))*")
 #: "The Rosengarten one".
 _IT = re.compile(r"(?i)(?<!\w)(?:ones?)(?!\w)")
+_HOW = re.compile(r"(?<=\w)\s([^\W\d_]{3,})\s?(?=[.,;:!?\n]|$)")
 #: What was named before is called so.
 _THAT = re.compile(r"(?i)(?:\w+\s){0,2}?(?:call|name) it\s")
 _PLACES = re.compile(rf"(?i)(?<!\w)(?:{'|'.join(form for forms in constants('places').values() for form in forms)})")
@@ -82,7 +83,11 @@ def without_scope(text: str, names: Set[str] = frozenset(), *, ends: bool = Fals
     for match in [*_SCOPE.finditer(text), *clauses, *_COURTESY.finditer(text)]:
         # What goes on with a reason is no wish.
         because = match.re is not _COURTESY and _GOES_ON.match(text[match.end() :])
-        if not any(one < match.start() < two for one, two in quotes):
+        # "Keep everything else short" says how it is to be.
+        how = match.re is _SCOPE and _HOW.match(text, match.end())
+        if not (how and how[1].casefold() not in FUNCTIONS) and not any(
+            one < match.start() < two for one, two in quotes
+        ):
             # "The source and the rest stay": so does what is named before "and".
             also = _ALSO.search(text, 0, match.start()) if match.re is _SCOPE and _AND.match(match[0]) else None
             start = also.start(1) if also else match.start()

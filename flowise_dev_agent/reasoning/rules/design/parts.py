@@ -17,7 +17,7 @@ from flowise_dev_agent.reasoning.rules.design.wording import complains
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language import text as texts
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, constants, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.senses import HALF, LIKELY, LITTLE, PERHAPS, RATHER, sense
+from flowise_dev_agent.reasoning.rules.language.senses import HALF, LIKELY, LITTLE, MOSTLY, PERHAPS, RATHER, sense
 from flowise_dev_agent.reasoning.rules.language.text import DONE, NUL, URL, Span, quoted, signals, squeeze, to_number
 from flowise_dev_agent.sanitize import shortened
 
@@ -213,6 +213,10 @@ class Account:
                and not words("any_bot").search(one.said)]  # fmt: skip
         # Who phones may be the guest: "in pain people call before 9".
         rules = law(self._clauses)
+        told = (
+            one for one in leaves(self._clauses) if one.sense.told > MOSTLY and not words("any_bot").search(one.said)
+        )
+        rules += [one for one in told if one.sense.concepts.get("impossible", 0) < LITTLE]
         # Several agents are none of the one flow that is made, whatever else the words name.
         return [(match, kind) for match, kind in signals(self._text) if kind not in self._kinds and
                 not any(one.start <= match.start() < one.end for one in how + rules * (kind == "phone")) and

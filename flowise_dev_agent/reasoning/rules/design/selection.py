@@ -207,7 +207,10 @@ def unwanted(text: str, world: World) -> frozenset[str]:
     going += [re.split(r"[.,;:!?]\s|\n", text[max(0, one.start() - 60) : one.start()])[-1] for one in said_out]
     # Said in words of which no list knows that they take something out ("turn off the search").
     read = leaves([*clauses(text, change=True)])
-    going += [one.said for one in read if min(one.sense.off, one.sense.part) > LIKELY]
+    going += [one.said for one in read if min(one.sense.off, one.sense.part) > LIKELY or (
+              # "La calculadora la podéis quitar": the order comes last.
+              one.sense.part > LIKELY and any(one.said[at.end() :].strip(" .!,") == "" for at in
+                                              mentions(one.said, words("remove"))))]  # fmt: skip
 
     def removed(looked_for: re.Pattern[str]) -> bool:
         return any(looked_for.search(stretch) for stretch in going)

@@ -11,6 +11,7 @@ from flowise_dev_agent.patch.model.placeholders import MARK
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design import build, wording
 from flowise_dev_agent.reasoning.rules.design.details import in_ascii
+from flowise_dev_agent.reasoning.rules.design.owners import titled
 from flowise_dev_agent.reasoning.rules.design.providers import MODEL_SERVER
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, table, words
 from flowise_dev_agent.reasoning.rules.language.senses import MOSTLY, sense
@@ -92,7 +93,10 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
             found = _with(found, comes, address[0] if address else "", existing) if comes else found
             found = _described(request, found, said, existing) if comes else found
         last = kinds or last
-    return _exchanged(request, found, existing)
+    # "One more PDF, the price list (prices.pdf)": the name is that of the new one.
+    comes = {*found.added.values()}
+    values = (one for one in found.values if one.node_id not in loaders or loaders[one.node_id].name not in comes)
+    return _exchanged(request, replace(found, values=tuple(values)), existing)
 
 
 def _clauses(text: str) -> list[tuple[int, int]]:
@@ -134,6 +138,8 @@ def _described(request: PlanRequest, found: Made, said: str, existing: Mapping[s
 def _exchanged(request: PlanRequest, found: Made, existing: Mapping[str, NodeSchema]) -> Made:
     """With the one address that takes the place of another: of the one that is named, else of the only one. The one of
     a store leads to no page."""
+    loaders = {id_ for id_, one in existing.items() if one.category == "Document Loaders"}
+    inside = any(one.is_agentflow for one in existing.values())
     text, nodes = found.text, [node for node in (request.base.nodes if request.base else ()) if node.id in existing
                                and existing[node.id].category != "Vector Stores"]  # fmt: skip
     held = {(node.id, name): str(value).strip() for node in nodes for name, value in node.inputs.items()
@@ -143,9 +149,16 @@ def _exchanged(request: PlanRequest, found: Made, existing: Mapping[str, NodeSch
     new = [one for one in _URL.finditer(text) if one.start() not in olds and not MODEL_SERVER.match(one[0])
            and (_CALLS.search(text) or not _SENT_TO.search(text[: one.start()]))]  # fmt: skip
     places = [place for place, spelled in named.items() if spelled] or [*held]
-    if len(new) != 1 or len(places) != 1 or not (olds or _NOW.search(text)):
+    if len(new) != 1 or len(places) != 1:
         return found
     (address,), (place,) = new, places
+    said = next(text[a:b] for a, b, _ in wording.sentences(text, []) if a <= address.start() < b)
+    if not (
+        olds
+        or (_NOW.search(said) and (place[0] in loaders or not inside or titled(request, said) or _CALLS.search(said)))
+    ):
+        # "For complaints it goes to ..." is one more, and of steps one has to be named.
+        return found
     ((start, end),) = [(a, b) for a, b in _clauses(text) if a <= address.start() < b]
     if not olds and any(one.search(text, start, end) for one in (words("add"), _BESIDE, _SENDS)):
         # One more is not another one.

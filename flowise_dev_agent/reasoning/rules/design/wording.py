@@ -124,12 +124,15 @@ def says_nothing(text: str) -> bool:
     """Whether a wish does not say at all what is to be different: "make it better", "they complained"."""
     said = re.findall(r"[^\W\d_]+", text.casefold())
     plain = bool(said) and {*said} <= FUNCTIONS | wordset("says_nothing")
-    read = [sense(text[start:end].strip(), change=True) for start, end, _ in sentences(text, quoted_spans(text))]
-    empty = all(one.concepts.get("vague", 0) > LIKELY or max(one.idle, one.complaint) > HALF for one in read)
+    parts = [text[start:end].strip() for start, end, _ in sentences(text, quoted_spans(text))]
+    read = [sense(one, change=True) for one in parts]
+    # "Visitors say that it is not good enough" asks for nothing.
+    wants = any(one.part > HALF or asks(part) for part, one in zip(parts, read, strict=True)
+                if one.concepts.get("vague", 0) <= LIKELY and max(one.idle, one.complaint) <= HALF)  # fmt: skip
     if restores(text) and not _VALUE.search(text) and len(read) == 1:
         return True
     alone = all(opines(one) for one in re.split(r"[.!?,;:]+(?:\s|$)|\n", text) if one.strip())
-    vague = plain or (empty and any("vague" in one.concepts for one in read))
+    vague = plain or (not wants and any("vague" in one.concepts for one in read))
     return alone or (vague and not _VALUE.search(text))
 
 

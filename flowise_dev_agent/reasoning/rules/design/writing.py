@@ -30,9 +30,9 @@ from flowise_dev_agent.reasoning.rules.language.text import (
 
 _SENTENCE, _TAG = pattern("values", "sentence"), re.compile(r"<[^<>]{1,300}>")
 _ROW_ENDS, _ROW_BEGINS = re.compile(r"^\s*?(?:\n|</p>|$)|^ +"), re.compile(r"(?:(?<![^\n])(?:[-•*]\s*)?|<p>)$")
-_FEW_WORDS, _MOST_VALUES, _LONGEST_READ, _STEM, _ASIDE, _DIGITS = 3, 300, 1_000, 4, 2, 7
+_FEW_WORDS, _MOST_VALUES, _LONGEST_READ, _STEM, _ASIDE, _DIGITS, _BESIDE = 3, 300, 1_000, 4, 2, 7, 20
 _HEDGED, _SMALL, _VALUES = (pattern("exchange", name) for name in ("hedged", "small", "values"))
-_NOW, _NEW = pattern("exchange", "now"), pattern("exchange", "new")
+_NOW, _NEW, _FORMER = (pattern("exchange", name) for name in ("now", "new", "former"))
 #: What says that a value is another one.
 _SWAPS, _BY = pattern("exchange", "swaps"), pattern("exchange", "by")
 _MARKS = (_NOW, _SWAPS, _BY, pattern("exchange", "other"), pattern("exchange", "rises"), words("instead_of"))
@@ -260,7 +260,7 @@ def _replaced(line: str, text: str, *, anew: bool) -> list[tuple[int, int, str]]
     ):
         new, spots = mine[0], [one for one in there if one.kind == mine[0].kind]
         spots = spots if len({one.said for one in spots}) == 1 else []
-    elif len(mine) == 2 and marked and mine[0].akin(mine[1]):
+    elif len(mine) == 2 and marked and mine[0].akin(mine[1]) and _is_between(line, *mine):
         held = [_holding(one, there, text) for one in mine]
         old = 0 if held[0] else 1
         new, spots = mine[1 - old], held[old] if bool(held[0]) != bool(held[1]) else []
@@ -287,6 +287,13 @@ def _replaced(line: str, text: str, *, anew: bool) -> list[tuple[int, int, str]]
     bare = new.kind == "number" or (new.kind == "amount" and not spots[0].akin(new))
     number = next(iter(_NUMBER.findall(new.said)), "")
     return [(one.start, one.end, _NUMBER.sub(number, one.said, count=1) if bare else new.said) for one in spots]
+
+
+def _is_between(line: str, one: _Value, two: _Value) -> bool:
+    """Whether what says that a value is another one stands beside them, and is not said of something else."""
+    around = f"{line[max(0, one.start - _BESIDE) : one.start]}\n{line[two.end : two.end + _BESIDE]}"
+    beside = any(mark.search(around) for mark in (_NOW, _SWAPS, _FORMER))
+    return beside or any(mark.search(line, one.end, two.start) for mark in (*_MARKS, _FORMER))
 
 
 def _renamed(line: str, text: str) -> list[tuple[int, int, str]]:
