@@ -78,7 +78,7 @@ def open_question(said: Asked, reading: Reading, language: str, *, described: bo
     """The one question whose answer settles what the text leaves open; None when nothing is, or it was answered."""
     if said.answered:
         return None
-    steps = _step_signs(reading)
+    steps = _steps_said(reading, [*clauses(reading.text, change=False)])
     if not (steps or reading.requested or reading.unknown) and (key := left_open(reading)):
         return say(key, language)
     named, models = providers.chat_providers(reading.text), providers.model_ids(reading.text)
