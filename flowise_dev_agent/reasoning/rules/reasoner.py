@@ -154,7 +154,7 @@ def _operation(text: str, target: str | None) -> contracts.Operation:
     # "So that my assistant can copy it": what is said late the second reader has to hear, too.
     unheard = asked and not any(one.sense.concepts.get("copy", 0) > MAYBE for one in asked)
     named = (one for one in texts.mentions(text, words("copy")) if not (
-        unheard and one.start() > _EARLY and re.search(r"(?i)\b[ck][oó]p", one[0])))  # fmt: skip
+        unheard and one.start() > _EARLY and re.search(r"(?i)\b(?:[ck][oó]p|dupli)", one[0])))  # fmt: skip
     if heard or any(named) or pattern("copying", "of_original").match(text):
         return "copy"
     asks = pattern("words", "question").match(text) and text.rstrip().endswith("?")

@@ -346,3 +346,56 @@ async def test_that_guests_are_to_ring_is_no_call_by_the_bot(catalogue: NodeStor
         "Ein Assistent für unsere Praxis. Bei starken Schmerzen sollen die Leute gleich anrufen, Telefon 0641 33 21 90."
     )
     assert (await planned(wish, catalogue)).declined is None
+
+
+def test_a_new_source_of_a_flow_that_is_renamed_too_is_described() -> None:
+    wish = 'Also add https://hut.example/faq as a source next to the guide and rename the flow to "Trail Desk 2".'
+    graph, plan = changed(FINDER, wish)
+    assert plan.new_name == "Trail Desk 2"
+    assert "https://hut.example/faq as a source" in inputs(graph, "retrieverTool_0")["description"]
+
+
+def test_a_second_file_comes_beside_the_one_that_is_there() -> None:
+    wish = "We also have a second pdf now, the parking rules (parking.pdf), it should answer from both."
+    plan = plan_of(FINDER, wish)
+    assert {field for field in values_of(plan) if field.endswith(".pdfFile")} == {"pdfFile_1.pdfFile"}
+
+
+def test_a_model_for_two_steps_is_not_that_of_the_steps_that_keep_theirs() -> None:
+    wish = "Use gpt-4.1 for Sort mail and Complaint letter. Thanks stays as it is."
+    graph, _ = changed(MAILS, wish)
+    models = [inputs(graph, f"llmAgentflow_{n}")["llmModelConfig"]["modelName"] for n in range(3)]
+    assert models == ["gpt-4.1", "gpt-4.1", "gpt-4o-mini"]
+
+
+def test_a_number_that_goes_from_one_to_another_keeps_the_word_behind_it() -> None:
+    graph, _ = changed(_told("Cancel up to 48 hours before."), "Pour les annulations le délai passe de 48 à 72 heures.")
+    assert inputs(graph, "conversationChain_0")["systemMessagePrompt"] == "Cancel up to 72 hours before."
+
+
+def test_that_the_rest_stays_declines_nothing() -> None:
+    wish = "Run Thanks on gpt-4.1. The rest does not change, least of all the approval by the manager."
+    graph, plan = changed(MAILS, wish)
+    assert inputs(graph, "llmAgentflow_2")["llmModelConfig"]["modelName"] == "gpt-4.1"
+    assert plan.not_done == []
+
+
+async def test_a_duplicate_that_customers_ask_for_is_no_copy_of_the_flow() -> None:
+    wish = "When a customer asks for an invoice or a duplicate, it should say that it is in the account."
+    request = ClassifyRequest(requirement=wish, target="Shop")
+    assert (await DeterministicReasoner().classify(request)).value.operation == "update"
+
+
+async def test_how_often_people_ring_is_no_schedule(catalogue: NodeStore) -> None:
+    wish = (
+        "Hola! Trabajo en un colegio, cada día nos llaman 50 veces. Quiero un bot para las familias: abrimos de 9 a 14."
+    )
+    assert (await planned(wish, catalogue)).declined is None
+
+
+async def test_a_key_that_is_filled_in_later_is_no_text_to_answer_from(catalogue: NodeStore) -> None:
+    wish = (
+        "An agent for our shop.\nTools:\n- GET https://shop.example/v1/orders/{order_id} to look up an order. header "
+        "X-Api-Key, I'll fill in the key myself\n- calculator"
+    )
+    assert not {"plainText", "retrieverTool"} & {node.node_name for node in (await planned(wish, catalogue)).nodes}

@@ -26,7 +26,7 @@ from flowise_dev_agent.reasoning.rules.design.steps import design_steps
 from flowise_dev_agent.reasoning.rules.design.values import Said, dimensions, named_fields, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, FUNCTIONS, means, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.senses import HALF, MAYBE, PERHAPS, RATHER, SURE
+from flowise_dev_agent.reasoning.rules.language.senses import HALF, LITTLE, MAYBE, PERHAPS, RATHER, SURE
 from flowise_dev_agent.reasoning.rules.language.text import Span, capital, masked, mentioned, normalised, signals
 from flowise_dev_agent.reasoning.rules.render import telling
 
@@ -148,7 +148,9 @@ def _steps_said(reading: Reading, found: Sequence[Clause]) -> list[str]:
     # A "flow" that gives back fields in their form is one task.
     task = reading.fields and STRUCTURED.search(reading.text)
     signs = [] if task else _step_signs(_asks_alone(reading, found))
-    said = (one for one in leaves(found) if one in heard or any(one.start <= place < one.end for place in signs))
+    # How it is now asks for no step: "they ring us fifty times every day".
+    said = (one for one in leaves(found) if one in heard or (max(one.sense.part, one.sense.told) > LITTLE and any(
+            one.start <= place < one.end for place in signs)))  # fmt: skip
     return list(dict.fromkeys(one.said for one in said))
 
 

@@ -19,7 +19,7 @@ from flowise_dev_agent.reasoning.rules.language.senses import HALF
 from flowise_dev_agent.reasoning.rules.language.text import Span, mentions
 
 DIGITS, _WORD = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\w)"), re.compile(r"[^\W\d_]{3,}")
-_STEP = concept("steps", "step")
+_STEP, _NO = concept("steps", "step"), pattern("text", "no")
 #: What everybody calls such a step names none of several.
 _PLAIN = frozenset({"Start", "Agent", "LLM", "Reply", "Direct Reply", "Human Input", "HTTP request", "HTTP", "Model"})
 _MODELS = "Chat Models"
@@ -124,20 +124,31 @@ def set_in(
         return {place: list(spans) for place in places}
     answered = called(request, build.asked(request.requirement, request.clarifications).details)
     wholes, former, found = {one.start: one for one in said if one.whole}, list[str](), dict[str, list[Span]]()
-    waiting = list[str]()
+    waiting, last = list[str](), list[Span]()
     for one in leaves(said):
         if whole := wholes.get(one.start):
-            former, waiting = named if len(named := called(request, whole.said)) == 1 else [], []
-        here = [span for span in spans if one.meets([span]) and one.sense.keep < HALF]
+            former, waiting, last = named if len(named := called(request, whole.said)) == 1 else [], [], []
+        if one.sense.keep > HALF:
+            # Of what stays nothing is set, and what comes behind it is of others.
+            former, waiting, last = [], [], []
+            continue
+        here = [span for span in spans if one.meets([span])]
         own = called(request, one.said) or alike(request, one.said, ids)
         # "The complaint step": of those that have a model.
         own = own or (called(request, one.said, ids) if _STEP.search(one.said) else [])
-        # "Run the Sorter and the Writer on gpt-4.1."
+        # "Gpt-4.1 for the Sorter and the Writer", or "run the Sorter and the Writer on gpt-4.1".
+        names = (wording.whole(request.labels.get(id_, "")) for id_ in own)
+        bare = not (
+            _NO.search(one.said) or wording.says(reduce(lambda text, name: name.sub(" ", text), names, one.said))
+        )
+        for id_ in own if last and bare and not here else ():
+            found.setdefault(id_, []).extend(last)
         former = [*waiting, *own] if own else former or answered
-        waiting = [] if here else [*waiting, *own]
+        waiting = [] if here or last else [*waiting, *own]
         every = _having(request, places, one.said) or ids
         for id_ in every if all_of(one.said, ids) and not former else former:
             found.setdefault(id_, []).extend(here)
+        last = here or last
     return {place: own for place in places if (own := found.get(place.partition(".")[0]))}
 
 

@@ -45,6 +45,10 @@ _LISTED = re.compile(rf"(?i){_QUOTE}(?:(?:\s?,|\s(?:or|and|oder|und|o|y|ou|et|e|
 _SENTENCES = re.compile(r"(?:[^.;!?\n]|[.;!?](?!\s|$))+")
 #: What a remark must not hold: a number, a quotation, an address.
 _MORE_PATHS = re.compile(rf"(?:,|\s?(?:{'|'.join(wordset('ands'))})(?=\s))+\s?(?P<path>/[\w-]+(?:/[\w-]+)*)(?![\w/])")
+_KEY = re.compile(
+    r"(?i)(?<!\w)(?:keys?|tokens?|credentials?|passwor[dt]\w*|\w*schlüssel|clés?|claves?|chiav[ei]|chaves?|sleutels?|"
+    r"klucz\w*)(?!\w)"
+)
 #: A name within a sentence.
 _NAME = re.compile(r"(?<=[\w,]\s)[A-ZÀ-Ž][\w'’]{2,}")
 _FACT = re.compile(r"[\d\"“”„«»@:\x00]|\w[./]\w")
@@ -373,7 +377,8 @@ def _knowledge(scan: Scan, *, task: bool, inline: bool, page: bool, promised: bo
 def _promise(scan: Scan) -> bool:
     """Whether a text is promised that is still to come; not where it follows: "I paste what it has to know: ..."."""
     found = scan.find(_PROMISE, _DOCUMENTS, "@placeholder")
-    follows = {one.start() for one in found if _FOLLOWS.match(scan.text, one.start())}
+    # "I'll fill in the key myself" promises no text.
+    follows = {one.start() for one in found if _FOLLOWS.match(scan.text, one.start()) or _KEY.search(one[0])}
     scan.spans = [one for one in scan.spans if not (one.start in follows and "@placeholder" in one.params)]
     return len(found) > len(follows)
 

@@ -44,7 +44,7 @@ class Made:
 
 def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSchema]) -> Made:
     """What a wish says of addresses and documents; something to answer from always stays."""
-    found, last = Made(text), list[str]()
+    found, last, once, named = Made(text), list[str](), ("", ""), False
     loaders = {id_: schema for id_, schema in existing.items() if schema.category == "Document Loaders"}
     pages = [id_ for id_, one in loaders.items() if any(param.name == "url" for param in one.params)]
     web = next((loaders[id_].name for id_ in pages), "cheerioWebScraper")
@@ -67,7 +67,8 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
         out = not instead and (words("remove").search(plain) or _OUT.search(plain))
         # "Add the new manual, too, it's a PDF (new.pdf)".
         adds = words("add").search(re.split(r"[.!?]\s|\n", text[:start])[-1])
-        beside = (file and (adds or not mine or _BESIDE.search(plain))) or (
+        sentence = next(text[a:b] for a, b, _ in wording.sentences(text, []) if a <= start < b)
+        beside = (file and (adds or not mine or _BESIDE.search(wording.unquoted(sentence)))) or (
             _is_source(said, plain) and not _SWAPS.search(plain))  # fmt: skip
         more = not instead and ((_MORE.search(plain) and not _SAID.search(plain)) or beside)
         stays = len(loaders) > len({*mine, *found.removed}) and not address
@@ -82,6 +83,11 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
             fields = [one["name"] for one in loaders[mine[0]].input_definitions if one["type"] == "file"]
             marked = f"{MARK}: {loaders[mine[0]].label}: {file[0]}]"
             values = [PlannedValue(node_id=mine[0], param=name, value=marked) for name in fields[:1]]
+        # "One more PDF, the price list (prices.pdf), it is to come, too" is one.
+        if comes and (sentence, comes) == once and not (named and (file or address)):
+            comes, named = "", named or bool(file)
+        elif comes:
+            once, named = (sentence, comes), bool(file or address)
         # "It is to go": said of what went.
         follows = (instead and mine and {*mine} <= {*found.removed}) or (found.spans and not kinds and out and refers)
         if comes or goes or values or follows:
@@ -131,7 +137,9 @@ def _described(request: PlanRequest, found: Made, said: str, existing: Mapping[s
     tools = [id_ for id_, one in existing.items() if one.name == "retrieverTool"]
     if len(tools) != 1:
         return found
-    told = f"{request.stored(tools[0], _DESCRIBES) or ''}\n{wording.line_of(said)}".strip()
+    # What was read already, as a name of the flow, is a NUL.
+    line = wording.line_of(said.replace(NUL, " "))
+    told = f"{request.stored(tools[0], _DESCRIBES) or ''}\n{line}".strip()
     return replace(found, values=(*found.values, PlannedValue(node_id=tools[0], param=_DESCRIBES, value=told)))
 
 

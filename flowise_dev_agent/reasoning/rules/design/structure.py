@@ -48,10 +48,12 @@ def structure_of(request: PlanRequest, wish: str, taken: Sequence[Span], *, insi
     graphs = graphs_of(request, read, taken) if inside else []
     titles, named = _retitled(request, read, wish)
     made = [*named, *(span for graph in graphs for span in graph.spans)]
+    kept = [one for one in read if one.whole and one.sense.keep > SURE]
     for one in leaves(read):
         if any(span.meets(one.start, one.end) for span in made):
             continue
-        if inside and _stays(request, one.said):
+        rest = any(whole.start <= one.start < whole.end for whole in kept) and not wording.alters(one.said)
+        if inside and (rest or _stays(request, one.said)):
             named.append(Span(one.start, one.end, frozenset({DONE})))
         elif inside and (
             _is_structural(request, one, least=HALF if one.meets(taken) else 0)

@@ -45,7 +45,7 @@ _NAMED_LAST, _NAMED_FIRST = re.compile(rf"(?<!\w){_A_NAME}$"), re.compile(_A_NAM
 _CASE = re.compile(rf"(?i)(?:{'|'.join(wordset('prepositions'))})\s")
 _ENDS_AND = re.compile(rf"(?i)(?:^|\s)(?:{'|'.join(wordset('ands'))})\s$")
 _NOT_BUT = re.compile(rf"(?i),?\s(?:{words('instead_of').pattern})\s|,\s(?:not|nicht|pas|no|non|não|niet|nie)\s")
-_REMAINS = pattern("change", "remains")
+_REMAINS, _FROM = pattern("change", "remains"), re.compile(r"(?i)(?<!\w)(?:from|vo[nm]|de|desde|dal?|van|z|od)\s$")
 #: What reaches somebody, by its name.
 _CONTACT = re.compile(
     r"(?i)tel[eé]?f|phone|mobil|handy|cell|num+[eé]?r|número|nummer|mail|correo|adres|address|dirección|indirizzo|"
@@ -280,11 +280,15 @@ def _replaced(line: str, text: str, *, anew: bool) -> list[tuple[int, int, str]]
         return []
     # A number alone may be that of anything else, and an address that of anybody: what it is is said of both.
     same = spots[0].said.casefold() == mine[old].said.casefold() and not _NUMBER.fullmatch(mine[old].said)
+    # "From 48 to 72 hours" says both.
+    same = same or (
+        old == 0 and len(mine) == 2 and _FROM.search(line[: mine[0].start]) and _BY.search(line, mine[0].end)
+    )
     told = (_CONTACT.search(plain) or len(mine) == 2) if new.kind in _CONTACTS else same
     if tells == other and (tells or new.kind in _CONTACTS) and not (told or anew) and new.kind != "quote":
         return []
     # "30 Urlaubstage" for "27 days" is 30 days.
-    bare = new.kind == "number" or (new.kind == "amount" and not spots[0].akin(new))
+    bare = new.kind == "number" or (new.kind == "amount" and (spots[0].kind == "number" or not spots[0].akin(new)))
     number = next(iter(_NUMBER.findall(new.said)), "")
     return [(one.start, one.end, _NUMBER.sub(number, one.said, count=1) if bare else new.said) for one in spots]
 
