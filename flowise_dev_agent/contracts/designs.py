@@ -95,6 +95,10 @@ class DesignForm(Contract):
             raise ValueError("`inputs` belong to the start `form`, which needs at least one")
         if (self.start == "schedule") != bool(self.schedule):
             raise ValueError("`schedule` belongs to the start `schedule`, which needs it")
+        if self.start == "schedule" and any(step.kind == "approve" for step in self.steps):
+            raise ValueError(
+                "nobody can answer a flow that a schedule starts: leave `approve` out, or let it start otherwise"
+            )
         if len({key(one.name) for one in self.inputs}) < len(self.inputs):
             raise ValueError("two `inputs` have one name: give each a name of its own")
         if found := problems(self.steps, self.fields_named):

@@ -41,6 +41,10 @@ _NEEDS: Final[Mapping[Kind, str]] = {
 }
 _TEXTS: Final = ("prompt", "question", "url", "message")
 _LABEL, _LABEL_WORDS, _QUOTE = 40, 5, 200
+#: What no title is made of: quotes and braces, and what OpenAI refuses in the name of an answer.
+_SIGNS: Final = re.compile(r"\s?[{}<>\"“”„«»/\\|]\s?")
+_UNNAMED: Final = re.compile(r"[<>/\\|]")
+_DEEPEST: Final = 50
 _NAME: Final = re.compile(r"\{([^{}\"\n]{1,60})\}")
 #: What looks like a name, in difference to `{3}` or `{"a": 1}`.
 _LIKE_A_NAME: Final = re.compile(r"[\w ]*[^\W\d_][\w ]*")
@@ -119,7 +123,7 @@ class FormStep(Contract):
     def label(self) -> str:
         """Its title in Flowise: the first words of its text where it has none."""
         said = " ".join((self.prompt or self.question or self.message).split()[:_LABEL_WORDS])
-        return self.title or shortened(re.sub(r"[{}<>\"“”„«»]", "", said), _LABEL) or KINDS[self.kind]
+        return self.title or shortened(_SIGNS.sub(" ", said), _LABEL).strip() or KINDS[self.kind]
 
     @property
     def line(self) -> str:
@@ -279,7 +283,14 @@ def json_of(body: str) -> JsonValue:
     value = json.loads(body)
     # Neither half a sign nor a number without end.
     json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    if _is_deep(value, _DEEPEST):
+        raise ValueError(f"more than {_DEEPEST} levels")
     return value
+
+
+def _is_deep(value: JsonValue, most: int) -> bool:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return most < 0 or any(_is_deep(one, most - 1) for one in items)
 
 
 def texts_of(value: JsonValue) -> Iterator[str]:
@@ -330,6 +341,8 @@ def _own(step: FormStep) -> Iterator[str]:
             yield f"`{name}` belongs to the kind {' or '.join(f'`{kind}`' for kind in kinds)}. Leave it out."
     if step.kind == "sort" and len({key(one) for one in step.branches}) < max(2, len(step.branches)):
         yield "it sorts into two branches or more, each with a name of its own. Name them."
+    if step.kind == "answer" and _UNNAMED.search(step.title):
+        yield "OpenAI refuses < > / \\ and | in the name of an answer. Leave them out of its title."
     if step.url and not _ADDRESS.fullmatch(step.url):
         yield (
             "its address does not begin with http:// or https:// and a host, or has a user, a password or a space in "

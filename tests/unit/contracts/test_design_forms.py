@@ -139,6 +139,8 @@ def steps_form(*steps: dict[str, Any], **more: Any) -> DesignForm:
         ([POST | {"body": '{"a": NaN}'}], "its body is no JSON"),
         ([POST | {"body": '{"a": "\\ud800"}'}], "its body is no JSON"),
         ([POST | {"body": "[" * 20_000}], "its body is no JSON"),
+        ([POST | {"body": "[" * 300 + "]" * 300}], "its body is no JSON"),
+        ([DRAFT | {"title": "Check / tone"}], "OpenAI refuses < > / "),
         ([POST | {"body": '{"a": ["{nobody}"]}'}], "{nobody} is not known here"),
         ([POST | {"method": "GET", "body": "{}"}], "a GET request has no body"),
         ([POST | {"url": "a.example"}], "its address does not begin with http:// or https://"),
@@ -154,6 +156,16 @@ def test_what_is_wrong_with_a_step_is_said_with_its_number_and_its_title(steps: 
     with pytest.raises(ValidationError) as error:
         steps_form(*steps)
     assert why in str(error.value)
+
+
+def test_nobody_is_asked_in_a_flow_that_a_schedule_starts() -> None:
+    schedule = {"time": "07:15", "timezone": "Europe/Dublin", "text": "x"}
+    with pytest.raises(ValidationError, match="nobody can answer a flow that a schedule starts"):
+        steps_form(DRAFT, ASK, BYE, start="schedule", schedule=schedule)
+
+
+def test_what_a_step_is_called_after_holds_no_sign_that_a_provider_refuses() -> None:
+    assert FormStep(kind="answer", prompt="Say yes/no | maybe").label == "Say yes no maybe"
 
 
 @pytest.mark.parametrize(
@@ -251,7 +263,7 @@ def forms(draw: st.DrawFn) -> DesignForm:
         back = [steps[one]["title"] for place, one in enumerate(above)
                 if forks and place > forks[0] and steps[one]["kind"] == "answer" and steps[one]["title"]]  # fmt: skip
         # The branches of another one that asks a person could not be named any more.
-        asked = any(end.branch in ("approved", "rejected") for end in undone())
+        asked = start == "schedule" or any(end.branch in ("approved", "rejected") for end in undone())
         kinds = ["answer", "sort", "call", "each", "reply", *["repeat"] * 3 * bool(back), *["approve"] * (not asked)]
         kind = draw(pick(kinds))
         step: dict[str, Any] = {"kind": kind, "title": f"T{number}" if draw(st.booleans()) else "", "branch": branch}

@@ -320,11 +320,12 @@ async def test_no_text_of_a_person_becomes_a_variable(text: str, catalogue: Node
         {"kind": "call", "method": "POST", "url": "https://a.example", "body": json.dumps({"text": text})},
     ]
     schedule = {"time": "07:15", "timezone": "Europe/Dublin", "text": text}
-    _, values, _ = await built(catalogue, *steps, start="schedule", schedule=schedule)
+    _, values, _ = await built(catalogue, *steps)
+    _, timed, _ = await built(catalogue, steps[0], start="schedule", schedule=schedule)
     mine = {"startAgentflow_0.output.question", "llmAgentflow_0", "iterationAgentflow_0", "llmAgentflow_1.output.items",
             "customFunctionAgentflow_0", "$iteration"}  # fmt: skip
     code = "customFunctionAgentflow_0.customFunctionJavascriptFunction"
-    for name, value in values.items():
+    for name, value in [*values.items(), *timed.items()]:
         texts = json.loads(as_read(json.dumps(value))) if name != code else ""
         assert {*variables(value), *variables(texts)} <= mine, name
 

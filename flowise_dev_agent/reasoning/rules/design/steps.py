@@ -89,7 +89,9 @@ class _Builder:
         params = self._told(name, step, f"{self._text(step.prompt)}{self._handed(step, place)}")
         if step.tools:
             blank = Reading("", self._world.language)
-            params["agentTools"] = [tool_row(tool_asked(one, self._world), blank, self._world) for one in step.tools]
+            # One that is named twice is one.
+            asked = dict.fromkeys(tuple(tool_asked(one, self._world)) for one in step.tools)
+            params["agentTools"] = [tool_row(names, blank, self._world) for names in asked]
         return self._behind(self._way(place), name, params)
 
     def _sort(self, step: FormStep, place: Place) -> str:

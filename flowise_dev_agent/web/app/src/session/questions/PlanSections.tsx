@@ -162,9 +162,10 @@ function Parts({ parts, drawn, values }: { parts: Part[]; drawn: Map<string, Pre
                 {set.map(
                   ({ node_id, node, param, new: value }) =>
                     !PROSE.test(param) && (
-                      <small key={`${node_id}.${param}`} className="clip-3">
-                        {node} · {param}: {typeof value === "string" ? value : JSON.stringify(value)}
-                      </small>
+                      <code key={`${node_id}.${param}`} className="clip-3">
+                        {node} · {paramLabel(param)}:{" "}
+                        {readable(typeof value === "string" ? value : JSON.stringify(value))}
+                      </code>
                     ),
                 )}
               </span>
