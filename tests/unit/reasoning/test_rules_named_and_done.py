@@ -399,3 +399,38 @@ async def test_a_key_that_is_filled_in_later_is_no_text_to_answer_from(catalogue
         "X-Api-Key, I'll fill in the key myself\n- calculator"
     )
     assert not {"plainText", "retrieverTool"} & {node.node_name for node in (await planned(wish, catalogue)).nodes}
+
+
+def test_a_step_that_is_named_for_something_else_gets_no_value() -> None:
+    graph, _ = changed(MAILS, "Complaint letter should mention refunds, and Thanks gets temperature 0.2.")
+    held = [inputs(graph, f"llmAgentflow_{n}")["llmModelConfig"].get("temperature") for n in range(3)]
+    assert held[2] == 0.2
+    assert 0.2 not in held[:2]
+
+
+def test_of_two_providers_each_step_gets_its_own() -> None:
+    graph, _ = changed(MAILS, "Use claude-sonnet-4-5 in Sort mail and gpt-4.1 in Thanks.")
+    models = [inputs(graph, f"llmAgentflow_{n}")["llmModel"] for n in (0, 2)]
+    assert models == ["chatAnthropic", "chatOpenAI"]
+    assert inputs(graph, "llmAgentflow_2")["llmModelConfig"]["modelName"] == "gpt-4.1"
+
+
+async def test_a_name_that_begins_with_a_counted_number_stops_nothing() -> None:
+    wish = "Build me a chatbot for our fan club. Call it 1. FC Fanbot. Rules: 1. be friendly 2. no politics"
+    assert (await DeterministicReasoner().classify(ClassifyRequest(requirement=wish))).value.operation == "create"
+
+
+@pytest.mark.parametrize(("wish", "action"), [
+    ("Assistent mit Gmail, der Entwürfe schreibt.", "createDraft"),
+    ("An assistant with Gmail. Don't send anything, just write drafts.", "createDraft"),
+    ("An assistant that manages my Google Calendar.", "createEvent"),
+])  # fmt: skip
+async def test_what_a_tool_is_to_write_it_may(wish: str, action: str, catalogue: NodeStore) -> None:
+    assert action in str(values_of(await planned(wish, catalogue)))
+
+
+def test_an_ending_that_is_spelled_out_is_told() -> None:
+    graph, _ = changed(
+        _told("You are kind."), "Begin every answer with: Hello there! Keep the answers very short from now on."
+    )
+    assert "Hello there!" in inputs(graph, "conversationChain_0")["systemMessagePrompt"]

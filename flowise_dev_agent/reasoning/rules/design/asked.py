@@ -86,13 +86,15 @@ def asked_values(
     for place, current in meant.items():
         node_id, _, path = place.partition(".")
         own = placed.get(place, [])
+        mine = _of(change, own, world)
+        wanted = world.store.get(mine.provider.chat) if mine.provider else None
         schema = wanted if wanted and any(one.names or "modelName" in one.params for one in own) else current
         other = schema.name != current.name
-        values = parameters(schema, Said(_of(change, own, world)), language=world.language, asked_only=not other)
+        values = parameters(schema, Said(mine), language=world.language, asked_only=not other)
         # Of what is asked for elsewhere nothing is set here.
         elsewhere = {name for one in about for name in one.params} - {name for one in own for name in one.params}
         values = {name: value for name, value in values.items() if not (path and name in elsewhere)}
-        if other and not change.model and (there := [id_ for id_, one in inside.items() if one.name == schema.name]):
+        if other and not mine.model and (there := [id_ for id_, one in inside.items() if one.name == schema.name]):
             # The same as another step has.
             same: Any = request.stored(*there[0].split(".", 1))
             values["modelName"] = same["modelName"]
@@ -110,8 +112,10 @@ def asked_values(
 
 
 def _of(change: Reading, own: Sequence[Span], world: World) -> Reading:
-    """The reading with the model and the numbers of the clauses in which these stretches are: "the Sorter on gpt-4o,
+    """The reading with the model and the numbers of the clauses in which these stretches are: "the Sorter on Claude,
     the Writer on gpt-4o-mini"."""
     said = [one.said for one in leaves([*clauses(change.text, change=True)]) if one.meets(own)]
     mine = read("\n".join(said), world.store) if said else change
-    return replace(change, model=mine.model or change.model, numbers={**change.numbers, **mine.numbers})
+    model = mine.model or (None if mine.provider else change.model)
+    numbers = {**change.numbers, **mine.numbers}
+    return replace(change, provider=mine.provider or change.provider, model=model, numbers=numbers)

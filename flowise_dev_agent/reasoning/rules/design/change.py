@@ -108,7 +108,9 @@ class _Change:
         vague = wording.says_nothing(wish) and not (self.new_name or self.copied)
         if vague and not self.answer:
             raise DeclinedError(self.question)
-        self.wish = self.shown = "\n".join(filter(None, [wish if not vague else "", self.answer]))
+        # What is told beside "make it better" stays.
+        kept = wording.told_beside(wish) if vague else wish
+        self.wish = self.shown = "\n".join(filter(None, [kept, self.answer]))
 
     def read(self) -> None:
         """The parts and values that the wish speaks of, without those that this Flowise cannot give."""

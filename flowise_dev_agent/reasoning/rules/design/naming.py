@@ -103,7 +103,7 @@ def take_flow_name(text: str) -> tuple[str, str]:
     match = _FLOW.search(text)
     if match is None:
         return _renamed(text)
-    begin = next(at for at, to, _ in sentences(text, quoted_spans(text)) if at <= match.start("name") < to)
+    begin = next(at for at, to, _ in sentences(text, quoted_spans(text)) if match.start("name") < to)
     if _THAT.match(match[0].strip()) and _PLACES.search(text, begin, match.start()):
         # "A new collection, call it X": that is no flow.
         return "", text

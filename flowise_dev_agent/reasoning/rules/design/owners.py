@@ -144,7 +144,10 @@ def set_in(
         for id_ in own if last and bare and not here else ():
             found.setdefault(id_, []).extend(last)
         former = [*waiting, *own] if own else former or answered
-        waiting = [] if here or last else [*waiting, *own]
+        # "Billing should mention refunds, and General gets 0.2": that one is done.
+        titles = (wording.whole(request.labels.get(id_, "")) for id_ in own)
+        ends = any(not wording.says(one.said[at.end() :]) for title in titles for at in title.finditer(one.said))
+        waiting = [*waiting, *own] if ends and not (here or last) else []
         every = _having(request, places, one.said) or ids
         for id_ in every if all_of(one.said, ids) and not former else former:
             found.setdefault(id_, []).extend(here)

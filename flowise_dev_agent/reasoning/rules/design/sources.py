@@ -45,6 +45,8 @@ class Made:
 def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSchema]) -> Made:
     """What a wish says of addresses and documents; something to answer from always stays."""
     found, last, once, named = Made(text), list[str](), ("", ""), False
+    #: By the sentence: the files that loaders get, and where others come.
+    files, grown = list[tuple[str, PlannedValue]](), set[str]()
     loaders = {id_: schema for id_, schema in existing.items() if schema.category == "Document Loaders"}
     pages = [id_ for id_, one in loaders.items() if any(param.name == "url" for param in one.params)]
     web = next((loaders[id_].name for id_ in pages), "cheerioWebScraper")
@@ -83,11 +85,13 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
             fields = [one["name"] for one in loaders[mine[0]].input_definitions if one["type"] == "file"]
             marked = f"{MARK}: {loaders[mine[0]].label}: {file[0]}]"
             values = [PlannedValue(node_id=mine[0], param=name, value=marked) for name in fields[:1]]
+            files += [(sentence, one) for one in values]
         # "One more PDF, the price list (prices.pdf), it is to come, too" is one.
         if comes and (sentence, comes) == once and not (named and (file or address)):
             comes, named = "", named or bool(file)
         elif comes:
             once, named = (sentence, comes), bool(file or address)
+            grown.add(sentence)
         # "It is to go": said of what went.
         follows = (instead and mine and {*mine} <= {*found.removed}) or (found.spans and not kinds and out and refers)
         if comes or goes or values or follows:
@@ -100,8 +104,8 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
             found = _described(request, found, said, existing) if comes else found
         last = kinds or last
     # "One more PDF, the price list (prices.pdf)": the name is that of the new one.
-    comes = {*found.added.values()}
-    values = (one for one in found.values if one.node_id not in loaders or loaders[one.node_id].name not in comes)
+    dropped = [one for where, one in files if where in grown]
+    values = (one for one in found.values if one not in dropped)
     return _exchanged(request, replace(found, values=tuple(values)), existing)
 
 
@@ -163,7 +167,10 @@ def _exchanged(request: PlanRequest, found: Made, existing: Mapping[str, NodeSch
     said = next(text[a:b] for a, b, _ in wording.sentences(text, []) if a <= address.start() < b)
     if not (
         olds
-        or (_NOW.search(said) and (place[0] in loaders or not inside or titled(request, said) or _CALLS.search(said)))
+        or (
+            _NOW.search(said)
+            and (place[0] in loaders or not inside or place[0] in titled(request, said) or _CALLS.search(said))
+        )
     ):
         # "For complaints it goes to ..." is one more, and of steps one has to be named.
         return found

@@ -201,10 +201,9 @@ def _fill(schema: NodeSchema, param: InputParam, reading: Reading, found: Mappin
         # The first is what the editor offers first.
         return param.options[0] if param.options else None
     if param.type == "multiOptions":
-        # A tool reads. It writes and sends where that is asked of it in front of all that is not to be, and never takes
-        # something away.
-        wishes = [_NEVER.split(one.said)[0] for one in clauses(reading.text, change=False) if one.whole]
-        banned = [_TAKES_AWAY, *(does for asks, does in _IF_ASKED if not any(map(asks.search, wishes)))]
+        # A tool reads. It writes and sends where words ask for it, and never takes something away; a form names it.
+        wishes = [_NEVER.sub(" ", one.said) for one in clauses(reading.text, change=False) if one.whole]
+        banned = [_TAKES_AWAY, *(does for asks, does in _IF_ASKED if wishes and not any(map(asks.search, wishes)))]
         return [option for option in param.options if not any(does.match(option) for does in banned)] or None
     if (param.type not in ("string", "folder") and param.name != "selectedStore") or schema.category == "Prompts":
         return None

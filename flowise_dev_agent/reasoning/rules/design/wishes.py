@@ -159,7 +159,8 @@ class _Wish:
         idle = quiet or (
             idle and not any(asks(one) or (one != said and sense(one, change=True).tells) for one in said.split(", "))
         )
-        if idle and max(about.concepts.values(), default=0) < HALF and not _VALUE.search(said):
+        if idle and max(about.concepts.values(), default=0) < HALF and not (
+                _VALUE.search(said) or quoted_spans(said)):  # fmt: skip
             return "remark"
         return "undone" if self._fails(said) else "wish"
 

@@ -136,6 +136,13 @@ def says_nothing(text: str) -> bool:
     return alone or (vague and not _VALUE.search(text))
 
 
+def told_beside(text: str) -> str:
+    """The sentences of such a wish that tell the bot something."""
+    parts = (text[start:end].strip() for start, end, _ in sentences(text, quoted_spans(text)))
+    read = ((part, sense(part, change=True)) for part in parts)
+    return "\n".join(part for part, one in read if one.told > HALF and "vague" not in one.concepts)
+
+
 def asks(line: str) -> bool:
     """Whether a line says what is to be done, or how to behave."""
     return commands(line) or _OBLIGED.search(line) is not None
