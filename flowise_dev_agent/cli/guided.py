@@ -54,7 +54,7 @@ def _answer(title: str, field: _Schema, defs: _Schema, before: Any) -> Any:
 
 
 def _list(title: str, field: _Schema, defs: _Schema, before: Sequence[Any]) -> list[Any]:
-    """One answer after the other, until one is left out."""
+    """One answer after the other, until one is left out that has none after it."""
     item, found = _resolved(field["items"], defs), list[Any]()
     for number in count():
         former = before[number] if number < len(before) else None
@@ -62,9 +62,10 @@ def _list(title: str, field: _Schema, defs: _Schema, before: Sequence[Any]) -> l
             answer = _parts(item, defs, former or {}, f"{title} {number + 1} - ", row=True)
         else:
             answer = _line(f"{title} {number + 1}", {**field, "enum": item.get("enum")}, former)
-        if not answer:
+        if answer:
+            found.append(answer)
+        elif number >= len(before) - 1:
             return found
-        found.append(answer)
     return found
 
 

@@ -85,6 +85,10 @@ class DesignForm(Contract):
             raise ValueError("`tools` and `sources` belong to the kind `chat`; a step has `tools` of its own")
         if self.kind == "steps" and (self.prompt or self.refused_words):
             raise ValueError("`prompt` and `refused_words` do not belong to the kind `steps`; a step has a `prompt`")
+        if self.kind != "steps" and (self.start != "chat" or self.inputs or self.schedule):
+            raise ValueError("`start`, `inputs` and `schedule` belong to the kind `steps`")
+        if self.kind == "steps" and self.memory != "all":
+            raise ValueError("`memory` does not belong to the kind `steps`")
         if self.kind == "steps":
             self._check_steps()
         return self

@@ -98,3 +98,11 @@ def test_a_part_that_was_kept_can_be_taken_out(answered: Any) -> None:
         ("Sources 1 - Address", ""), ("Sources 1 - Address", "https://a.example"),
     )  # fmt: skip
     assert (form.tools, form.sources[0].url) == ([], "https://a.example")
+
+
+def test_a_row_that_is_taken_out_leaves_those_after_it(answered: Any) -> None:
+    form, _ = answered(
+        ("Name", "Desk"), ("Tools 1", "calculator"), ("Tools 2", "searXNG"), ("Sources 1 - Kind", "web"),
+        ("Tools 1", "-"), ("Sources 1 - Address", ""), ("Sources 1 - Address", "https://a.example"),
+    )  # fmt: skip
+    assert form.tools == ["searXNG"]
