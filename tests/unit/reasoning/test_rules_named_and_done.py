@@ -44,6 +44,16 @@ FINDER = compile_ops(
     STORE.schemas,
 ).graph
 
+#: `FINDER` with a calculator.
+COUNTER = compile_ops(
+    FINDER,
+    [
+        AddNode(node_name="calculator", node_id="calculator_0"),
+        Connect(source_node_id="calculator_0", target_node_id="toolAgent_0", target_anchor="tools"),
+    ],
+    STORE.schemas,
+).graph
+
 MAILS = compile_ops(
     GraphIR.empty(),
     [
@@ -279,14 +289,8 @@ def test_one_more_page_does_not_take_the_place_of_the_other() -> None:
 
 
 def test_what_is_to_be_done_rather_is_told_with_what_is_not() -> None:
-    flow = compile_ops(
-        FINDER,
-        [AddNode(node_name="calculator", node_id="calculator_0"),
-         Connect(source_node_id="calculator_0", target_node_id="toolAgent_0", target_anchor="tools")],
-        STORE.schemas,
-    ).graph  # fmt: skip
     graph, _ = changed(
-        flow, "Der Taschenrechner kann weg. Rechnen soll der Bot dann gar nicht mehr, sondern ans Büro verweisen."
+        COUNTER, "Der Taschenrechner kann weg. Rechnen soll der Bot dann gar nicht mehr, sondern ans Büro verweisen."
     )
     assert "Rechnen soll der Bot dann gar nicht mehr, sondern" in inputs(graph, "toolAgent_0")["systemMessage"]
 
@@ -312,13 +316,7 @@ def test_that_it_should_be_better_is_asked_about_whatever_people_say(wish: str) 
 
 
 def test_an_order_behind_the_part_takes_it_out() -> None:
-    flow = compile_ops(
-        FINDER,
-        [AddNode(node_name="calculator", node_id="calculator_0"),
-         Connect(source_node_id="calculator_0", target_node_id="toolAgent_0", target_anchor="tools")],
-        STORE.schemas,
-    ).graph  # fmt: skip
-    assert plan_of(flow, "La calculadora la podéis quitar.").removals == ["calculator_0"]
+    assert plan_of(COUNTER, "La calculadora la podéis quitar.").removals == ["calculator_0"]
 
 
 def test_the_name_of_one_more_file_is_not_put_into_the_one_that_is_there() -> None:
@@ -353,6 +351,14 @@ def test_a_new_source_of_a_flow_that_is_renamed_too_is_described() -> None:
     graph, plan = changed(FINDER, wish)
     assert plan.new_name == "Trail Desk 2"
     assert "https://hut.example/faq as a source" in inputs(graph, "retrieverTool_0")["description"]
+
+
+def test_two_new_sources_are_both_described() -> None:
+    wish = "Also add https://hut.example/faq as a source. Also add https://hut.example/maps as a source."
+    graph, _ = changed(FINDER, wish)
+    said = inputs(graph, "retrieverTool_0")["description"]
+    assert "https://hut.example/faq" in said
+    assert "https://hut.example/maps" in said
 
 
 def test_a_second_file_comes_beside_the_one_that_is_there() -> None:

@@ -69,7 +69,7 @@ def find_sources(request: PlanRequest, text: str, existing: Mapping[str, NodeSch
         out = not instead and (words("remove").search(plain) or _OUT.search(plain))
         # "Add the new manual, too, it's a PDF (new.pdf)".
         adds = words("add").search(re.split(r"[.!?]\s|\n", text[:start])[-1])
-        sentence = next(text[a:b] for a, b, _ in wording.sentences(text, []) if a <= start < b)
+        sentence = _sentence_at(text, start)
         beside = (file and (adds or not mine or _BESIDE.search(wording.unquoted(sentence)))) or (
             _is_source(said, plain) and not _SWAPS.search(plain))  # fmt: skip
         more = not instead and ((_MORE.search(plain) and not _SAID.search(plain)) or beside)
@@ -118,6 +118,10 @@ def _clauses(text: str) -> list[tuple[int, int]]:
     return found
 
 
+def _sentence_at(text: str, place: int) -> str:
+    return next(text[start:end] for start, end, _ in wording.sentences(text, []) if start <= place < end)
+
+
 def _is_source(said: str, plain: str) -> bool:
     """Whether a clause names one more page, and not one that people are sent to: "let it read the page ..., too"."""
     address = _URL.search(said)
@@ -143,8 +147,11 @@ def _described(request: PlanRequest, found: Made, said: str, existing: Mapping[s
         return found
     # What was read already, as a name of the flow, is a NUL.
     line = wording.line_of(said.replace(NUL, " "))
-    told = f"{request.stored(tools[0], _DESCRIBES) or ''}\n{line}".strip()
-    return replace(found, values=(*found.values, PlannedValue(node_id=tools[0], param=_DESCRIBES, value=told)))
+    values = {(one.node_id, one.param): one for one in found.values}
+    former = values.get((tools[0], _DESCRIBES))
+    told = f"{(former.value if former else request.stored(tools[0], _DESCRIBES)) or ''}\n{line}".strip()
+    values[tools[0], _DESCRIBES] = PlannedValue(node_id=tools[0], param=_DESCRIBES, value=told)
+    return replace(found, values=tuple(values.values()))
 
 
 def _exchanged(request: PlanRequest, found: Made, existing: Mapping[str, NodeSchema]) -> Made:
@@ -164,14 +171,9 @@ def _exchanged(request: PlanRequest, found: Made, existing: Mapping[str, NodeSch
     if len(new) != 1 or len(places) != 1:
         return found
     (address,), (place,) = new, places
-    said = next(text[a:b] for a, b, _ in wording.sentences(text, []) if a <= address.start() < b)
-    if not (
-        olds
-        or (
-            _NOW.search(said)
-            and (place[0] in loaders or not inside or place[0] in titled(request, said) or _CALLS.search(said))
-        )
-    ):
+    said = _sentence_at(text, address.start())
+    meant = place[0] in loaders or not inside or place[0] in titled(request, said) or _CALLS.search(said)
+    if not olds and not (_NOW.search(said) and meant):
         # "For complaints it goes to ..." is one more, and of steps one has to be named.
         return found
     ((start, end),) = [(a, b) for a, b in _clauses(text) if a <= address.start() < b]
