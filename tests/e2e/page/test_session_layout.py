@@ -153,7 +153,7 @@ async def test_the_plan_is_drawn_before_approval_and_its_parts_point_at_their_no
     await expect(ghosts).to_have_count(4)
     await expect(ghosts.filter(has_text="Tool Agent")).to_contain_text("System Message")
     await expect(ghosts.filter(has_text="OpenAI")).to_contain_text("gpt-4o")
-    await expect(page.locator(".line.expected")).to_have_count(3)
+    await expect(page.locator(".edge.expected")).to_have_count(3)
     # A line of the plan points at its node, by mouse and by keyboard.
     built = plan.get_by_role("list", name="What is built")
     await built.get_by_role("button", name="Calculator").hover()
@@ -183,7 +183,7 @@ async def test_on_a_phone_a_session_is_cancelled_in_its_menu_and_nobody_else_is_
     await screen.start("a bot")
     await screen.question("A few questions first")
     # The bar has room for the name.
-    await screen.settles("document.querySelector('.bench-head h1').getBoundingClientRect().width > 150")
+    await screen.settles("document.querySelector('.workbench-head h1').getBoundingClientRect().width > 150")
     await screen.press("More")
     await screen.press("Cancel session")
     assert await screen.violations() == []

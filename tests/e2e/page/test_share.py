@@ -44,7 +44,7 @@ async def test_a_link_is_made_copied_opened_by_anybody_and_revoked(
     main = visitor.page.get_by_role("main")
     for action in ("Approve", "Cancel session", "Rename", "Try it", "Share", "Delete session"):
         await expect(main.get_by_role("button", name=action)).to_have_count(0)
-    await expect(visitor.page.locator(".talk a, .bench-head a")).to_have_count(0)
+    await expect(visitor.page.locator(".talk a, .workbench-head a")).to_have_count(0)
     await expect(main.get_by_role("textbox")).to_have_count(0)
     # It asks for nothing but what the link shows.
     assert {path.partition("?")[0] for path in asked if not path.startswith(("/assets/", "/#"))} <= {"/", "/shared"}
@@ -54,7 +54,7 @@ async def test_a_link_is_made_copied_opened_by_anybody_and_revoked(
     await maker.press("Approve", await maker.question("The plan"))
     await maker.press("Accept", await maker.question("The result"))
     await maker.status("Accepted")
-    await maker.page.locator(".bench-head").get_by_role("link", name="History").click()
+    await maker.page.locator(".workbench-head").get_by_role("link", name="History").click()
     history = await made_link(maker)
     await visitor.page.set_viewport_size(SIZES[0])
     await visitor.page.goto(history)

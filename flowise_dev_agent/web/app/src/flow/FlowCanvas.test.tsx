@@ -60,7 +60,7 @@ it("draws no node again that did not change: not by panning, and of a choice onl
   const view = canvas(ids.map(watched), edges);
   const { container } = render(<Shown view={view} />);
   await waitFor(() => expect(container.querySelectorAll(".react-flow__node")).toHaveLength(MANY));
-  expect(container.querySelectorAll(".line")).toHaveLength(MANY - 1);
+  expect(container.querySelectorAll(".edge")).toHaveLength(MANY - 1);
   expect(new Set(drawn).size).toBe(MANY);
 
   const { x, y, zoom } = flow.getViewport();

@@ -15,10 +15,10 @@ import type { CanvasView } from "../api/types";
 import { t } from "../i18n";
 import { focusIsFree } from "../ui/keepFocus";
 import { arranged } from "./arrange";
-import { Keys } from "./Keys";
-import { Lines } from "./Lines";
+import { Edges } from "./Edges";
+import { HighlightContext, type RunStep } from "./highlight";
+import { KeyboardNavigation } from "./KeyboardNavigation";
 import { type Box, boxesOf, firstOf } from "./layout";
-import { LitContext, type RunStep } from "./lit";
 import { type Marked, type MarkedEdge, type MarkedNode, unmarked } from "./merge";
 import { DistanceContext, NodeBox, type NodeBoxType } from "./NodeBox";
 import { Overview } from "./Overview";
@@ -73,7 +73,7 @@ export function FlowCanvas({
   const placed = useMemo(() => (arrangement === "compact" ? compacted(marked) : marked.nodes), [marked, arrangement]);
   const boxes = useMemo(() => boxesOf(placed.map(({ node }) => node)), [placed]);
   const drawn = useMemo(() => drawnNodes(placed, marked.edges, boxes), [placed, marked, boxes]);
-  const { ids: lit, run, showRun } = useContext(LitContext);
+  const { ids: lit, run, showRun } = useContext(HighlightContext);
   const [visited, visit] = useState<string | null>(null);
   const begin = useMemo(() => firstOf(boxes), [boxes]);
   const entry = chosen ?? (visited !== null && boxes.has(visited) ? visited : begin);
@@ -146,8 +146,8 @@ export function FlowCanvas({
             panOnScroll={false}
           >
             <Dots />
-            {onChoose && <Keys boxes={boxes} onVisit={visit} onLeave={leave} />}
-            <Lines nodes={placed} edges={marked.edges} />
+            {onChoose && <KeyboardNavigation boxes={boxes} onVisit={visit} onLeave={leave} />}
+            <Edges nodes={placed} edges={marked.edges} />
             <Controls showInteractive={false} aria-label={t("Zoom")} />
             {drawn.length >= LARGE && <Overview nodes={placed} />}
             <Panel position="top-left" className="canvas-tools">

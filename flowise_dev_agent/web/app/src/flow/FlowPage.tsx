@@ -4,14 +4,14 @@ import { Link } from "wouter";
 import { Problem } from "../api/client";
 import { flowGraph } from "../api/queries";
 import { t } from "../i18n";
-import { Bench, isNarrow, type View } from "../session/Bench";
 import { NextSteps } from "../session/NextSteps";
 import { Earlier } from "../session/Turns";
+import { isNarrow, type View, Workbench } from "../session/Workbench";
 import { ShareButton } from "../share/ShareButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { FlowCanvas } from "./FlowCanvas";
+import { HighlightContext, useHighlight } from "./highlight";
 import { inWords } from "./layout";
-import { LitContext, useLit } from "./lit";
 import { unmarked } from "./merge";
 import { NodeDetails } from "./NodeDetails";
 import { TryOut } from "./TryOut";
@@ -24,7 +24,7 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
   const { data, error, isPending } = useQuery(flowGraph(id, instance));
   const [chosen, setChosen] = useState<string | null>(null);
   const [view, setView] = useState<View>(action === "try" ? "try" : "chat");
-  const pointing = useLit(() => {
+  const pointing = useHighlight(() => {
     if (isNarrow()) setView("picture");
   });
   const node = data && unmarked(data.graph).nodes.find((one) => one.node.id === chosen);
@@ -51,12 +51,12 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
   }
   const { flow, graph } = data;
   return (
-    <LitContext value={pointing}>
-      <Bench
+    <HighlightContext value={pointing}>
+      <Workbench
         view={view}
         onView={setView}
         header={
-          <header className="bench-head">
+          <header className="workbench-head">
             <Link href="/" className="back" aria-label={t("All flows")}>
               ←
             </Link>
@@ -98,6 +98,6 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
         }
         tryOut={<TryOut chatflowId={id} instance={flow.instance} />}
       />
-    </LitContext>
+    </HighlightContext>
   );
 }

@@ -3,8 +3,8 @@ import type { CanvasNode, FieldChange } from "../api/types";
 import { t } from "../i18n";
 import { duration } from "../ui/format";
 import { EditingContext } from "./edits";
+import { HighlightContext, outputText } from "./highlight";
 import { paramLabel } from "./layout";
-import { LitContext, outputText } from "./lit";
 import { MarkBadge } from "./MarkBadge";
 import type { MarkedNode } from "./merge";
 import { NodeForm } from "./NodeForm";
@@ -20,7 +20,7 @@ interface Props {
 export function NodeDetails({ marked, instance, onClose }: Props) {
   const editing = useContext(EditingContext);
   const { node, mark, fields } = marked;
-  const ran = useContext(LitContext).run?.filter((step) => step.node_id === node.id) ?? [];
+  const ran = useContext(HighlightContext).run?.filter((step) => step.node_id === node.id) ?? [];
   const changed = new Set(fields.flatMap(({ name }) => [name, root(name)]));
   const rest = settingsOf(node.params).filter((param) => !changed.has(param.name));
   return (

@@ -13,7 +13,7 @@ import { Markdown } from "../ui/Markdown";
 import { TextInput } from "../ui/TextInput";
 import { tooLong } from "../ui/tooLong";
 import { useDraft } from "../ui/useDraft";
-import { LitContext, type RunStep, ranFor } from "./lit";
+import { HighlightContext, type RunStep, ranFor } from "./highlight";
 import { type TryTurn, useTries } from "./tries";
 
 /** Of what is said to a flow. */
@@ -55,7 +55,7 @@ export function TryOut({ chatflowId, instance }: { chatflowId: string; instance?
   const waits = turns.at(-1)?.answer.waits;
   const form = waits ? null : flow?.form;
   const scroll = useRef<HTMLDivElement>(null);
-  const { showRun } = useContext(LitContext);
+  const { showRun } = useContext(HighlightContext);
   const ask = useMutation({
     mutationFn: ({ body }: Asked) => send(chatflowId, instance, { ...body, ...(chatId && { chat_id: chatId }) }),
     onSuccess: (answer, { at, said }) => tries.add(at, { said, answer }),
@@ -146,7 +146,7 @@ type Say = (said: string, body: Body) => void;
 
 /** What was said and what the flow answered. The nodes that ran can be lit in the picture. */
 function TurnView({ turn: { said, answer }, run }: { turn: TryTurn; run: RunStep[] }) {
-  const { run: shown, showRun } = useContext(LitContext);
+  const { run: shown, showRun } = useContext(HighlightContext);
   // The same answer is the same trace.
   const [own, setOwn] = useState<readonly RunStep[] | null>(null);
   const lit = own !== null && shown === own;

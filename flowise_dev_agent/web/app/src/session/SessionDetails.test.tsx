@@ -2,8 +2,8 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { cleanup, render, screen } from "@testing-library/react";
 import { afterEach, expect, it } from "vitest";
 import type { SessionView } from "../api/types";
-import { NowBar } from "./NowBar";
 import { FallbackNotice, Figures } from "./SessionDetails";
+import { StatusBar } from "./StatusBar";
 
 afterEach(cleanup);
 
@@ -24,7 +24,7 @@ const SESSION = {
 
 it("shows the answer to a question about a flow as Markdown", () => {
   const timeline = { groups: [], tests: [], running: null };
-  const { container } = render(<NowBar session={SESSION} timeline={timeline} writing="" connection="ended" />);
+  const { container } = render(<StatusBar session={SESSION} timeline={timeline} writing="" connection="ended" />);
   expect([...container.querySelectorAll("li")].map((one) => one.textContent)).toEqual(["a model", "a memory"]);
 });
 

@@ -37,7 +37,7 @@ export function SessionHeader({ session, onTry }: Props) {
   }, [name, session.status]);
 
   return (
-    <header className="bench-head">
+    <header className="workbench-head">
       <Link href="/" className="back" aria-label={t("All flows")}>
         ←
       </Link>

@@ -4,23 +4,23 @@ import { Link } from "wouter";
 import { Problem } from "../api/client";
 import { sessionTurns } from "../api/queries";
 import { EditingContext, useEdits } from "../flow/edits";
-import { LitContext, useLit } from "../flow/lit";
+import { HighlightContext, useHighlight } from "../flow/highlight";
 import { TryOut } from "../flow/TryOut";
 import { TRY_FIELD } from "../flow/tries";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
-import { Bench, isNarrow, type View } from "./Bench";
 import { Conflicts } from "./Conflicts";
 import { NextSteps } from "./NextSteps";
-import { NowBar } from "./NowBar";
 import { Elsewhere, QuestionCard, useElsewhere } from "./QuestionCard";
-import { Said } from "./Said";
 import { FallbackNotice, SessionCards } from "./SessionDetails";
 import { SessionHeader } from "./SessionHeader";
+import { StatusBar } from "./StatusBar";
 import { Story } from "./Story";
 import { Earlier, Turns } from "./Turns";
 import { timelineOf } from "./timeline";
+import { UserMessage } from "./UserMessage";
 import { useFeed, useSession } from "./useSession";
+import { isNarrow, type View, Workbench } from "./Workbench";
 import { writingOf } from "./writing";
 import "./session.css";
 
@@ -47,7 +47,7 @@ function SessionById({ id }: { id: string }) {
     (question?.type === "plan_approval" && question.options.some((one) => one.value === "approve"));
   const elsewhere = useElsewhere(question?.id ?? null, feed.events);
   const [view, setView] = useState<View>("chat");
-  const pointing = useLit(() => {
+  const pointing = useHighlight(() => {
     if (isNarrow()) setView("picture");
   });
 
@@ -75,8 +75,8 @@ function SessionById({ id }: { id: string }) {
 
   return (
     <EditingContext value={editable ? editing : null}>
-      <LitContext value={pointing}>
-        <Bench
+      <HighlightContext value={pointing}>
+        <Workbench
           view={view}
           onView={setView}
           header={<SessionHeader session={session} onTry={testable ? () => setView("try") : null} />}
@@ -88,11 +88,16 @@ function SessionById({ id }: { id: string }) {
               {said ? (
                 <Turns turns={said.turns} open={question?.id ?? null} />
               ) : (
-                <Said at={session.created_at} words={session.requirement} />
+                <UserMessage at={session.created_at} words={session.requirement} />
               )}
               <Story groups={timeline.groups} ended={feed.connection === "ended"} />
               <SessionCards session={session} tests={timeline.tests.filter((one) => !one.before)} />
-              <NowBar session={session} timeline={timeline} writing={writing.sentence} connection={feed.connection} />
+              <StatusBar
+                session={session}
+                timeline={timeline}
+                writing={writing.sentence}
+                connection={feed.connection}
+              />
               <ErrorNote error={feed.error} />
               <Elsewhere notice={session.status === "cancelled" ? null : elsewhere.notice} onClose={elsewhere.close} />
               <FallbackNotice session={session} />
@@ -117,7 +122,7 @@ function SessionById({ id }: { id: string }) {
           }
           tryOut={testable ? <TryOut key={testable} chatflowId={testable} instance={session.instance} /> : null}
         />
-      </LitContext>
+      </HighlightContext>
     </EditingContext>
   );
 }

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, dataOf } from "../api/client";
 import type { Trace } from "../api/types";
-import { outputText } from "../flow/lit";
+import { outputText } from "../flow/highlight";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { duration } from "../ui/format";

@@ -11,7 +11,7 @@ import { ago } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
 import { StatusBadge } from "../ui/StatusBadge";
 import { questionTitle } from "./questionTitles";
-import { Said } from "./Said";
+import { UserMessage } from "./UserMessage";
 
 /** The turns, without the question that is still open, which has a card of its own. */
 export function Turns({ turns, open, speaker }: { turns: Turn[]; open: string | null; speaker?: string }) {
@@ -20,7 +20,7 @@ export function Turns({ turns, open, speaker }: { turns: Turn[]; open: string | 
     .map((turn, index) =>
       turn.who === "person" ? (
         // biome-ignore lint/suspicious/noArrayIndexKey: turns are only appended
-        <Said key={index} {...turn} words={wordsOf(turn)} speaker={speaker} />
+        <UserMessage key={index} {...turn} words={wordsOf(turn)} speaker={speaker} />
       ) : (
         // biome-ignore lint/suspicious/noArrayIndexKey: turns are only appended
         <p key={index} className="turn theirs">

@@ -2,8 +2,8 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { act, cleanup, render, screen } from "@testing-library/react";
 import { afterEach, expect, it, vi } from "vitest";
 import type { SessionView } from "../api/types";
-import { NowBar } from "./NowBar";
 import { useElsewhere } from "./QuestionCard";
+import { StatusBar } from "./StatusBar";
 import { timelineOf } from "./timeline";
 import { sessionKey, useFeed } from "./useSession";
 import { writingOf } from "./writing";
@@ -20,7 +20,7 @@ function Followed({ session }: { session: SessionView }) {
   const feed = useFeed("s1");
   const timeline = timelineOf(feed.events);
   return (
-    <NowBar
+    <StatusBar
       session={session}
       timeline={timeline}
       writing={writingOf(feed.text).sentence}

@@ -5,8 +5,8 @@ import { Problem, sharedApi } from "../api/client";
 import type { SharedView } from "../api/types";
 import { t } from "../i18n";
 import { said } from "../i18n/sentences";
-import { Bench, type View } from "../session/Bench";
 import { ConversationCard, Turns } from "../session/Turns";
+import { type View, Workbench } from "../session/Workbench";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, day } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
@@ -59,11 +59,11 @@ function Shown({ token, shared }: { token: string; shared: SharedView }) {
   const { sessions, plan, preview, versions } = shared;
   const only = shared.subject === "session" ? sessions[0] : undefined;
   return (
-    <Bench
+    <Workbench
       view={view}
       onView={setView}
       header={
-        <header className="bench-head">
+        <header className="workbench-head">
           <h1 title={shared.title}>{shared.title}</h1>
           {only && <StatusBadge session={only} />}
           <span className="badge">{t("read-only")}</span>

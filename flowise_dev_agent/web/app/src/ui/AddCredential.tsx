@@ -5,7 +5,7 @@ import { api, dataOf } from "../api/client";
 import { credentialTypes, health } from "../api/queries";
 import type { CreatedCredential, CredentialField } from "../api/types";
 import { t } from "../i18n";
-import { ErrorNote } from "./ErrorNote";
+import { ErrorText } from "./ErrorText";
 import { FormDialog, useDialog } from "./FormDialog";
 import { Fields } from "./form/Fields";
 import { fieldsOf, type Schema } from "./form/schema";
@@ -116,7 +116,7 @@ function CredentialForm({ type, instance, onCancel, onCreated }: FormProps) {
           </select>
         </label>
       )}
-      <ErrorNote error={types.error} />
+      <ErrorText error={types.error} />
       {types.isPending && <p className="quiet">{t("Reading the credential types…")}</p>}
       {types.data && type === undefined && (
         <label className="field">
@@ -147,7 +147,7 @@ function CredentialForm({ type, instance, onCancel, onCreated }: FormProps) {
           <Fields key={chosen} prefix="field:" fields={fieldsOf(schemaOf(fields))} values={{}} />
         </>
       )}
-      <ErrorNote error={create.error} />
+      <ErrorText error={create.error} />
       <div className="actions">
         <button type="submit" className="button primary" disabled={fields.length === 0 || create.isPending}>
           {create.isPending ? t("Sending…") : t("Store in Flowise")}

@@ -1,28 +1,20 @@
 import { lazy, type ReactNode, Suspense } from "react";
 import { t } from "../i18n";
-import { said } from "../i18n/sentences";
+import { ErrorText } from "./ErrorText";
 
 const AddCredential = lazy(() => import("./AddCredential").then((module) => ({ default: module.AddCredential })));
 
-/** An error with its hint, as the service worded them. */
+/** An error with its hint; a secret in a text can be stored as a credential at once. */
 export function ErrorNote({ error, children }: { error: unknown; children?: ReactNode }) {
-  if (!error) return null;
-  const { message, hint, code } = error as { message?: string; hint?: string; code?: string };
-  const secret = code === "secret_in_text";
+  if ((error as { code?: string } | null)?.code !== "secret_in_text")
+    return <ErrorText error={error}>{children}</ErrorText>;
+  const advice = t("Nothing was stored. Add it as a credential, take it out of the text, and send the text again.");
   return (
-    <div role="alert" className="note bad">
-      <p>{message ? said(message) : t("Something went wrong.")}</p>
-      {secret ? (
-        <p>{t("Nothing was stored. Add it as a credential, take it out of the text, and send the text again.")}</p>
-      ) : (
-        hint && <p>{said(hint)}</p>
-      )}
-      {secret && (
-        <Suspense>
-          <AddCredential />
-        </Suspense>
-      )}
+    <ErrorText error={error} advice={advice}>
+      <Suspense>
+        <AddCredential />
+      </Suspense>
       {children}
-    </div>
+    </ErrorText>
   );
 }

@@ -7,33 +7,33 @@ import { SIGNS } from "./MarkBadge";
 import type { Marked, MarkedEdge } from "./merge";
 
 /** One drawing below the nodes, made again only when the flow changes. What leads where is in the nodes' own names. */
-export const Lines = memo(function Lines({ nodes, edges }: Marked) {
+export const Edges = memo(function Edges({ nodes, edges }: Marked) {
   const byId = new Map(nodes.map(({ node }) => [node.id, node]));
   const boxes = boxesOf([...byId.values()]);
   // Changes are drawn over what stays.
   const ordered = edges.toSorted((one, other) => Number(one.mark !== "same") - Number(other.mark !== "same"));
   return (
     <ViewportPortal>
-      <svg className="lines" aria-hidden="true">
+      <svg className="edges" aria-hidden="true">
         {ordered.map((one) => {
           const { source, target } = one.edge;
           const [from, to] = [byId.get(source), byId.get(target)];
           const [start, end] = [boxes.get(source), boxes.get(target)];
-          return from && to && start && end ? <Line key={one.edge.id} {...one} {...{ from, to, start, end }} /> : null;
+          return from && to && start && end ? <Edge key={one.edge.id} {...one} {...{ from, to, start, end }} /> : null;
         })}
       </svg>
     </ViewportPortal>
   );
 });
 
-interface LineProps extends MarkedEdge {
+interface EdgeProps extends MarkedEdge {
   from: CanvasNode;
   to: CanvasNode;
   start: Box;
   end: Box;
 }
 
-function Line({ edge, mark, expected, from, to, start, end }: LineProps) {
+function Edge({ edge, mark, expected, from, to, start, end }: EdgeProps) {
   const [path, labelX, labelY] = getBezierPath({
     sourceX: start.x + start.width,
     sourceY: start.y + portOf(from, "outputs", edge.source_handle),
@@ -44,7 +44,7 @@ function Line({ edge, mark, expected, from, to, start, end }: LineProps) {
   });
   const label = [SIGNS[mark], edge.label].filter(Boolean).join(" ");
   return (
-    <g className={`line mark-${mark}${expected ? " expected" : ""}`} data-id={edge.id}>
+    <g className={`edge mark-${mark}${expected ? " expected" : ""}`} data-id={edge.id}>
       <path d={path} />
       {label && (
         <text x={labelX} y={labelY}>

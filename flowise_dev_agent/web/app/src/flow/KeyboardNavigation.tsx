@@ -13,7 +13,7 @@ const idOf = (target: EventTarget | null): string | undefined =>
   target instanceof HTMLElement && target.classList.contains("react-flow__node") ? target.dataset.id : undefined;
 
 /** The canvas by keyboard: arrow keys lead from node to node, also to one out of sight; Escape closes the details. */
-export function Keys({ boxes, onVisit, onLeave }: Props) {
+export function KeyboardNavigation({ boxes, onVisit, onLeave }: Props) {
   const canvas = useStore((state) => state.domNode);
   const { setCenter, getZoom } = useReactFlow();
   useEffect(() => {

@@ -21,7 +21,7 @@ interface Props {
 }
 
 /** What a person said, in their own words. */
-export function Said({ at, words, by, answered = [], edits = [], speaker }: Props) {
+export function UserMessage({ at, words, by, answered = [], edits = [], speaker }: Props) {
   const other = useOther(by);
   return (
     <article className="turn mine">

@@ -4,7 +4,7 @@ import type { CanvasView, Trace } from "../api/types";
 
 export type RunStep = Pick<Trace["steps"][number], "node_id" | "input" | "output" | "error" | "duration_ms">;
 
-interface Lit {
+interface Highlight {
   ids: readonly string[];
   /** Point at these nodes; at none again with an empty list. */
   light: (ids: readonly string[]) => void;
@@ -15,11 +15,11 @@ interface Lit {
   showRun: (run: readonly RunStep[] | null) => void;
 }
 
-const NOTHING: Lit = { ids: [], light: () => {}, show: () => {}, run: null, showRun: () => {} };
-export const LitContext = createContext<Lit>(NOTHING);
+const NOTHING: Highlight = { ids: [], light: () => {}, show: () => {}, run: null, showRun: () => {} };
+export const HighlightContext = createContext<Highlight>(NOTHING);
 
 /** The state of a picture that can be pointed at; `toPicture` brings it into view. */
-export function useLit(toPicture: () => void): Lit {
+export function useHighlight(toPicture: () => void): Highlight {
   const [lit, light] = useState<readonly string[]>([]);
   const [pinned, pin] = useState<readonly string[]>([]);
   const [run, setRun] = useState<readonly RunStep[] | null>(null);
@@ -44,7 +44,7 @@ export function useLit(toPicture: () => void): Lit {
 
 /** Properties of a button that points at nodes while it is hovered or focused, and shows them when it is pressed. */
 export function usePointer() {
-  const { light, show } = useContext(LitContext);
+  const { light, show } = useContext(HighlightContext);
   return (ids: readonly string[]) => ({
     onMouseEnter: () => light(ids),
     onMouseLeave: () => light([]),

@@ -21,7 +21,7 @@ interface Props {
 }
 
 /** What the session does now; a screen reader announces each change. */
-export function NowBar({ session, timeline, writing, connection }: Props) {
+export function StatusBar({ session, timeline, writing, connection }: Props) {
   const working = session.status === "in_progress";
   const line = useRef<HTMLParagraphElement>(null);
   const asks = session.interrupt !== null;

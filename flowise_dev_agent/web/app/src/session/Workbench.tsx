@@ -1,12 +1,12 @@
 import { type ReactNode, useId } from "react";
 import { Group, Panel, Separator, useDefaultLayout } from "react-resizable-panels";
 import { t } from "../i18n";
-import "./bench.css";
+import "./workbench.css";
 
 /** What a phone shows; on a wider window chat and picture are side by side, and "try" opens below the picture. */
 export type View = "chat" | "picture" | "try";
 
-/** True where chat and picture are two views: keep it the same as in bench.css. */
+/** True where chat and picture are two views: keep it the same as in workbench.css. */
 export const isNarrow = (): boolean => matchMedia("(max-width: 760px)").matches;
 
 interface Props {
@@ -20,8 +20,8 @@ interface Props {
 }
 
 /** The workbench: the conversation on the left, the picture on the right, a divider that the browser remembers. */
-export function Bench({ header, talk, picture, tryOut, view, onView }: Props) {
-  const layout = useDefaultLayout({ id: "flowise-dev-agent-bench", storage: localStorage });
+export function Workbench({ header, talk, picture, tryOut, view, onView }: Props) {
+  const layout = useDefaultLayout({ id: "flowise-dev-agent-workbench", storage: localStorage });
   const id = useId();
   const views: [View, string][] = [
     ["chat", t("Chat")],
@@ -29,9 +29,9 @@ export function Bench({ header, talk, picture, tryOut, view, onView }: Props) {
     ...(tryOut ? [["try", t("Try")] as [View, string]] : []),
   ];
   return (
-    <div className="bench" data-view={view}>
+    <div className="workbench" data-view={view}>
       {header}
-      <fieldset className="bench-views">
+      <fieldset className="workbench-views">
         <legend className="visually-hidden">{t("View")}</legend>
         {views.map(([value, name]) => (
           <button key={value} type="button" aria-pressed={view === value} onClick={() => onView(value)}>
@@ -39,7 +39,7 @@ export function Bench({ header, talk, picture, tryOut, view, onView }: Props) {
           </button>
         ))}
       </fieldset>
-      <Group id={id} className="bench-panes" orientation="horizontal" {...layout}>
+      <Group id={id} className="workbench-panes" orientation="horizontal" {...layout}>
         <Panel id="talk" defaultSize="42%" minSize="300px">
           <section className="talk" aria-label={t("Conversation")}>
             {talk}

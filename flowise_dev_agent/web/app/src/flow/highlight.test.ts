@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Trace } from "../api/types";
-import { outputText, ranFor } from "./lit";
+import { outputText, ranFor } from "./highlight";
 import { canvas, edge, node } from "./sample";
 
 const trace = (more: Partial<Trace> = {}): Trace =>
