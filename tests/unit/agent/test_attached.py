@@ -16,6 +16,7 @@ from flowise_dev_agent.patch.model.placeholders import MARK, placeholder_file
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.prompts import plan_prompt
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+from tests.support.requests import plan_request
 from tests.unit.agent.rig import Bench, _snapshot, plan
 from tests.unit.agent.test_graph import credentials
 
@@ -137,10 +138,7 @@ async def test_a_file_that_is_gone_stops_the_write_with_a_finding() -> None:
 
 
 def request(text: str, *files: AttachmentFacts) -> PlanRequest:
-    intent = Bench([], credentials("1")).reasoner.intents[0]
-    return PlanRequest(
-        requirement=text, intent=intent, nodes=_snapshot(), attachments=files, credential_types={"openAIApi": 1}
-    )
+    return plan_request(_snapshot(), text, attachments=files, credential_types={"openAIApi": 1})
 
 
 def test_what_a_file_says_stays_data_in_the_prompt() -> None:

@@ -16,8 +16,9 @@ from flowise_dev_agent.flowise.responses import error_for
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.patch import AddNode, PatchOp, SetParam
 from flowise_dev_agent.reasoning import playbook
-from flowise_dev_agent.reasoning.contracts import FLOW_BUGS, Intent, PlanRequest, Verdict
+from flowise_dev_agent.reasoning.contracts import FLOW_BUGS, Verdict
 from flowise_dev_agent.reasoning.prompts import plan_prompt
+from tests.support.requests import plan_request
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import ops
 
@@ -118,8 +119,7 @@ def test_every_category_has_a_play_and_known_texts_add_theirs() -> None:
 
 async def test_the_play_stands_in_the_next_plan_prompt(catalogue: Any) -> None:
     verdict = Verdict(done=False, category="LOGIC", reason="Unclosed '{'", fix="x")
-    intent = Intent(operation="create", ambiguity=0, title="x")
-    prompt = plan_prompt(PlanRequest(requirement="a bot", intent=intent, nodes=catalogue, verdict=verdict))
+    prompt = plan_prompt(plan_request(catalogue, "a bot", verdict=verdict))
     assert "A brace in a prompt has no partner" in prompt.user
     assert "<playbook>" in prompt.user
 

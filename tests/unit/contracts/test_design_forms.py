@@ -16,13 +16,13 @@ from flowise_dev_agent.contracts.form_parts import WEEKDAYS
 from flowise_dev_agent.contracts.form_steps import KINDS, FormStep, Paths, Place, names_at, tree_of
 from flowise_dev_agent.contracts.plan import Part
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.reasoning.contracts import Intent, PlanContract, PlanRequest
+from flowise_dev_agent.reasoning.contracts import PlanContract
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+from tests.support.requests import plan_request
 
 
 def planned(form: DesignForm, nodes: NodeStore) -> PlanContract:
-    intent = Intent(operation="create", ambiguity=0, title=form.name)
-    request = PlanRequest(requirement=form.as_text(), intent=intent, nodes=nodes, design=form)
+    request = plan_request(nodes, form.as_text(), design=form)
     return asyncio.run(DeterministicReasoner().plan(request)).value
 
 

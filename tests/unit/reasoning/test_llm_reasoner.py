@@ -25,22 +25,20 @@ from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     DeltaSink,
     EngineResponse,
-    Intent,
     Judgement,
     JudgeRequest,
     Message,
     PatchRequest,
     PlanContract,
     PlannedNode,
-    PlanRequest,
     ToolDef,
     Trial,
     Usage,
 )
 from flowise_dev_agent.reasoning.engines.completion import strict_form
 from flowise_dev_agent.reasoning.schemas import answer_schema
+from tests.support.requests import plan_request
 
-INTENT = Intent(operation="create", ambiguity=0, title="A chatbot")
 GOOD_INTENT = {"operation": "create", "ambiguity": 1, "title": "Support chatbot"}
 GOOD_PLAN = {
     "goal": "A chatbot",
@@ -96,12 +94,6 @@ class ScriptedEngine(ReasoningEngine):
 def reasoner(engine: ScriptedEngine, retry_count: int = 1, **settings: Any) -> LlmReasoner:
     named = ReasoningSettings(REASONING_ENGINE="deterministic", REASONING_RETRY_COUNT=retry_count, **settings)
     return LlmReasoner(engine, named)
-
-
-def plan_request(nodes: NodeStore, **changes: Any) -> PlanRequest:
-    return PlanRequest(
-        **{"requirement": "A chatbot with GPT-4o", "intent": INTENT, "nodes": nodes, "credential_types": {}} | changes
-    )
 
 
 def patch_request(nodes: NodeStore, **changes: Any) -> PatchRequest:

@@ -8,7 +8,8 @@ from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedNode, Pl
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Finding, GraphIR, compile_ops
 from flowise_dev_agent.reasoning.plan_coverage import with_uncovered_parts, without_missing_resources
-from tests.unit.reasoning.test_llm_reasoner import ScriptedEngine, last_text, plan_request, reasoner
+from tests.support.requests import plan_request
+from tests.unit.reasoning.test_llm_reasoner import ScriptedEngine, last_text, reasoner
 
 MODEL = {"node_id": "chatOpenAI_0", "node_name": "chatOpenAI", "purpose": "answers"}
 

@@ -8,14 +8,13 @@ from flowise_dev_agent.contracts.plan import AmendAnswer, Part, PlanContract, Pl
 from flowise_dev_agent.contracts.plan_text import plan_markdown
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, compile_ops
-from flowise_dev_agent.reasoning.contracts import Intent
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError
 from flowise_dev_agent.reasoning.plan_checks import checked_amendment, checked_plan
 from flowise_dev_agent.reasoning.plan_findings import lost_texts
 from flowise_dev_agent.reasoning.single_inputs import with_replaced_sources
-from tests.unit.reasoning.test_llm_reasoner import ScriptedEngine, last_text, patch_request, plan_request, reasoner
+from tests.support.requests import UPDATE, plan_request
+from tests.unit.reasoning.test_llm_reasoner import ScriptedEngine, last_text, patch_request, reasoner
 
-UPDATE = Intent(operation="update", ambiguity=0, title="x")
 OLD = "You are the clerk of a shop for bicycles."
 AGENT = {"node_id": "toolAgent_0", "node_name": "toolAgent", "purpose": "answers", "existing": True}
 

@@ -10,13 +10,11 @@ from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch import Finding, SetParam
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
-    Intent,
     JudgeRequest,
     PatchRequest,
     Pattern,
     PlanContract,
     PlannedNode,
-    PlanRequest,
     Trial,
     Verdict,
 )
@@ -28,6 +26,7 @@ from flowise_dev_agent.reasoning.prompts import (
     plan_prompt,
     step_prompt,
 )
+from tests.support.requests import plan_request
 
 KEYS = ("sk-proj-" + "a1B2" * 8, "gsk_" + "Zz9" * 9, "AKIA" + "ABCD" * 4, "ghp_" + "a" * 36)
 HOSTILE = (
@@ -53,14 +52,12 @@ def prompts(text: str, nodes: NodeStore) -> list[Prompt]:
         criteria=[Criterion(id="c1", text=text)],
     )
     verdict = Verdict(done=False, category="LOGIC", reason=text, fix=text)
-    intent = Intent(operation="create", ambiguity=0, title="x")
     asked = ((text, text),)
-    planning = PlanRequest(
-        requirement=text,
+    planning = plan_request(
+        nodes,
+        text,
         clarifications=asked,
         later=(text,),
-        intent=intent,
-        nodes=nodes,
         candidates=(nodes.schemas["chatOpenAI"],),
         flow_summary=text,
         previous=plan,
@@ -71,7 +68,7 @@ def prompts(text: str, nodes: NodeStore) -> list[Prompt]:
     return [
         classify_prompt(ClassifyRequest(requirement=text, clarifications=asked, target=text)),
         plan_prompt(planning),
-        plan_prompt(PlanRequest(requirement=text, intent=intent, nodes=nodes, templates=(like(text),))),
+        plan_prompt(plan_request(nodes, text, templates=(like(text),))),
         patch_prompt(
             PatchRequest(
                 requirement=text,
@@ -119,13 +116,10 @@ def test_a_pasted_key_reaches_no_prompt(catalogue: NodeStore, key: str) -> None:
 def test_the_planner_of_a_new_flow_sees_like_flows_as_short_graphs_and_an_existing_one_only_itself(
     catalogue: NodeStore,
 ) -> None:
-    intent = Intent(operation="create", ambiguity=0, title="x")
     templates = (like("Support"), like("Sales"))
-    new = plan_prompt(PlanRequest(requirement="a bot", intent=intent, nodes=catalogue, templates=templates))
+    new = plan_prompt(plan_request(catalogue, "a bot", templates=templates))
     graph = "chatOpenAI -> conversationChain.model"
     assert f"<similar_flows>\nSupport: {graph}\nSales: {graph}\n</similar_flows>" in new.user
     assert "flowData" not in new.user
-    edit = plan_prompt(
-        PlanRequest(requirement="x", intent=intent, nodes=catalogue, templates=templates, flow_summary="chatOpenAI_0")
-    )
+    edit = plan_prompt(plan_request(catalogue, "x", templates=templates, flow_summary="chatOpenAI_0"))
     assert "similar_flows" not in edit.user

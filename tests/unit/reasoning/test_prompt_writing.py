@@ -14,15 +14,14 @@ from flowise_dev_agent.reasoning import LlmReasoner, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import (
     Budget,
     EngineResponse,
-    Intent,
     Message,
     PlanContract,
     PlannedNode,
-    PlanRequest,
     Reasoned,
     Usage,
 )
 from flowise_dev_agent.reasoning.engines.base import ReasoningEngine
+from tests.support.requests import plan_request
 
 WRITTEN = "You are careful. Do the task of this step and nothing else."
 
@@ -75,9 +74,7 @@ def plan_of(steps: int, **values: Any) -> dict[str, Any]:
 
 async def planned(engine: Writer, nodes: NodeStore, **request: Any) -> Reasoned[PlanContract]:
     settings = ReasoningSettings(REASONING_ENGINE="deterministic", REASONING_RETRY_COUNT=0)
-    intent = Intent(operation="create", ambiguity=0, title="x")
-    asked = PlanRequest(**{"requirement": "a team", "intent": intent, "nodes": nodes} | request)
-    return await LlmReasoner(engine, settings).plan(asked)
+    return await LlmReasoner(engine, settings).plan(plan_request(nodes, **{"requirement": "a team"} | request))
 
 
 def messages_in(plan: PlanContract) -> dict[str, Any]:

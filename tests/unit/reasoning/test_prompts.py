@@ -13,7 +13,6 @@ from flowise_dev_agent.contracts.verdict import Trace, TraceStep
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, Finding, NodeSchema, ReplaceNode, SetParam
 from flowise_dev_agent.reasoning.contracts import (
-    Intent,
     JudgeRequest,
     PatchRequest,
     PlanContract,
@@ -25,9 +24,7 @@ from flowise_dev_agent.reasoning.prompt_text import previous_plan
 from flowise_dev_agent.reasoning.prompts import judge_prompt, patch_prompt, plan_prompt, step_prompt
 from flowise_dev_agent.reasoning.schemas import answer_schema
 from flowise_dev_agent.reasoning.skills import PACKAGED
-
-CREATE = Intent(operation="create", ambiguity=0, title="x")
-UPDATE = Intent(operation="update", ambiguity=0, title="x")
+from tests.support.requests import UPDATE, plan_request
 
 
 def tag(name: str, prompt: str) -> str:
@@ -43,17 +40,17 @@ def fields(request: PlanRequest, *, whole_catalogue: bool = True) -> list[str]:
 
 def test_the_planner_sees_the_fields_of_likely_types_once(catalogue: NodeStore) -> None:
     likely = tuple(catalogue.schemas[name] for name in ("pinecone", "chatOpenAI", "cheerioWebScraper"))
-    request = PlanRequest(requirement="x", intent=CREATE, nodes=catalogue, candidates=likely)
+    request = plan_request(catalogue, "x", candidates=likely)
     assert fields(request) == ["pinecone", "cheerioWebScraper"]
     assert "chatOpenAI: " in plan_prompt(request).system
     assert fields(request, whole_catalogue=False) == ["pinecone", "chatOpenAI", "cheerioWebScraper"]
 
 
 def test_the_planner_of_a_change_sees_the_fields_of_what_the_flow_consists_of_first(catalogue: NodeStore) -> None:
-    request = PlanRequest(
-        requirement="x",
+    request = plan_request(
+        catalogue,
+        "x",
         intent=UPDATE,
-        nodes=catalogue,
         candidates=tuple(catalogue.schemas.values()),
         existing={"pinecone_0": "pinecone", "llmAgentflow_0": "llmAgentflow"},
         inside={"llmAgentflow_0.llmModelConfig": "chatMistralAI"},
@@ -76,7 +73,7 @@ def test_the_judge_sees_which_planned_steps_ran_in_no_trial() -> None:
 
 def test_the_fields_in_a_plan_prompt_take_1500_tokens_at_most(catalogue: NodeStore) -> None:
     every = {f"{name}_0": name for name in catalogue.schemas}
-    request = PlanRequest(requirement="x", intent=UPDATE, nodes=catalogue, existing=every)
+    request = plan_request(catalogue, "x", intent=UPDATE, existing=every)
     text = tag("node_fields", plan_prompt(request).user)
     assert 5_000 < len(text) <= 6_000
 
@@ -174,7 +171,7 @@ def test_every_phase_sees_the_whole_wish_in_order_and_which_words_are_newer(cata
         "clarifications": (("Whose?", "The shop's"),),
         "later": ("Make it French.", "And shorter."),
     }
-    planning = PlanRequest(intent=CREATE, nodes=catalogue, feedback="No emojis.", **said)
+    planning = plan_request(catalogue, feedback="No emojis.", **said)
     seen = [
         plan_prompt(planning),
         step_prompt(MODEL, contract(), planning, []),
@@ -201,7 +198,7 @@ def test_a_planner_who_revises_a_plan_sees_its_tests_criteria_and_parts(catalogu
         placeholders=["the text"],
         steps=["Do it."],
     )
-    request = PlanRequest(requirement="x", intent=CREATE, nodes=catalogue, previous=previous)
+    request = plan_request(catalogue, "x", previous=previous)
     shown = json.loads(tag("previous_plan", plan_prompt(request).user))
     assert shown["tests"] == [{"id": "t1", "turns": ["Hi", "Who am I?"], "expect": {"contains": ["Eva"]}}]
     assert shown["criteria"] == [{"id": "c1", "text": "It remembers.", "part": "p1", "tests": ["t1"]}]
@@ -286,7 +283,7 @@ def test_the_fields_of_what_the_person_names_come_first(
     requirement: str, first: list[str], catalogue: NodeStore
 ) -> None:
     noise = tuple(catalogue.schemas[name] for name in ("HydeRetriever", "gitbook", "milvus", "mem0"))
-    request = PlanRequest(requirement=requirement, intent=CREATE, nodes=catalogue, candidates=noise)
+    request = plan_request(catalogue, requirement, candidates=noise)
     shown = fields(request)
     assert shown[: len(first)] == first
     assert shown[-2:] == ["HydeRetriever", "gitbook"]
