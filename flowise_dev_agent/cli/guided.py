@@ -22,10 +22,15 @@ def ask_form() -> DesignForm:
     while True:
         given = _parts(schema, schema["$defs"], given, "")
         try:
-            return DesignForm.model_validate(given)
+            form = DesignForm.model_validate(given)
         except ValidationError as error:
             for problem in error.errors():
                 fail(": ".join(filter(None, [".".join(map(str, problem["loc"])), problem["msg"]])))
+            continue
+        if not form.needs:
+            return form
+        for path in form.needs:
+            fail(f"{path}: Fill it in.")
 
 
 def _parts(schema: _Schema, defs: _Schema, before: _Schema, where: str, *, row: bool = False) -> dict[str, Any]:

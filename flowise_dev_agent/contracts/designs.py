@@ -109,6 +109,13 @@ class DesignForm(Contract):
             raise ValueError("\n".join(found))
 
     @property
+    def needs(self) -> list[str]:
+        """Paths of the parts that are still to be filled in, such as `sources.0.text`. Such a form can be kept, shown
+        and changed; it can neither start a session nor be planned."""
+        found = [f"sources.{n}.{one.needs}" for n, one in enumerate(self.sources) if one.needs]
+        return found + [f"steps.{n}.url" for n, one in enumerate(self.steps) if one.kind == "call" and not one.url]
+
+    @property
     def fields_named(self) -> list[str] | None:
         """What steps can name of what the flow starts with, see `names_at`."""
         return [one.name for one in self.inputs] if self.start == "form" else None

@@ -80,11 +80,17 @@ class FormSource(Contract):
 
     @model_validator(mode="after")
     def _has_its_address(self) -> Self:
-        if self.kind == "web" and not self.url.startswith(("http://", "https://")):
+        if self.kind == "web" and self.url and not self.url.startswith(("http://", "https://")):
             raise ValueError("a source of kind `web` needs a `url` that begins with http:// or https://")
-        if (self.kind == "store") != bool(self.store.strip()):
-            raise ValueError("`store` belongs to the kind `store`, which needs it")
+        if self.kind != "store" and self.store.strip():
+            raise ValueError("`store` belongs to the kind `store`")
         return self
+
+    @property
+    def needs(self) -> str:
+        """The field that is still to be filled in, empty for none; a file is no part of a form."""
+        field = {"text": "text", "web": "url", "store": "store"}.get(self.kind, "")
+        return field if field and not getattr(self, field).strip() else ""
 
 
 class FormField(Contract):

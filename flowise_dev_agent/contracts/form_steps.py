@@ -332,7 +332,8 @@ def problems(steps: Sequence[FormStep], fields: Sequence[str] | None) -> list[st
 def _own(step: FormStep) -> Iterator[str]:
     """What is wrong with a step wherever it is."""
     needed = _NEEDS.get(step.kind)
-    if needed and not getattr(step, needed):
+    # An address may be filled in later, see `DesignForm.needs`.
+    if needed and needed != "url" and not getattr(step, needed):
         yield f"`{needed}` is missing. Fill it in."
     for name, field in FormStep.model_fields.items():
         shown: Any = field.json_schema_extra or {}

@@ -199,10 +199,13 @@ class StartSession(RequestBody):
         if sent.get("operation", "auto") not in ("auto", "create") or sent.get("target") is not None:
             raise ValueError("a `design` describes a new flow: leave `operation` and `target` out")
         try:
-            text = DesignForm.model_validate(sent["design"]).as_text()
+            form = DesignForm.model_validate(sent["design"])
+            text = form.as_text()
         except ValidationError:
             # What is wrong with the form is said of its own fields.
             return {**sent, "requirement": "design"}
+        if form.needs:
+            raise ValueError(f"the `design` is not complete. Fill in: {', '.join(f'`{one}`' for one in form.needs)}")
         if sent.get("requirement", text) != text:
             raise ValueError("send either `requirement` (a text) or `design` (an object), not both")
         return {**sent, "requirement": text}

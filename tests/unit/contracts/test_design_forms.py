@@ -15,6 +15,7 @@ from flowise_dev_agent.contracts.designs import DesignForm, FormField, FormSourc
 from flowise_dev_agent.contracts.form_parts import WEEKDAYS
 from flowise_dev_agent.contracts.form_steps import KINDS, FormStep, Paths, Place, names_at, tree_of
 from flowise_dev_agent.contracts.plan import Part
+from flowise_dev_agent.contracts.requests import StartSession
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.contracts import PlanContract
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
@@ -61,15 +62,28 @@ def test_a_document_store_comes_back_however_the_plan_uses_it(node: str, catalog
 @pytest.mark.parametrize(
     ("sources", "why"),
     [
-        ([{"kind": "store"}], "which needs it"),
         ([{"kind": "text", "text": "x", "store": "HR policies"}], "belongs to the kind"),
         ([{"kind": "store", "store": "HR policies"}, {"kind": "store", "store": "Drafts"}], "name one"),
     ],
-    ids=["without a name", "of another kind", "two"],
+    ids=["of another kind", "two"],
 )
 def test_a_form_names_one_document_store_where_it_has_one(sources: list[dict[str, str]], why: str) -> None:
     with pytest.raises(ValidationError, match=why):
         DesignForm.model_validate({"name": "Desk", "sources": sources})
+
+
+def test_a_form_says_what_is_still_to_be_filled_in_and_starts_nothing_until_then() -> None:
+    kinds = ("text", "web", "store", "pdf")
+    form = DesignForm.model_validate({"name": "Desk", "sources": [{"kind": kind} for kind in kinds]})
+    assert form.needs == ["sources.0.text", "sources.1.url", "sources.2.store"]
+    assert steps_form(DRAFT, {"kind": "call"}).needs == ["steps.1.url"]
+    with pytest.raises(ValidationError, match=r"sources\.0\.text"):
+        StartSession(design=form)
+    filled = [{"text": "x"}, {"url": "https://a.example"}, {"store": "HR policies"}, {}]
+    sources = [{"kind": kind, **own} for kind, own in zip(kinds, filled, strict=True)]
+    whole = DesignForm.model_validate({"name": "Desk", "sources": sources})
+    assert whole.needs == []
+    assert StartSession(design=whole).design == whole
 
 
 def test_what_a_form_cannot_say_is_no_form(catalogue: NodeStore) -> None:
@@ -114,7 +128,6 @@ def steps_form(*steps: dict[str, Any], **more: Any) -> DesignForm:
         ([DRAFT | {"prompt": " "}], "Step 1 (“Draft”): `prompt` is missing."),
         ([{"kind": "each"}], "Step 1 (“For each item”): `prompt` is missing."),
         ([ASK | {"question": ""}, BYE], "`question` is missing"),
-        ([{"kind": "call"}], "`url` is missing"),
         ([DRAFT | {"url": "https://a.example"}], "`url` belongs to the kind `call`. Leave it out."),
         ([DRAFT, DRAFT | {"title": "draft"}], "Step 2 (“draft”): its title is taken."),
         ([DRAFT | {"title": "Message"}], "its title is taken"),
@@ -195,7 +208,7 @@ def test_what_is_wrong_with_a_form_of_steps_is_said(more: dict[str, Any], why: s
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
     with pytest.raises(ValidationError, match=r"(?s)Step 1 .*Step 3 "):
-        steps_form(DRAFT | {"prompt": ""}, {"kind": "reply", "message": "x"}, {"kind": "call"})
+        steps_form(DRAFT | {"prompt": ""}, {"kind": "reply", "message": "x"}, {"kind": "call", "url": "x"})
 
 
 @pytest.mark.parametrize("text", ['Answer as {"a": {"b": 1}}.', "Two of {3, 4} or {5}", "{ }", "a } b { c"])
