@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, Update
 from flowise_dev_agent.errors import BudgetSpentError
-from flowise_dev_agent.reasoning.contracts import Budget, Usage
+from flowise_dev_agent.reasoning.contracts import SessionBudget, Usage
 from flowise_dev_agent.settings import LimitSettings
 
 P = ParamSpec("P")
@@ -24,9 +24,9 @@ RESUMED: Final[Mapping[str, str]] = {
 }
 
 
-def budget_of(state: AgentState, limits: LimitSettings) -> Budget:
+def budget_of(state: AgentState, limits: LimitSettings) -> SessionBudget:
     """The session's own ceilings, else those of the settings, with what is spent."""
-    return Budget(
+    return SessionBudget(
         max_tokens=state.budget.ceilings.tokens or limits.session_tokens,
         max_usd=state.budget.ceilings.usd or limits.session_usd,
         spent=state.usage.spent,

@@ -14,7 +14,7 @@ from flowise_dev_agent.agent.registry import ToolRegistry
 from flowise_dev_agent.agent.state import PatchScope
 from flowise_dev_agent.agent.targets import FoundTargets
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult
-from flowise_dev_agent.agent.trials import Conversation, TrialRun
+from flowise_dev_agent.agent.trials import TrialConversation, TrialRun
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.document_stores import DocumentStoreView
@@ -29,13 +29,13 @@ from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, PatchOp, errors
 from flowise_dev_agent.reasoning.contracts import (
-    Budget,
     DeltaSink,
     Intent,
     PatchRequest,
     PlanContract,
     ReadyTool,
     Reasoned,
+    SessionBudget,
     Toolbox,
     Verdict,
 )
@@ -180,7 +180,7 @@ class EvaluateRequest:
     later: tuple[str, ...] = ()
     model: str | None = None
     on_delta: DeltaSink | None = None
-    budget: Budget | None = None
+    budget: SessionBudget | None = None
     tools: Toolbox | None = None
 
 
@@ -239,7 +239,7 @@ class FlowDomain(DomainCapability):
         """Cases for branches that no conversation has taken; `ran` are the ids of the nodes that ran."""
 
     @abstractmethod
-    async def run_trial(self, context: AgentContext, conversation: Conversation) -> TrialRun:
+    async def run_trial(self, context: AgentContext, conversation: TrialConversation) -> TrialRun:
         """Hold one conversation with the written flow and classify what the transport and the shape say."""
 
     @abstractmethod

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from flowise_dev_agent.agent.judging import as_expected
 from flowise_dev_agent.agent.test_cases import cases_for, why_not_testable
-from flowise_dev_agent.agent.trials import Conversation, ConversationRunner, TrialRun, hold_all
+from flowise_dev_agent.agent.trials import ConversationRunner, TrialConversation, TrialRun, hold_all
 from flowise_dev_agent.contracts.plan import TestCase
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.flowise.client import FlowiseClient
@@ -27,7 +27,7 @@ async def hold_tests(
     gate = asyncio.Semaphore(_AT_A_TIME)
 
     async def hold(case: TestCase, number: int, rejects: str | None) -> TrialRun:
-        conversation = Conversation(
+        conversation = TrialConversation(
             chatflow_id,
             flow_data,
             case,

@@ -16,7 +16,7 @@ END: Final = "end"
 
 
 @dataclass(frozen=True)
-class Candidate:
+class RouteOption:
     """One candidate: a node (or END), whether it fits, and why or why not."""
 
     to: str
@@ -28,7 +28,7 @@ class Candidate:
 class Decision:
     """The first candidate that fits is taken; one always does."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[RouteOption, ...]
 
     @property
     def to(self) -> str:
@@ -44,8 +44,8 @@ Router = Callable[[AgentState], Decision]
 
 def decide(*candidates: tuple[str, bool, str], otherwise: tuple[str, str]) -> Decision:
     """A decision from (node, fits, why) triples, in order of precedence."""
-    given = tuple(Candidate(*candidate) for candidate in candidates)
-    return Decision((*given, Candidate(otherwise[0], not any(candidate.fits for candidate in given), otherwise[1])))
+    given = tuple(RouteOption(*candidate) for candidate in candidates)
+    return Decision((*given, RouteOption(otherwise[0], not any(candidate.fits for candidate in given), otherwise[1])))
 
 
 def _action(state: AgentState, type_: str) -> str | None:

@@ -38,7 +38,7 @@ def shared(kind: type[Contract]) -> Any:
     return Field(default_factory=cache(kind))
 
 
-class Part(Contract):
+class StatePart(Contract):
     """A part of the state. Every field has a default, so that an update can name a few."""
 
     @model_validator(mode="wrap")
@@ -57,7 +57,7 @@ class Part(Contract):
         return self.model_copy(update={name: getattr(change, name) for name in change.model_fields_set})
 
 
-class RequestState(Part):
+class RequestState(StatePart):
     """What was asked for; written once."""
 
     requirement: str = ""
@@ -73,7 +73,7 @@ class RequestState(Part):
     model: str | None = None
 
 
-class IntentState(Part):
+class IntentState(StatePart):
     """What the person wants."""
 
     classified: Intent | None = None
@@ -105,7 +105,7 @@ class TargetSearch(Contract):
     wanted: str | None
 
 
-class TargetState(Part):
+class TargetState(StatePart):
     """Which existing flow is meant."""
 
     candidates: list[TargetCandidate] = Field(default_factory=list[TargetCandidate])
@@ -114,7 +114,7 @@ class TargetState(Part):
     flow: TargetFlow | None = None
 
 
-class PlanState(Part):
+class PlanState(StatePart):
     """The plan and what the person says to it."""
 
     contract: PlanContract | None = None
@@ -141,7 +141,7 @@ class PlanState(Part):
         return self.contract
 
 
-class CredentialState(Part):
+class CredentialState(StatePart):
     """Credentials by type; ids only."""
 
     missing: list[MissingCredential] = Field(default_factory=list[MissingCredential])
@@ -151,7 +151,7 @@ class CredentialState(Part):
     skipped: list[str] = Field(default_factory=list[str])
 
 
-class PatternState(Part):
+class PatternState(StatePart):
     """The accepted flow that a new one starts from, and what was taken over from it."""
 
     id: int | None = None
@@ -167,7 +167,7 @@ class PatchScope(Contract):
     max_new_nodes: int
 
 
-class PatchState(Part):
+class PatchState(StatePart):
     """The ops of this iteration."""
 
     scope: PatchScope | None = None
@@ -180,7 +180,7 @@ class PatchState(Part):
     own: bool = False
 
 
-class CheckState(Part):
+class CheckState(StatePart):
     """The compiled flow and what is wrong with it or with its ops."""
 
     flow_sha: str | None = None
@@ -209,7 +209,7 @@ class StaleBase(Contract):
     meanwhile: Difference
 
 
-class WriteState(Part):
+class WriteState(StatePart):
     """What was written, and what it is written to."""
 
     stage: Stage = Stage.APPLY
@@ -234,7 +234,7 @@ class WriteState(Part):
     conflicts: list[Conflict] = Field(default_factory=list[Conflict])
 
 
-class TestsState(Part):
+class TestsState(StatePart):
     """The test questions and their answers; the full texts are the blob `answers_sha`."""
 
     __test__ = False  # not a pytest class
@@ -256,7 +256,7 @@ class KeptIteration(TestedIteration):
     tested_sha: str
 
 
-class ReviewState(Part):
+class ReviewState(StatePart):
     """The result of the tests. `ask` leaves it to the person, since no remedy is known."""
 
     verdict: Verdict | None = None
@@ -272,7 +272,7 @@ class BudgetQuestion(Contract):
     message: str
 
 
-class BudgetState(Part):
+class BudgetState(StatePart):
     """The session's own ceilings, and the question for more."""
 
     ceilings: BudgetCeilings = shared(BudgetCeilings)
@@ -281,7 +281,7 @@ class BudgetState(Part):
     resume_at: str | None = None
 
 
-class UsageState(Part):
+class UsageState(StatePart):
     """What reasoning has cost, and where it fell back."""
 
     spent: Usage = shared(Usage)
@@ -306,7 +306,7 @@ class UsageState(Part):
         return self.model_copy(update={"spent": spent})
 
 
-class CatalogueState(Part):
+class CatalogueState(StatePart):
     """Which node types the session works with: iteration -> fingerprint of the catalogue, the latest last."""
 
     fingerprints: dict[str, str] = Field(default_factory=dict[str, str])
@@ -325,7 +325,7 @@ def merge_domains(current: DomainValues, change: DomainValues) -> DomainValues:
 _MERGED: Final = frozenset({"artifacts", "facts", "debug"})
 
 
-class AgentState(Part):
+class AgentState(StatePart):
     """Everything that a session knows."""
 
     version: Literal[2] = STATE_VERSION
@@ -416,7 +416,7 @@ def changed(state: AgentState, update: Update) -> AgentState:
     values: dict[str, Any] = {}
     for name, value in update.items():
         current: Any = getattr(state, name)
-        if isinstance(value, Part):
+        if isinstance(value, StatePart):
             value = current.changed_by(value)
         elif name in _MERGED:
             value = merge_domains(current, cast("DomainValues", value))
@@ -438,5 +438,5 @@ def channel_writes(state: AgentState, after: AgentState, update: Update) -> dict
     for name, value in update.items():
         current, now = getattr(state, name), getattr(after, name)
         if now != current:
-            writes[name] = Kept(now.model_dump(mode="json")) if isinstance(now, Part) else value
+            writes[name] = Kept(now.model_dump(mode="json")) if isinstance(now, StatePart) else value
     return writes

@@ -40,7 +40,7 @@ class TrialRun:
 
 
 @dataclass(frozen=True)
-class Conversation:
+class TrialConversation:
     """One conversation to hold: a test case, the how-many-th time, in which session of the flow.
 
     At each node that waits for a person the answer is `proceed`, but the first time at `rejects` it is `reject`. With
@@ -110,7 +110,7 @@ def undriven(cases: Sequence[TestCase], runs: Sequence[TrialRun]) -> list[tuple[
 class ConversationRunner:
     """Holds one conversation."""
 
-    def __init__(self, flowise: FlowiseClient, conversation: Conversation) -> None:
+    def __init__(self, flowise: FlowiseClient, conversation: TrialConversation) -> None:
         self._flowise = flowise
         self._of = conversation
         self._exchanges: list[Exchange] = []

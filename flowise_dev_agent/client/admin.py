@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     # Loaded by the methods that read them.
     from flowise_dev_agent.contracts.audit import AuditPage, AuditReport, ErasedWords
     from flowise_dev_agent.contracts.keys import CallerView, KeyList, MadeKey, NewKey, OwnerList
-    from flowise_dev_agent.runtime.admin.health import HealthView, InfoView, ReadyView
-    from flowise_dev_agent.runtime.admin.public_settings import PublicSettings
+    from flowise_dev_agent.contracts.service import HealthView, InfoView, PublicSettings, ReadyView
 
 
 class AdminCalls(Http):
@@ -89,25 +88,25 @@ class AdminCalls(Http):
 
     async def health(self) -> "HealthView":
         """What the service runs on, and whether each part answers."""
-        from flowise_dev_agent.runtime.admin.health import HealthView
+        from flowise_dev_agent.contracts.service import HealthView
 
         return await self._get(HealthView, "/health")
 
     async def info(self) -> "InfoView":
         """The version, the model that plans, and a model in reach of the service."""
-        from flowise_dev_agent.runtime.admin.health import InfoView
+        from flowise_dev_agent.contracts.service import InfoView
 
         return await self._get(InfoView, "/info")
 
     async def service_settings(self) -> "PublicSettings":
         """How the service is set up, without secrets."""
-        from flowise_dev_agent.runtime.admin.public_settings import PublicSettings
+        from flowise_dev_agent.contracts.service import PublicSettings
 
         return await self._get(PublicSettings, "/settings")
 
     async def ready(self) -> "ReadyView":
         """Whether the service takes new work; a `ServiceError` when it does not."""
-        from flowise_dev_agent.runtime.admin.health import ReadyView
+        from flowise_dev_agent.contracts.service import ReadyView
 
         return await self._get(ReadyView, "/ready")
 

@@ -11,7 +11,7 @@ from flowise_dev_agent.client.transport import Http, given, read_answer
 
 if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
-    from flowise_dev_agent.contracts.chat import ChatQuestion
+    from flowise_dev_agent.contracts.chat import ChatAnswer, ChatQuestion
     from flowise_dev_agent.contracts.flow_tests import FlowTestView, TestFlow, ValidatedFlow, ValidateFlow
     from flowise_dev_agent.contracts.flow_writes import (
         ApplyToFlow,
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
         ImportFlow,
         PromoteFlow,
     )
+    from flowise_dev_agent.contracts.flows import FlowPage, FlowSummary, FlowView
     from flowise_dev_agent.contracts.turns import Conversation
     from flowise_dev_agent.contracts.verdict import Trace
-    from flowise_dev_agent.runtime.flows.chat import ChatAnswer
-    from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary, FlowView
 
 _POLL_SECS: Final = 1.0
 
@@ -43,20 +42,20 @@ class FlowCalls(Http):
         cursor: str | None = None,
     ) -> "FlowPage":
         """Flows of a server by words; without any those changed last."""
-        from flowise_dev_agent.runtime.flows.views import FlowPage
+        from flowise_dev_agent.contracts.flows import FlowPage
 
         params = {"query": query, "instance": instance, "drafts": "true" if drafts else None}
         return await self._get(FlowPage, "/flows", **params, limit=limit, cursor=cursor)
 
     async def flow_summary(self, chatflow_id: str, *, instance: str | None = None) -> "FlowSummary":
         """A flow in words."""
-        from flowise_dev_agent.runtime.flows.views import FlowSummary
+        from flowise_dev_agent.contracts.flows import FlowSummary
 
         return await self._get(FlowSummary, f"/flows/{chatflow_id}/summary", instance=instance)
 
     async def flow_graph(self, chatflow_id: str, *, instance: str | None = None) -> "FlowView":
         """A flow to be drawn."""
-        from flowise_dev_agent.runtime.flows.views import FlowView
+        from flowise_dev_agent.contracts.flows import FlowView
 
         return await self._get(FlowView, f"/flows/{chatflow_id}/graph", instance=instance)
 
@@ -175,7 +174,7 @@ class FlowCalls(Http):
         self, chatflow_id: str, question: "ChatQuestion", *, instance: str | None = None
     ) -> "ChatAnswer":
         """Ask a flow, fill in its form, or decide where it waits for a person."""
-        from flowise_dev_agent.runtime.flows.chat import ChatAnswer
+        from flowise_dev_agent.contracts.chat import ChatAnswer
 
         body = question.model_dump(mode="json", exclude_unset=True)
         params = given({"instance": instance})

@@ -9,14 +9,13 @@ from flowise_dev_agent.client.transport import Http, given, if_still, read_answe
 if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
     from flowise_dev_agent.contracts.connections import ConnectFlowise, ConnectionsView, ConnectModel
+    from flowise_dev_agent.contracts.credentials import CreatedCredential, CredentialTypeList, NewCredential
     from flowise_dev_agent.contracts.document_stores import DocumentStoreList, RefreshedStore
+    from flowise_dev_agent.contracts.knowledge import KnowledgeList, RefreshView
     from flowise_dev_agent.contracts.node_artifacts import Memory, MemoryKind, NewMemory
-    from flowise_dev_agent.contracts.nodes import NodeOptions, NodeTypeDetails, NodeTypePage
+    from flowise_dev_agent.contracts.nodes import CatalogueHits, NodeOptions, NodeTypeDetails, NodeTypePage
     from flowise_dev_agent.contracts.patterns import ImportResult, PatternFile, PatternList
-    from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
-    from flowise_dev_agent.runtime.admin.credentials import CreatedCredential, CredentialTypeList, NewCredential
-    from flowise_dev_agent.runtime.admin.instances import InstanceList
-    from flowise_dev_agent.runtime.admin.knowledge import KnowledgeList, RefreshView
+    from flowise_dev_agent.contracts.service import InstanceList
 
 
 class KnowledgeCalls(Http):
@@ -52,7 +51,7 @@ class KnowledgeCalls(Http):
 
     async def search_catalogue(self, query: str, *, instance: str | None = None, limit: int = 10) -> "CatalogueHits":
         """Node types and templates of a server by words."""
-        from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
+        from flowise_dev_agent.contracts.nodes import CatalogueHits
 
         return await self._get(CatalogueHits, "/knowledge/search", query=query, instance=instance, limit=limit)
 
@@ -88,25 +87,25 @@ class KnowledgeCalls(Http):
 
     async def credential_types(self, *, instance: str | None = None) -> "CredentialTypeList":
         """The credential types of a server with their fields."""
-        from flowise_dev_agent.runtime.admin.credentials import CredentialTypeList
+        from flowise_dev_agent.contracts.credentials import CredentialTypeList
 
         return await self._get(CredentialTypeList, "/credentials/types", instance=instance)
 
     async def create_credential(self, credential: "NewCredential") -> "CreatedCredential":
         """Make a credential on a Flowise server: it goes there, and nothing of it is stored here."""
-        from flowise_dev_agent.runtime.admin.credentials import CreatedCredential
+        from flowise_dev_agent.contracts.credentials import CreatedCredential
 
         return read_answer(CreatedCredential, await self._call("POST", "/credentials", json=with_secrets(credential)))
 
     async def instances(self) -> "InstanceList":
         """The Flowise servers."""
-        from flowise_dev_agent.runtime.admin.instances import InstanceList
+        from flowise_dev_agent.contracts.service import InstanceList
 
         return await self._get(InstanceList, "/instances")
 
     async def knowledge(self) -> "KnowledgeList":
         """What is known of each Flowise server, and the last refresh."""
-        from flowise_dev_agent.runtime.admin.knowledge import KnowledgeList
+        from flowise_dev_agent.contracts.knowledge import KnowledgeList
 
         return await self._get(KnowledgeList, "/knowledge")
 
@@ -126,7 +125,7 @@ class KnowledgeCalls(Http):
 
     async def refresh(self, instance: str) -> "RefreshView":
         """Have the service read a Flowise server again; `knowledge` shows how far it is."""
-        from flowise_dev_agent.runtime.admin.knowledge import RefreshView
+        from flowise_dev_agent.contracts.knowledge import RefreshView
 
         return read_answer(RefreshView, await self._call("POST", f"/knowledge/{quote(instance, safe='')}/refresh"))
 

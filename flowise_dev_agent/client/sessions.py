@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from flowise_dev_agent.contracts.designs import DesignView
     from flowise_dev_agent.contracts.preview import Preview
     from flowise_dev_agent.contracts.turns import TurnList
+    from flowise_dev_agent.contracts.usage import ExpectedCost
     from flowise_dev_agent.contracts.verdict import Trace
-    from flowise_dev_agent.runtime.sessions.expected_cost import ExpectedCost
 
 
 class SessionCalls(Http):
@@ -77,7 +77,7 @@ class SessionCalls(Http):
 
     async def expected_cost(self, *, kind: str | None = None, model: str | None = None) -> "ExpectedCost":
         """What a new session will probably cost: the average of the newest ones like it."""
-        from flowise_dev_agent.runtime.sessions.expected_cost import ExpectedCost
+        from flowise_dev_agent.contracts.usage import ExpectedCost
 
         return await self._get(ExpectedCost, "/sessions/expected-cost", kind=kind, model=model)
 

@@ -10,9 +10,8 @@ from flowise_dev_agent.client.transport import Http, if_still, read_answer
 if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
     from flowise_dev_agent.contracts.change import FlowChange
-    from flowise_dev_agent.contracts.versions import NumberedVersions
+    from flowise_dev_agent.contracts.versions import NumberedVersions, RolledBack, VersionDiff, VersionList
     from flowise_dev_agent.patch import CanvasView
-    from flowise_dev_agent.runtime.flows.version_history import RolledBack, VersionDiff, VersionList
 
 
 class VersionCalls(Http):
@@ -20,7 +19,7 @@ class VersionCalls(Http):
 
     async def versions(self, session_id: UUID) -> "VersionList":
         """What a session's flow held before and after each of its writes, oldest first."""
-        from flowise_dev_agent.runtime.flows.version_history import VersionList
+        from flowise_dev_agent.contracts.versions import VersionList
 
         return await self._get(VersionList, f"/sessions/{session_id}/versions")
 
@@ -35,7 +34,7 @@ class VersionCalls(Http):
         self, session_id: UUID, *, before: str | None = None, after: str | None = None
     ) -> "VersionDiff":
         """What differs between two versions of a session, by their labels; the first and the last when left out."""
-        from flowise_dev_agent.runtime.flows.version_history import VersionDiff
+        from flowise_dev_agent.contracts.versions import VersionDiff
 
         return await self._get(VersionDiff, f"/sessions/{session_id}/diff", **{"from": before, "to": after})
 
@@ -44,7 +43,7 @@ class VersionCalls(Http):
     ) -> "RolledBack":
         """Write a version of a session back to its flow; the first one when none is named. `if_match` is the `etag` of
         the session."""
-        from flowise_dev_agent.runtime.flows.version_history import RolledBack
+        from flowise_dev_agent.contracts.versions import RolledBack
 
         params = {"version": version} if version else {}
         path = f"/sessions/{session_id}/rollback"
@@ -60,7 +59,7 @@ class VersionCalls(Http):
 
     async def flow_history(self, chatflow_id: str, *, limit: int = 50) -> "VersionList":
         """The versions that all sessions kept of a flow, with their hashes, newest first."""
-        from flowise_dev_agent.runtime.flows.version_history import VersionList
+        from flowise_dev_agent.contracts.versions import VersionList
 
         return await self._get(VersionList, f"/flows/{chatflow_id}/history", limit=limit)
 

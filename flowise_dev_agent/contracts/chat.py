@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.requests import Question, exactly_one
+from flowise_dev_agent.contracts.verdict import Trace
 
 #: Prefix of these conversations. It separates them from visitors' in Flowise, which cannot be read here.
 CHAT_PREFIX: Final = "fda-try-"
@@ -45,3 +46,39 @@ class ChatQuestion(BaseModel):
         if self.human and not self.chat_id:
             raise ValueError("A decision needs the `chat_id` of the conversation that waits for it.")
         return self
+
+
+class ToolUse(BaseModel):
+    """A tool that the flow used."""
+
+    tool: str
+    error: str | None
+
+
+class SourceText(BaseModel):
+    """A piece of a document that the flow found."""
+
+    text: str
+    origin: str
+
+
+class WaitingStep(BaseModel):
+    """The step at which the flow waits for a person: `proceed` or `reject` is the next thing to say."""
+
+    node_id: str
+    label: str
+    feedback: bool = Field(description="Whether the flow reads what the person remarks.")
+
+
+class ChatAnswer(BaseModel):
+    """What the flow said. `chat_id` goes with the next question of the conversation."""
+
+    model_config = ConfigDict(frozen=True)
+
+    chat_id: str
+    answer: str
+    duration_ms: int
+    used_tools: list[ToolUse]
+    sources: list[SourceText]
+    waits: WaitingStep | None = Field(description="Where the flow waits for a person; null when it ran to its end.")
+    trace: Trace = Field(description="What happened inside; steps are told by agentflows only.")

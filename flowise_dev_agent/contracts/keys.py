@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 
 from flowise_dev_agent.caller import DEFAULT_OWNER, Scope
 from flowise_dev_agent.contracts.base import Contract
@@ -99,3 +99,18 @@ class CallerView(Contract):
     signed_in: bool = Field(default=False, description="A person of the OpenID Connect provider.")
     owner: str = Field(description="The team or person that it acts for.")
     scopes: list[Scope]
+
+
+class SignedOut(BaseModel):
+    """The end of a sign-in."""
+
+    url: str | None = Field(description="Where the person signs out at the provider too; None: nowhere.")
+
+
+class ProtectedResource(BaseModel):
+    """Who gives tokens for `/mcp` (RFC 9728)."""
+
+    resource: str
+    authorization_servers: list[str]
+    bearer_methods_supported: list[str] = ["header"]
+    resource_name: str = "Flowise Dev Agent"

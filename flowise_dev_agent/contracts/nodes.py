@@ -1,6 +1,6 @@
 """Node types of a Flowise server as clients see them."""
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.contracts.base import Contract, JsonObject, JsonValue
 from flowise_dev_agent.contracts.requests import RequestBody
@@ -85,3 +85,26 @@ class NodeOptions(Contract):
     param: str
     source: str
     options: list[OptionView]
+
+
+class _View(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class TemplateHit(_View):
+    """A flow or tool of the server's marketplace."""
+
+    name: str
+    type: str = Field(description="Chatflow, AgentflowV2 or Tool.")
+    description: str
+    usecases: list[str]
+    nodes: list[str] = Field(description="The node types that it is made of.")
+
+
+class CatalogueHits(_View):
+    """What fits the words, best first."""
+
+    instance: str
+    flowise_version: str
+    nodes: list[NodeTypeView]
+    templates: list[TemplateHit]

@@ -1,5 +1,7 @@
 """What a session costs, and which reasoning phases fell back."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from flowise_dev_agent.contracts.base import Contract
@@ -78,3 +80,15 @@ class Totals(Contract):
     phases_timed: int = 0
     phase_durations_ms: dict[str, int] = Field(default_factory=dict)
     node_durations_ms: dict[str, int] = Field(default_factory=dict)
+
+
+SessionKind = Literal["create", "update", "copy"]
+
+
+class ExpectedCost(Contract):
+    """What a new session will probably cost. Without recorded sessions like it nothing is known."""
+
+    free: bool = Field(description="The rules plan, without a model.")
+    sessions: int = Field(description="Of so many recorded sessions this is the average; 50 at most.")
+    usd: float | None = Field(default=None, description="None: not known, as for a model without a known price.")
+    seconds: float | None = Field(default=None, description="In which the service works; people take their own time.")

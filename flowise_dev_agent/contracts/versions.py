@@ -1,10 +1,10 @@
 """The versions of a flow as people count them, over all sessions."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.contracts.base import Contract
 from flowise_dev_agent.contracts.requests import RequestBody
@@ -42,3 +42,45 @@ class Bookmark(RequestBody):
     """Marks a version to be found again."""
 
     note: str = Field(default="", max_length=200)
+
+
+class VersionView(BaseModel):
+    """One state of a chatflow. `current` is the version that the flow was left with by the session's last write."""
+
+    model_config = ConfigDict(frozen=True)
+
+    label: str = Field(description="`v1.0`, `v2.0`, ... counted within the session.")
+    session_id: UUID
+    instance: str
+    chatflow_id: str
+    name: str
+    reason: str = Field(description="The write that came next (`before_update`, ...), or that made it (`update`, ...).")
+    iteration: int
+    sha256: str
+    created_at: datetime
+    current: bool = False
+
+
+class VersionList(BaseModel):
+    """Versions, oldest first for a session and newest first for a chatflow."""
+
+    versions: list[VersionView]
+
+
+class VersionDiff(BaseModel):
+    """What differs between two versions: in words (`text`) and as data."""
+
+    from_label: str
+    to_label: str
+    text: str
+    change: dict[str, Any]
+
+
+class RolledBack(BaseModel):
+    """A rollback as read back from the server."""
+
+    label: str = Field(description="The version that the flow holds now.")
+    chatflow_id: str
+    sha256: str
+    updated_date: str
+    already_there: bool = Field(description="The flow held this version already; nothing was written.")

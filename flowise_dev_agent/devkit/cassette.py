@@ -25,7 +25,7 @@ from starlette.routing import Route
 from flowise_dev_agent.contracts.base import Contract, JsonObject
 from flowise_dev_agent.devkit.serving import BackgroundServer
 from flowise_dev_agent.devkit.standin import anthropic, openai
-from flowise_dev_agent.devkit.standin.protocol import Body, RecordedRequest, Reply, ToolCall
+from flowise_dev_agent.devkit.standin.protocol import Body, RecordedRequest, Reply, StandInToolCall
 from flowise_dev_agent.redaction import masked
 
 #: Where the answers come from when they are recorded.
@@ -58,7 +58,7 @@ class RecordedAnswer(Contract):
 
     def reply(self) -> Reply:
         """The answer as the stand-in's dialects render it."""
-        calls = tuple(ToolCall(call.name, call.arguments) for call in self.tool_calls)
+        calls = tuple(StandInToolCall(call.name, call.arguments) for call in self.tool_calls)
         return Reply(self.text, calls, stop_reason=self.stop_reason)
 
 

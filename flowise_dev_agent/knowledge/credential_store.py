@@ -12,8 +12,9 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from flowise_dev_agent.errors import ConfigurationError, FlowiseError
+from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.knowledge.snapshot import lines_text, schemas_dir, sha256_of, write_text
-from flowise_dev_agent.knowledge.sources import CredentialRow, CredentialSource
 
 CREDENTIALS_FILE: Final = "flowise_credentials.snapshot.json"
 CREDENTIALS_META_FILE: Final = "flowise_credentials.meta.json"
@@ -24,7 +25,7 @@ CREDENTIAL_ALLOWLIST: Final = frozenset({"credential_id", "name", "type", "tags"
 _log = logging.getLogger(__name__)
 
 
-class Credential(BaseModel):
+class KnownCredential(BaseModel):
     """All that may be known about a credential; other fields are refused, not dropped."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -51,18 +52,18 @@ class CredentialsMeta(BaseModel):
 class CredentialStore:
     """The credentials of one instance at one time."""
 
-    def __init__(self, credentials: Iterable[Credential]) -> None:
+    def __init__(self, credentials: Iterable[KnownCredential]) -> None:
         self._credentials = tuple(credentials)
-        self._by: dict[str, dict[str, list[Credential]]] = {"id": {}, "name": {}, "type": {}}
+        self._by: dict[str, dict[str, list[KnownCredential]]] = {"id": {}, "name": {}, "type": {}}
         for credential in self._credentials:
             for field, entries in self._by.items():
                 entries.setdefault(getattr(credential, field), []).append(credential)
 
     @classmethod
-    def from_rows(cls, rows: Sequence[CredentialRow]) -> "CredentialStore":
+    def from_rows(cls, rows: Sequence[Credential]) -> "CredentialStore":
         """Take what the allowlist names of each listed credential, and nothing else."""
         return cls(
-            Credential(
+            KnownCredential(
                 id=row.id,
                 name=row.name,
                 type=row.credential_name,
@@ -87,16 +88,16 @@ class CredentialStore:
         if problems := allowlist_problems(entries):
             _log.error("%s is not used: %s", path, "; ".join(problems))
             return None
-        return cls(Credential.model_validate(entry) for entry in entries) if meta.endpoint == endpoint else None
+        return cls(KnownCredential.model_validate(entry) for entry in entries) if meta.endpoint == endpoint else None
 
     def __len__(self) -> int:
         return len(self._credentials)
 
-    def all(self) -> tuple[Credential, ...]:
+    def all(self) -> tuple[KnownCredential, ...]:
         """In the server's order."""
         return self._credentials
 
-    def by_type(self, credential_type: str) -> list[Credential]:
+    def by_type(self, credential_type: str) -> list[KnownCredential]:
         """Those of a type such as ``openAIApi``."""
         return list(self._by["type"].get(credential_type, ()))
 
@@ -104,7 +105,7 @@ class CredentialStore:
         """Credential id to type, as the validator takes it."""
         return {credential.id: credential.type for credential in self._credentials}
 
-    def resolve(self, query: str) -> Credential | None:
+    def resolve(self, query: str) -> KnownCredential | None:
         """By id, then by name, then by type; None when nothing fits or a name or type fits several."""
         for entries in self._by.values():
             if found := entries.get(query):
@@ -128,7 +129,7 @@ class CredentialKnowledge:
         self._stores: dict[tuple[str, str], tuple[float, CredentialStore]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
-    async def store(self, instance_id: str, client: CredentialSource, *, refresh: bool = False) -> CredentialStore:
+    async def store(self, instance_id: str, client: FlowiseClient, *, refresh: bool = False) -> CredentialStore:
         """The instance's credentials; ``refresh`` reads them again.
 
         Raises FlowiseError when they cannot be read and nothing older is known, or when ``refresh`` was asked for.
@@ -162,7 +163,7 @@ def allowlist_problems(entries: Any) -> list[str]:
             problems.append(f"entry {number} holds {', '.join(banned)}")
         else:
             try:
-                Credential.model_validate(entry)
+                KnownCredential.model_validate(entry)
             except ValidationError as error:
                 where = ", ".join(sorted({str(item["loc"][0]) for item in error.errors(include_input=False)}))
                 problems.append(f"entry {number} is wrong in {where}")

@@ -2,15 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, Protocol
-
-from pydantic import BaseModel, Field
+from typing import Protocol
 
 from flowise_dev_agent.contracts.event_data import DriftCounts, DriftData
+from flowise_dev_agent.contracts.knowledge import InstanceKnowledge, KnowledgeReport, SnapshotInfo
 from flowise_dev_agent.knowledge.repair import version_of
 from flowise_dev_agent.knowledge.snapshot import node_hash, read_meta
-from flowise_dev_agent.knowledge.sources import NodeCache
 from flowise_dev_agent.patch import NodeSchema, Schemas
+from flowise_dev_agent.persistence import InstanceNodes
 
 #: Names in a sentence or an event; the counts say how many there are.
 _NAMED = 5
@@ -99,35 +98,7 @@ def _change(old: NodeSchema, new: NodeSchema) -> str:
     return f"{new.name} {versions[0]} → {versions[1]}" if versions[0] != versions[1] else new.name
 
 
-class SnapshotInfo(BaseModel):
-    """The committed snapshot of node types."""
-
-    flowise_version: str
-    fingerprint: str = Field(description="The first 12 hex digits.")
-    node_count: int
-
-
-class InstanceKnowledge(BaseModel):
-    """Node types of one server. While `source` is `snapshot`, none were read from the server, and only `repaired` is
-    set."""
-
-    source: Literal["snapshot", "live"]
-    repaired: int = Field(description="Node types that were asked of the server one by one.")
-    flowise_version: str | None = None
-    fingerprint: str | None = Field(default=None, description="The first 12 hex digits.")
-    node_count: int | None = None
-    age_secs: int | None = Field(default=None, description="Since the server last confirmed them.")
-    drift: bool | None = Field(default=None, description="They differ from the snapshot.")
-
-
-class KnowledgeReport(BaseModel):
-    """The snapshot, and by instance id what is known of its server."""
-
-    snapshot: SnapshotInfo
-    instances: dict[str, InstanceKnowledge]
-
-
-async def knowledge_health(cache: NodeCache, instances: Iterable[tuple[str, str]]) -> KnowledgeReport:
+async def knowledge_health(cache: InstanceNodes, instances: Iterable[tuple[str, str]]) -> KnowledgeReport:
     """What is known of each server, and whether it differs from the snapshot.
 
     ``instances`` are (id, endpoint). Reads the database only, never a server; raises DatabaseUnavailableError.

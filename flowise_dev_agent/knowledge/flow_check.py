@@ -2,21 +2,14 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import Protocol
 
 from flowise_dev_agent.errors import FlowiseAuthError
-from flowise_dev_agent.flowise.models import ToolRow
+from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.patch import CUSTOM_TOOL, Finding, Schemas, errors, validate_flow
 
 
-class ToolSource(Protocol):
-    """What is asked of a `FlowiseClient`."""
-
-    async def list_tools(self) -> list[ToolRow]: ...
-
-
 async def check_flow(
-    client: ToolSource,
+    client: FlowiseClient,
     flow_data: str,
     *,
     kind: str,
@@ -51,7 +44,7 @@ def excused(findings: Iterable[Finding], before: Iterable[Finding]) -> list[Find
     ]
 
 
-async def _custom_tools(client: ToolSource) -> dict[str, str] | None:
+async def _custom_tools(client: FlowiseClient) -> dict[str, str] | None:
     """Id -> name of the server's custom tools; None when the key may not list them."""
     try:
         rows = await client.list_tools()

@@ -15,7 +15,7 @@ from flowise_dev_agent.flowise.flow_list import refresh
 from flowise_dev_agent.flowise.flow_tags import PREFIX, is_draft
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch import NodeData
-from flowise_dev_agent.patch.model.flow_data import FlowDocument
+from flowise_dev_agent.patch.model.flow_data import FlowData
 from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.patch.views.essence import prompts_in
 from flowise_dev_agent.patch.views.picture import picture_of
@@ -180,7 +180,7 @@ def _called(node: NodeData) -> str:
     return f"{name} {re.sub(r'(?<=[a-z])(?=[A-Z])', ' ', name)} {node.get('label', '')}"
 
 
-def _nodes(document: FlowDocument | None) -> list[NodeData]:
+def _nodes(document: FlowData | None) -> list[NodeData]:
     if document is None:
         return []
     return [node["data"] for node in document["nodes"] if node.get("type") != "stickyNote"]

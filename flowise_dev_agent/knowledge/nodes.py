@@ -9,14 +9,14 @@ from functools import cached_property
 from typing import Literal
 
 from flowise_dev_agent.errors import FlowiseError, FlowiseNotFoundError
+from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.knowledge.drift import CatalogueChange, compare
 from flowise_dev_agent.knowledge.repair import Repair, decide_repair, not_found
 from flowise_dev_agent.knowledge.search import NodeIndex
 from flowise_dev_agent.knowledge.snapshot import by_name, fingerprint, full_text, read_snapshot, text_of
-from flowise_dev_agent.knowledge.sources import NodeCache, NodeSource
 from flowise_dev_agent.patch import NodeSchema, Schemas
 from flowise_dev_agent.patch.model.suggest import closest, fold
-from flowise_dev_agent.persistence import CatalogueHead
+from flowise_dev_agent.persistence import CatalogueHead, InstanceNodes
 
 Source = Literal["live", "snapshot"]
 
@@ -56,7 +56,7 @@ class NodeStore:
         return cls(schemas, meta.flowise_version, fingerprint=meta.sha256)
 
     @classmethod
-    async def from_server(cls, client: NodeSource) -> "NodeStore":
+    async def from_server(cls, client: FlowiseClient) -> "NodeStore":
         """Everything that the server offers, in two calls; raises FlowiseError."""
         version = await client.version()
         return cls(by_name((await client.list_nodes()).nodes), version, source="live")
@@ -139,7 +139,7 @@ class NodeKnowledge:
     when it has changed.
     """
 
-    def __init__(self, ttl_secs: float, cache: NodeCache, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, ttl_secs: float, cache: InstanceNodes, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.ttl_secs = ttl_secs
         self._cache = cache
         self._clock = clock
@@ -148,7 +148,7 @@ class NodeKnowledge:
         self._ask_again_at: dict[str, float] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
-    async def store(self, instance_id: str, client: NodeSource, *, refresh: bool = False) -> NodeStore:
+    async def store(self, instance_id: str, client: FlowiseClient, *, refresh: bool = False) -> NodeStore:
         """The instance's catalogue; ``refresh`` asks the server now.
 
         When the server cannot be read: the last list that any worker read from it, else the snapshot (``source`` says
@@ -160,7 +160,7 @@ class NodeKnowledge:
                 head = await self._ask(instance_id, client, head, must=refresh)
             return await self._store_at(instance_id, client.endpoint, head)
 
-    async def repair(self, instance_id: str, client: NodeSource, name: str) -> Repair:
+    async def repair(self, instance_id: str, client: FlowiseClient, name: str) -> Repair:
         """Ask the server for one type and keep it for all workers, unless it is known in this version.
 
         Raises FlowiseError when the server cannot be asked.
@@ -196,7 +196,7 @@ class NodeKnowledge:
         return self._clock() < self._ask_again_at.get(endpoint, float("-inf"))
 
     async def _ask(
-        self, instance_id: str, client: NodeSource, head: CatalogueHead | None, *, must: bool
+        self, instance_id: str, client: FlowiseClient, head: CatalogueHead | None, *, must: bool
     ) -> CatalogueHead | None:
         try:
             version = await client.version()

@@ -14,14 +14,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import TemplateRow
 from flowise_dev_agent.knowledge.search import Query, TextIndex
 from flowise_dev_agent.knowledge.snapshot import lines_text, schemas_dir, sha256_of, text_of, write_text
-from flowise_dev_agent.knowledge.sources import TemplateCache, TemplateSource
 from flowise_dev_agent.patch import GraphIR, Schemas, outline
 from flowise_dev_agent.patch.model.agentflow import NOTE_NAMES
 from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.patch.model.suggest import closest, fold
+from flowise_dev_agent.persistence import InstanceTemplates
 
 TEMPLATES_FILE: Final = "flowise_templates.snapshot.json"
 TEMPLATES_META_FILE: Final = "flowise_templates.meta.json"
@@ -177,7 +178,7 @@ class TemplateKnowledge:
     next content is read from the server again.
     """
 
-    def __init__(self, ttl_secs: float, cache: TemplateCache) -> None:
+    def __init__(self, ttl_secs: float, cache: InstanceTemplates) -> None:
         self._ttl = ttl_secs
         self._cache = cache
         self._locks: dict[str, asyncio.Lock] = {}
@@ -202,7 +203,7 @@ class TemplateKnowledge:
             _log.debug("templates of instance %s are stale: %d seconds old", instance_id, age_secs)
         return store
 
-    async def refresh(self, instance_id: str, client: TemplateSource) -> TemplateStore:
+    async def refresh(self, instance_id: str, client: FlowiseClient) -> TemplateStore:
         """Read the marketplace (1.7 MB) and keep it; raises FlowiseError."""
         raw = await client.list_templates()
         templates = [Template.from_raw(entry) for entry in raw]
@@ -211,7 +212,7 @@ class TemplateKnowledge:
         await self._cache.save(instance_id, client.endpoint, entries, contents)
         return TemplateStore(templates)
 
-    async def content(self, instance_id: str, client: TemplateSource, name: str, type_: str | None = None) -> str:
+    async def content(self, instance_id: str, client: FlowiseClient, name: str, type_: str | None = None) -> str:
         """The template's `flowData`, byte for byte; of a tool its definition as JSON.
 
         Raises InvalidInputError when the server has no such template, FlowiseError when it has to be asked and cannot.

@@ -7,14 +7,15 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from flowise_dev_agent.errors import ConfigurationError, InvalidInputError
+from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.knowledge.openapi import ApiDescription
 from flowise_dev_agent.knowledge.snapshot import lines_text, schemas_dir, sha256_of, write_text
-from flowise_dev_agent.patch import AddNode, Connect, OptionEntry, PatchOp, Values
+from flowise_dev_agent.patch import AddNode, Connect, PatchOp
 from flowise_dev_agent.patch.model.references import variables
 
 MCP_FILE: Final = "workday_mcp.snapshot.json"
@@ -144,15 +145,7 @@ class WorkdayKnowledgeProvider:
         return cls(WorkdayMcpStore.from_snapshot(folder), WorkdayApiStore.from_snapshot(folder))
 
 
-class ToolSource(Protocol):
-    """Lists the choices of a field of a node; raises `FlowiseError`. See `FlowiseClient`."""
-
-    @property
-    def endpoint(self) -> str: ...
-    async def node_options(self, name: str, method: str, *, inputs: Values | None = None) -> list[OptionEntry]: ...
-
-
-async def check_tools(blueprint: WorkdayBlueprint, client: ToolSource) -> list[str]:
+async def check_tools(blueprint: WorkdayBlueprint, client: FlowiseClient) -> list[str]:
     """Names of all tools that the blueprint's MCP server offers, as Flowise itself lists them for the node.
 
     Raises ConfigurationError when Flowise cannot reach the server, or the server lacks one of ``mcpActions``: a flow

@@ -12,15 +12,14 @@ from pydantic import BaseModel, Field
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.flow_tests import FlowTestView, GivenTest, TestFlow, ValidatedFlow, ValidateFlow
 from flowise_dev_agent.contracts.flow_writes import MAX_FLOW_CHARS, FlowDocument
+from flowise_dev_agent.contracts.flows import FlowPage, FlowSummary
 from flowise_dev_agent.contracts.question_text import test_lines
-from flowise_dev_agent.contracts.versions import NumberedVersions
+from flowise_dev_agent.contracts.versions import NumberedVersions, RolledBack, VersionDiff, VersionList
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.mcp.arguments import ChatflowId, Instance, SessionId, WaitSecs
 from flowise_dev_agent.mcp.consent import Confirmation, check_confirmed, rollback_confirmation
 from flowise_dev_agent.mcp.host import ToolContext, client_of
 from flowise_dev_agent.mcp.results import succeeded
-from flowise_dev_agent.runtime.flows.version_history import RolledBack, VersionDiff, VersionList
-from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary
 
 _POLL_SECS: Final = 1.0
 #: Of a flow that fits into an answer; more would fill a model's context.

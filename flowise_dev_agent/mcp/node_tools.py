@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.document_stores import DocumentStoreList, RefreshedStore
 from flowise_dev_agent.contracts.nodes import (
+    CatalogueHits,
     NodeExample,
     NodeInputView,
     NodeOptions,
@@ -24,7 +25,7 @@ from flowise_dev_agent.mcp.consent import Confirmation, check_confirmed, refresh
 from flowise_dev_agent.mcp.host import ToolContext, client_of
 from flowise_dev_agent.mcp.results import succeeded
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
-from flowise_dev_agent.runtime.admin.catalogue import MOST_HITS, CatalogueHits
+from flowise_dev_agent.runtime.admin.catalogue import MOST_HITS
 
 _MOST_NODES: Final = 10
 

@@ -26,7 +26,7 @@ _MAX_LISTED: Final = 200
 
 
 @dataclass(frozen=True)
-class Message:
+class WebhookMessage:
     """What is sent: the event's type and its JSON text."""
 
     type: str
@@ -34,7 +34,7 @@ class Message:
 
 
 #: The message about the current state of a session.
-Render = Callable[[SessionRow], Message]
+Render = Callable[[SessionRow], WebhookMessage]
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class ListedDelivery:
 
 
 @dataclass(frozen=True)
-class Attempt:
+class DeliveryAttempt:
     """One try that this worker may now make; `number` counts from 1."""
 
     id: UUID
@@ -203,7 +203,7 @@ class Deliveries:
 
     # --- for the worker ----------------------------------------------------------------------------------------------
 
-    async def claim(self, delivery_id: UUID, job_id: int) -> Attempt | None:
+    async def claim(self, delivery_id: UUID, job_id: int) -> DeliveryAttempt | None:
         """Count an attempt and give it to the caller; None when the job is not the delivery's or it is over.
 
         The attempt counts from here on: a delivery that takes its worker down is not tried for ever.
@@ -213,7 +213,7 @@ class Deliveries:
         if row is None or row["status"] != "pending":
             return None
         endpoint = Endpoint(row["url"], row["secret"], row["disabled_at"])
-        return Attempt(delivery_id, job_id, row["owner"], row["attempts"], row["body"], endpoint)
+        return DeliveryAttempt(delivery_id, job_id, row["owner"], row["attempts"], row["body"], endpoint)
 
     async def _claimed(self, delivery_id: UUID, job_id: int) -> DictRow | None:
         return await self._database.fetch_one(
@@ -228,7 +228,7 @@ class Deliveries:
             (delivery_id, job_id),
         )
 
-    async def conclude(self, attempt: Attempt, result: Result, *, retry_in: float | None) -> None:
+    async def conclude(self, attempt: DeliveryAttempt, result: Result, *, retry_in: float | None) -> None:
         """Store the result of an attempt; the next one follows after `retry_in` seconds, None for never."""
         async with self._database.transaction() as connection:
             again = not result.delivered and not result.gone and retry_in is not None

@@ -51,7 +51,7 @@ class Stale:
 
 
 @dataclass
-class Attempt:
+class WriteAttempt:
     """What is known of a write while it is made."""
 
     written: Literal["no", "unknown", "yes"]
@@ -81,9 +81,9 @@ _STATEMENTS: Mapping[str, str] = {
 
 
 @contextmanager
-def stated(intent: WriteIntent, *, lost: bool = False) -> Generator[Attempt]:
+def stated(intent: WriteIntent, *, lost: bool = False) -> Generator[WriteAttempt]:
     """Around a write: an error that ends it says what is known of it. `lost`: an earlier try has an unknown outcome."""
-    attempt = Attempt("unknown" if lost or not intent.is_new else "no")
+    attempt = WriteAttempt("unknown" if lost or not intent.is_new else "no")
     try:
         yield attempt
     except AgentError as error:

@@ -26,7 +26,7 @@ from flowise_dev_agent.patch import payload_sha256
 from flowise_dev_agent.persistence.flow_versions import Versions
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.persistence.lease import Lease
-from flowise_dev_agent.publish.outcomes import Attempt, Base, Stale, Written
+from flowise_dev_agent.publish.outcomes import Base, Stale, WriteAttempt, Written
 
 Role = Literal["flow", "draft"]
 _T = TypeVar("_T")
@@ -106,7 +106,7 @@ class WriteSteps:
     async def _send(
         self,
         intent: WriteIntent,
-        attempt: Attempt,
+        attempt: WriteAttempt,
         call: Callable[[], Awaitable[_T]],
         *,
         landed: Callable[[], Awaitable[_T | None]],

@@ -37,7 +37,6 @@ __all__ = [
     "MAX_SUMMARY_CHARS",
     "MAX_TOOL_CALLS",
     "Approach",
-    "Budget",
     "ClassifyRequest",
     "Degraded",
     "DeltaSink",
@@ -57,6 +56,7 @@ __all__ = [
     "PlannedNode",
     "ReadyTool",
     "Reasoned",
+    "SessionBudget",
     "ToolCall",
     "ToolDef",
     "Toolbox",
@@ -143,7 +143,7 @@ DeltaSink = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Budget:
+class SessionBudget:
     """The ceilings of a session and what it has spent so far."""
 
     max_tokens: float
@@ -175,7 +175,7 @@ class _Request:
     #: Receives text as the model writes it; never needed for the result.
     on_delta: DeltaSink | None = None
     #: Looked at before every model call; None spends without limit.
-    budget: Budget | None = None
+    budget: SessionBudget | None = None
     #: What the model may look up while it answers.
     tools: Toolbox | None = None
     #: What code found in the files that go with the requirement.

@@ -8,10 +8,10 @@ from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import BudgetSpentError, ReasoningError
 from flowise_dev_agent.reasoning.contracts import (
     MAX_TOOL_CALLS,
-    Budget,
     DeltaSink,
     EngineResponse,
     Message,
+    SessionBudget,
     Toolbox,
     ToolCall,
     Usage,
@@ -45,7 +45,7 @@ class ToolLoop:
         model: str,
         output_schema: JsonObject,
         tools: Toolbox | None = None,
-        budget: Budget | None = None,
+        budget: SessionBudget | None = None,
         on_delta: DeltaSink | None = None,
     ) -> None:
         self._engine = engine

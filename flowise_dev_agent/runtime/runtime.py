@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from flowise_dev_agent.contracts.service import ProcessHealth, Readiness
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
@@ -33,7 +34,7 @@ from flowise_dev_agent.persistence import (
 )
 from flowise_dev_agent.runtime.admin.audit import AuditService
 from flowise_dev_agent.runtime.admin.catalogue import CatalogueService
-from flowise_dev_agent.runtime.admin.health import HealthReporter, ProcessHealth, Readiness
+from flowise_dev_agent.runtime.admin.health import HealthReporter
 from flowise_dev_agent.runtime.admin.keys import KeyService
 from flowise_dev_agent.runtime.admin.knowledge import KnowledgeService, Refresher
 from flowise_dev_agent.runtime.admin.node_types import NodeTypes

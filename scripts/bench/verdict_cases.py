@@ -19,7 +19,7 @@ from flowise_dev_agent.contracts.base import Contract, JsonObject
 from flowise_dev_agent.contracts.plan import Criterion, PlanContract, PlannedNode, TestCase, numbered
 from flowise_dev_agent.devkit.serving import BackgroundServer
 from flowise_dev_agent.devkit.standin.behaviour import default_reply
-from flowise_dev_agent.devkit.standin.protocol import RecordedRequest, Reply, ToolCall
+from flowise_dev_agent.devkit.standin.protocol import RecordedRequest, Reply, StandInToolCall
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, PatchOp, SetOutput, SetParent
 
 MODEL: Final = {"modelName": "gpt-4o-mini", "streaming": False}
@@ -73,11 +73,11 @@ class Rule(Contract):
         if self.scenario is not None:
             return Reply(json={"output": self.scenario})
         if self.fields is not None and request.forced_tool:
-            return Reply(tool_calls=(ToolCall(_forced(request), self.fields),))
+            return Reply(tool_calls=(StandInToolCall(_forced(request), self.fields),))
         if self.fields is not None:
             return Reply(json=self.fields)
         if self.call is not None:
-            return Reply(tool_calls=tuple(ToolCall(name, given) for name, given in self.call.items()))
+            return Reply(tool_calls=tuple(StandInToolCall(name, given) for name, given in self.call.items()))
         if isinstance(self.say, list):
             self.say.append(self.say.pop(0))
             return Reply(self.say[-1])

@@ -39,7 +39,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from flowise_dev_agent.agent import AgentContext, FlowiseCapability
 from flowise_dev_agent.agent.domain import EvaluateRequest
-from flowise_dev_agent.agent.trials import Conversation, TrialRun, hold_all
+from flowise_dev_agent.agent.trials import TrialConversation, TrialRun, hold_all
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.plan import TestCase
 from flowise_dev_agent.contracts.verdict import Verdict
@@ -240,7 +240,8 @@ class Bench:
             reason = suite.not_testable.get(test.id)
             async with gate:
                 return await self.domain.run_trial(
-                    self._context(None), Conversation(chatflow_id, flow_data, test, number, session, rejects, reason)
+                    self._context(None),
+                    TrialConversation(chatflow_id, flow_data, test, number, session, rejects, reason),
                 )
 
         def more(ran: Set[str]) -> list[TestCase]:

@@ -5,7 +5,7 @@ from threading import Event
 from typing import Any
 
 from flowise_dev_agent.devkit.standin import ModelStandIn
-from flowise_dev_agent.devkit.standin.protocol import RecordedRequest, Reply, ToolCall
+from flowise_dev_agent.devkit.standin.protocol import RecordedRequest, Reply, StandInToolCall
 from flowise_dev_agent.devkit.standin.server import Script
 
 #: Phase -> a property that only the schema of its answer has.
@@ -45,7 +45,7 @@ def script(
             content = left.pop(0) if len(left) > 1 else left[0]
             gate = (gates or {}).get(phase)
             if _by_tool(request):
-                return Reply(tool_calls=(ToolCall(_ANSWER, content),), gate=gate)
+                return Reply(tool_calls=(StandInToolCall(_ANSWER, content),), gate=gate)
             return Reply(json=content, gate=gate)
 
         return standin.script(asks, reply)

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from flowise_dev_agent.devkit.serving import BackgroundServer
-from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, ToolCall
+from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInToolCall
 from tests.e2e.people import SharedService, answer, http_of, ok
 
 QUESTION = "What is the status of ticket 7?"
@@ -59,7 +59,7 @@ async def test_a_described_api_becomes_a_tool_that_the_flow_calls(
     shared_service: SharedService, standin: ModelStandIn, tickets: TicketApi
 ) -> None:
     service = await shared_service()
-    call = ToolCall("getticket", {"queryParams": {"id": "7"}})
+    call = StandInToolCall("getticket", {"queryParams": {"id": "7"}})
     standin.script(QUESTION, Reply(tool_calls=(call,)), times=1)
     async with http_of(service) as http:
         stored = (await http.post("/attachments", files={"file": ("tickets.json", tickets.description)})).json()

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
-from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, ToolCall
+from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInToolCall
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.people import KEY, LOCKED, SharedService, http_of, ok
 
@@ -48,7 +48,7 @@ async def test_the_shipped_agentflow_starts_a_session_over_mcp_and_shows_its_pla
     bound = {"op_type": "BindCredential", "node_id": "agentAgentflow_0", "credential_id": openai}
     body["ops"].append({**bound, "credential_type": "openAIApi", "path": "agentModelConfig"})
     standin.script(
-        SAID, Reply(tool_calls=(ToolCall("start_session", {"requirement": WISH, "wait_secs": 60}),)), times=1
+        SAID, Reply(tool_calls=(StandInToolCall("start_session", {"requirement": WISH, "wait_secs": 60}),)), times=1
     )
     async with http_of(service, KEY) as http:
         made = await ok(await http.post("/flows/import?wait=60", json=body))

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, ToolCall
+from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInToolCall
 from tests.e2e.people import MakeService, answer, events_of, http_of, ok
 from tests.e2e.test_mcp import over_http
 from tests.e2e.test_workday_session import variables
@@ -45,7 +45,7 @@ async def test_a_marked_name_is_kept_nowhere_but_in_the_answer_that_a_person_rev
     await service.start()
     question = f"{QUESTION} ({len(kept)})"
     standin.script(lambda request: question in request.prompt and MARK in request.prompt, Reply(text=said))
-    standin.script(question, Reply(tool_calls=(ToolCall("getMyInfo", {}),)), times=1)
+    standin.script(question, Reply(tool_calls=(StandInToolCall("getMyInfo", {}),)), times=1)
     async with http_of(service) as http, over_http(service, None) as agent:
         body = {
             "requirement": "Build an assistant with GPT-4o that looks up workers in Workday",

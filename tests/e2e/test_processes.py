@@ -16,7 +16,7 @@ from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.contracts.requests import StartSession
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
 from flowise_dev_agent.devkit.standin import ModelStandIn
-from flowise_dev_agent.devkit.standin.protocol import Failure
+from flowise_dev_agent.devkit.standin.protocol import StandInFailure
 from flowise_dev_agent.runtime import Timings
 from tests.e2e.service import QUICK, ServiceProcess
 from tests.e2e.topology import serves
@@ -62,7 +62,7 @@ async def hanging(
     launch: Launch, database_dsn: str, standin: ModelStandIn, timings: Timings
 ) -> tuple[ServiceProcess, UUID]:
     """A service whose one session waits for a model that never answers."""
-    standin.script(lambda _: True, Failure.hang())
+    standin.script(lambda _: True, StandInFailure.hang())
     service = launch(
         {
             "POSTGRES_DSN": database_dsn,

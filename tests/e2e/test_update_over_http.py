@@ -6,7 +6,7 @@ from typing import Any
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.devkit.standin import ModelStandIn
-from flowise_dev_agent.devkit.standin.protocol import Failure
+from flowise_dev_agent.devkit.standin.protocol import StandInFailure
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
 from tests.e2e.people import (
@@ -113,7 +113,7 @@ async def test_a_live_flow_answers_without_a_break_while_its_change_fails_is_men
 ) -> None:
     """The first try fails at the provider, the second before the judge, the third is right."""
     row = await make_flow(flowise_client, deployed=True)
-    standin.script(lambda request: request.model == "gpt-no-such", Failure.http(404, "The model does not exist"))
+    standin.script(lambda request: request.model == "gpt-no-such", StandInFailure.http(404, "The model does not exist"))
     wrong = {
         **DONE,
         "done": False,

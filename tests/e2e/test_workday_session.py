@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.devkit.serving import BackgroundServer
-from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, ToolCall
+from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInToolCall
 from flowise_dev_agent.devkit.standin.protocol import RecordedRequest
 from tests.e2e.people import SharedService, answer, http_of, ok
 from tests.e2e.test_api_tools import TicketApi
@@ -42,7 +42,7 @@ async def test_a_session_over_two_domains_calls_workdays_tool_and_shows_its_pers
     shared_service: SharedService, standin: ModelStandIn, workday: WorkdayServer
 ) -> None:
     service = await shared_service()
-    standin.script(QUESTION, Reply(tool_calls=(ToolCall("searchForWorker", {"name": "Grace Hopper"}),)), times=1)
+    standin.script(QUESTION, Reply(tool_calls=(StandInToolCall("searchForWorker", {"name": "Grace Hopper"}),)), times=1)
     async with http_of(service) as http:
         body = {
             "requirement": "Build an assistant with GPT-4o that looks up workers in Workday",
@@ -70,8 +70,8 @@ async def test_a_session_over_three_domains_keeps_the_names_of_people_out_of_the
     service = await shared_service()
     question = "Where does Grace Hopper work, and what is the status of ticket 7?"
     calls = (
-        ToolCall("searchForWorker", {"name": "Grace Hopper"}),
-        ToolCall("getticket", {"queryParams": {"id": "7"}}),
+        StandInToolCall("searchForWorker", {"name": "Grace Hopper"}),
+        StandInToolCall("getticket", {"queryParams": {"id": "7"}}),
     )
     standin.script(question, Reply(tool_calls=calls), times=1)
     with TicketApi() as tickets:
@@ -148,9 +148,9 @@ async def test_a_field_of_one_domain_becomes_the_input_of_another_while_the_flow
         found.append(any(told in json.dumps(tool.schema) for tool in request.tools))
         return True
 
-    search = ToolCall("searchForWorker", {"name": "Grace Hopper"})
+    search = StandInToolCall("searchForWorker", {"name": "Grace Hopper"})
     standin.script(searches, Reply(tool_calls=(search,)), times=1)
-    count = ToolCall("gettickets", {"queryParams": {"workerId": passed_on}})
+    count = StandInToolCall("gettickets", {"queryParams": {"workerId": passed_on}})
     standin.script(
         lambda request: question in request.prompt and "is worker 21042" in request.prompt,
         Reply(tool_calls=(count,)),

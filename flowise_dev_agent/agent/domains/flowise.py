@@ -31,7 +31,7 @@ from flowise_dev_agent.agent.test_cases import branch_cases, cases_for, why_not_
 from flowise_dev_agent.agent.tool_definition import as_tool
 from flowise_dev_agent.agent.tool_names import runtime_names
 from flowise_dev_agent.agent.tools import DomainTools, execute_tool
-from flowise_dev_agent.agent.trials import Conversation, ConversationRunner, TrialRun
+from flowise_dev_agent.agent.trials import ConversationRunner, TrialConversation, TrialRun
 from flowise_dev_agent.contracts.document_stores import DocumentStoreView
 from flowise_dev_agent.contracts.plan import Expectation, TestCase
 from flowise_dev_agent.errors import FlowiseError
@@ -176,7 +176,7 @@ class FlowiseCapability(FlowDomain):
     def more_tests(self, suite: TestSuite, flow_data: str, ran: Set[str]) -> list[TestCase]:
         return branch_cases(suite.cases, GraphIR.from_flow_data(flow_data), ran)
 
-    async def run_trial(self, context: AgentContext, conversation: Conversation) -> TrialRun:
+    async def run_trial(self, context: AgentContext, conversation: TrialConversation) -> TrialRun:
         run = await ConversationRunner(context.flowise, conversation).run()
         case, stand_in = conversation.case, context.model_stand_in
         return replace(run, trial=checked(run.trial, run.trace, case, conversation.flow_data, stand_in=stand_in))

@@ -36,7 +36,7 @@ from flowise_dev_agent.agent.state import (
 )
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.agent.tools import shorten
-from flowise_dev_agent.agent.trials import Conversation, TrialRun, hold_all
+from flowise_dev_agent.agent.trials import TrialConversation, TrialRun, hold_all
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.event_data import TestData
 from flowise_dev_agent.contracts.interrupts import FlowLink, Option, ResultReviewData, ResultReviewInterrupt
@@ -86,7 +86,9 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         session = f"fda-test-{context.session_id}-{turn}-{case.id}-{number}"
         async with gate:
             why_not = suite.not_testable.get(case.id)
-            conversation = Conversation(chatflow_id, flow_data, case, number, session, rejects, why_not, images=images)
+            conversation = TrialConversation(
+                chatflow_id, flow_data, case, number, session, rejects, why_not, images=images
+            )
             run = await domains.primary.run_trial(context, conversation)
         if state.intent.operation == "update" and not state.write.draft_id:
             # A key that may not do so leaves it in the chat history of the flow in use.

@@ -20,7 +20,7 @@ from flowise_dev_agent.api.limits import limit_chat
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import FLOWISE, REPEATED, declared
 from flowise_dev_agent.contracts.change import FlowChange, SessionChange
-from flowise_dev_agent.contracts.chat import CHAT_ID_PATTERN, ChatQuestion
+from flowise_dev_agent.contracts.chat import CHAT_ID_PATTERN, ChatAnswer, ChatQuestion
 from flowise_dev_agent.contracts.flow_tests import FlowTestView, TestFlow, TestFlowText, ValidatedFlow, ValidateFlow
 from flowise_dev_agent.contracts.flow_writes import (
     ApplyToFlow,
@@ -30,15 +30,15 @@ from flowise_dev_agent.contracts.flow_writes import (
     ImportFlow,
     PromoteFlow,
 )
+from flowise_dev_agent.contracts.flows import FlowPage, FlowSummary, FlowView
 from flowise_dev_agent.contracts.turns import Conversation
 from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.flowise.models import HumanAnswer
 from flowise_dev_agent.patch import CanvasView
-from flowise_dev_agent.runtime.flows.chat import ChatAnswer, Said
+from flowise_dev_agent.runtime.flows.chat import ChatInput
 from flowise_dev_agent.runtime.flows.flow_tests import FlowTestService
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter
 from flowise_dev_agent.runtime.flows.service import FlowService
-from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary, FlowView
 from flowise_dev_agent.runtime.sessions.service import SessionService
 
 router = APIRouter(tags=["flows"], route_class=OnceRoute)
@@ -165,7 +165,7 @@ async def ask_flow(
         type=body.human.decision, start_node_id=body.human.node_id, feedback=body.human.feedback
     )
     files = await engine(request).attachments.texts(body.files)
-    said = Said(question=body.question, form=body.form, human=human, files=files)
+    said = ChatInput(question=body.question, form=body.form, human=human, files=files)
     return await flows.ask(str(chatflow_id), instance, said, body.chat_id)
 
 

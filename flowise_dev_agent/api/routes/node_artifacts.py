@@ -26,7 +26,7 @@ FlowchartNodeId = Annotated[str, Path(max_length=64, description="The name of th
 
 
 @dataclass(frozen=True)
-class Part:
+class ListWindow:
     """Which part of a list."""
 
     limit: int
@@ -38,11 +38,11 @@ def _part(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     offset: Annotated[int, Query(ge=0, le=100_000)] = 0,
     flowchart_run_id: Annotated[UUID | None, Query(description="Only of this run.")] = None,
-) -> Part:
-    return Part(limit, offset, flowchart_run_id)
+) -> ListWindow:
+    return ListWindow(limit, offset, flowchart_run_id)
 
 
-PartOfList = Annotated[Part, Depends(_part)]
+PartOfList = Annotated[ListWindow, Depends(_part)]
 OfNode = Annotated[str | None, Query(max_length=64, description="Only of this node of the graph.")]
 
 

@@ -31,10 +31,10 @@ from flowise_dev_agent.contracts.preview import Preview
 from flowise_dev_agent.contracts.requests import RenameSession, ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import PublicStatus, SessionPage, SessionSummary, SessionView
 from flowise_dev_agent.contracts.turns import TurnList
+from flowise_dev_agent.contracts.usage import ExpectedCost, SessionKind
 from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryView, StartedView
 from flowise_dev_agent.errors import WebhookSecretError
-from flowise_dev_agent.runtime.sessions.expected_cost import ExpectedCost, SessionKind
 from flowise_dev_agent.runtime.sessions.summary import as_html
 from flowise_dev_agent.runtime.webhooks.views import started_view
 from flowise_dev_agent.settings import ServerSettings

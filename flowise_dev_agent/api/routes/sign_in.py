@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, Field
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -12,6 +11,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from flowise_dev_agent.api.middleware import cookies_of
 from flowise_dev_agent.api.problems import status_of
 from flowise_dev_agent.api.responses import declared
+from flowise_dev_agent.contracts.keys import ProtectedResource, SignedOut
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.runtime.runtime import Runtime
 from flowise_dev_agent.settings import Settings
@@ -23,21 +23,6 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["keys"])
 
 _OFF = "Nobody signs in at this service: OIDC_ISSUER is not set."
-
-
-class SignedOut(BaseModel):
-    """The end of a sign-in."""
-
-    url: str | None = Field(description="Where the person signs out at the provider too; None: nowhere.")
-
-
-class ProtectedResource(BaseModel):
-    """Who gives tokens for `/mcp` (RFC 9728)."""
-
-    resource: str
-    authorization_servers: list[str]
-    bearer_methods_supported: list[str] = ["header"]
-    resource_name: str = "Flowise Dev Agent"
 
 
 def service(settings: Settings, engine: Callable[[], Runtime]) -> "SignIn | None":

@@ -3,7 +3,22 @@
 It is not a model. It answers by simple rules or by the scripts of a test, and says that it is a stand-in where it can.
 """
 
-from flowise_dev_agent.devkit.standin.protocol import Failure, Message, RecordedRequest, Reply, ToolCall, ToolSpec
+from flowise_dev_agent.devkit.standin.protocol import (
+    RecordedRequest,
+    Reply,
+    StandInFailure,
+    StandInMessage,
+    StandInToolCall,
+    ToolSpec,
+)
 from flowise_dev_agent.devkit.standin.server import ModelStandIn
 
-__all__ = ["Failure", "Message", "ModelStandIn", "RecordedRequest", "Reply", "ToolCall", "ToolSpec"]
+__all__ = [
+    "ModelStandIn",
+    "RecordedRequest",
+    "Reply",
+    "StandInFailure",
+    "StandInMessage",
+    "StandInToolCall",
+    "ToolSpec",
+]

@@ -11,12 +11,12 @@ from typing import Any
 from flowise_dev_agent.devkit.standin.openai import text_of
 from flowise_dev_agent.devkit.standin.protocol import (
     Body,
-    Failure,
-    Message,
     RecordedRequest,
     Reply,
     Role,
-    ToolCall,
+    StandInFailure,
+    StandInMessage,
+    StandInToolCall,
     ToolSpec,
     estimate_tokens,
     pieces,
@@ -47,7 +47,7 @@ def parse_chat(path: str, body: Body, api_key: str) -> RecordedRequest:
         model=str(body.get("model", "")),
         body=body,
         api_key=api_key,
-        messages=tuple([Message("system", system)] if system else []) + tuple(turns),
+        messages=tuple([StandInMessage("system", system)] if system else []) + tuple(turns),
         tools=tuple(
             ToolSpec(item["name"], item.get("description", ""), item["input_schema"])
             for item in body.get("tools") or []
@@ -59,21 +59,21 @@ def parse_chat(path: str, body: Body, api_key: str) -> RecordedRequest:
     )
 
 
-def _turns(item: Body) -> list[Message]:
+def _turns(item: Body) -> list[StandInMessage]:
     role: Role = "assistant" if item.get("role") == "assistant" else "user"
     content = item.get("content")
     if not isinstance(content, list):
-        return [Message(role, text_of(content))]
+        return [StandInMessage(role, text_of(content))]
     calls = tuple(
-        ToolCall(block["name"], block.get("input") or {}, block.get("id", ""))
+        StandInToolCall(block["name"], block.get("input") or {}, block.get("id", ""))
         for block in content
         if block.get("type") == "tool_use"
     )
     results = [
-        Message("tool", text_of(block.get("content"))) for block in content if block.get("type") == "tool_result"
+        StandInMessage("tool", text_of(block.get("content"))) for block in content if block.get("type") == "tool_result"
     ]
     text = text_of([block for block in content if block.get("type") == "text"])
-    return [*results, *([Message(role, text, calls)] if text or calls or not results else [])]
+    return [*results, *([StandInMessage(role, text, calls)] if text or calls or not results else [])]
 
 
 def render_chat(request: RecordedRequest, reply: Reply) -> Body:
@@ -91,7 +91,7 @@ def parse_reply(body: Body) -> Reply:
     """A provider's whole answer in neutral terms."""
     blocks = body["content"]
     text = "".join(block["text"] for block in blocks if block["type"] == "text")
-    calls = tuple(ToolCall(block["name"], block["input"]) for block in blocks if block["type"] == "tool_use")
+    calls = tuple(StandInToolCall(block["name"], block["input"]) for block in blocks if block["type"] == "tool_use")
     stop = body.get("stop_reason")
     return Reply(text, calls, stop_reason=None if stop in ("end_turn", "tool_use") else stop)
 
@@ -145,7 +145,7 @@ def event_stream(events: Iterable[str]) -> bytes:
     return b"".join(frames)
 
 
-def render_error(failure: Failure) -> Body:
+def render_error(failure: StandInFailure) -> Body:
     """Anthropic's error body."""
     kind = _ERROR_TYPES.get(failure.status, "api_error")
     return {"type": "error", "error": {"type": kind, "message": failure.message}}

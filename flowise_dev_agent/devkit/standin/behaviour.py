@@ -16,7 +16,7 @@ from flowise_dev_agent.devkit.standin.conversation import (
     question_of,
     relevant_sentences,
 )
-from flowise_dev_agent.devkit.standin.protocol import RecordedRequest, Reply, ToolCall, ToolSpec
+from flowise_dev_agent.devkit.standin.protocol import RecordedRequest, Reply, StandInToolCall, ToolSpec
 from flowise_dev_agent.devkit.standin.samples import sample
 
 _ASKS_FOR_HISTORY = re.compile(
@@ -83,18 +83,18 @@ def _nearest(listed: str, question: str) -> str:
     return max(names, key=lambda name: len(asked & set(re.findall(r"\w{4,}", name.lower()))))
 
 
-def choose_tool(tools: Sequence[ToolSpec], question: str) -> ToolCall | None:
+def choose_tool(tools: Sequence[ToolSpec], question: str) -> StandInToolCall | None:
     """The call that the question asks for, by the tools' names and descriptions; None to answer directly."""
     expression = arithmetic(question)
     for tool in tools:
         if expression and _CALCULATOR_TOOL.search(tool.name):
-            return ToolCall(tool.name, _arguments(tool, expression))
+            return StandInToolCall(tool.name, _arguments(tool, expression))
         if _ASKS_FOR_TIME.search(question) and _TIME_TOOL.search(tool.name):
-            return ToolCall(tool.name, _arguments(tool, question))
+            return StandInToolCall(tool.name, _arguments(tool, question))
     if _QUESTION.search(question) and not _ASKS_FOR_HISTORY.search(question):
         for tool in tools:
             if _SEARCH_TOOL.search(f"{tool.name} {tool.description}") and not _CALCULATOR_TOOL.search(tool.name):
-                return ToolCall(tool.name, _arguments(tool, question))
+                return StandInToolCall(tool.name, _arguments(tool, question))
     return None
 
 
@@ -114,11 +114,11 @@ def _arguments(tool: ToolSpec, text: str) -> JsonObject:
     return {**filled, **dict.fromkeys(strings[:1], text)}
 
 
-def _forced_call(request: RecordedRequest, question: str) -> ToolCall:
+def _forced_call(request: RecordedRequest, question: str) -> StandInToolCall:
     for tool in request.tools:
         if request.forced_tool in ("*", tool.name):
-            return ToolCall(tool.name, sample({"type": "object", **tool.schema}, question))
-    return ToolCall(request.forced_tool)
+            return StandInToolCall(tool.name, sample({"type": "object", **tool.schema}, question))
+    return StandInToolCall(request.forced_tool)
 
 
 def _from_tools(request: RecordedRequest, question: str) -> str:

@@ -12,12 +12,12 @@ from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.devkit.standin.embeddings import embed
 from flowise_dev_agent.devkit.standin.protocol import (
     Body,
-    Failure,
-    Message,
     RecordedRequest,
     Reply,
     Role,
-    ToolCall,
+    StandInFailure,
+    StandInMessage,
+    StandInToolCall,
     ToolSpec,
     estimate_tokens,
     pieces,
@@ -65,16 +65,16 @@ def parse_embeddings(path: str, body: Body, api_key: str) -> RecordedRequest:
         model=str(body.get("model", "")),
         body=body,
         api_key=api_key,
-        messages=tuple(Message("user", text) for text in _inputs(body.get("input", ""))),
+        messages=tuple(StandInMessage("user", text) for text in _inputs(body.get("input", ""))),
     )
 
 
-def _message(item: Body) -> Message:
+def _message(item: Body) -> StandInMessage:
     calls = tuple(
-        ToolCall(call["function"]["name"], _arguments(call["function"].get("arguments")), call.get("id", ""))
+        StandInToolCall(call["function"]["name"], _arguments(call["function"].get("arguments")), call.get("id", ""))
         for call in item.get("tool_calls") or []
     )
-    return Message(_ROLES.get(item.get("role", ""), "user"), text_of(item.get("content")), calls)
+    return StandInMessage(_ROLES.get(item.get("role", ""), "user"), text_of(item.get("content")), calls)
 
 
 def text_of(content: Any) -> str:
@@ -133,7 +133,7 @@ def parse_reply(body: Body) -> Reply:
     choice = body["choices"][0]
     message = choice["message"]
     calls = tuple(
-        ToolCall(call["function"]["name"], _arguments(call["function"].get("arguments")))
+        StandInToolCall(call["function"]["name"], _arguments(call["function"].get("arguments")))
         for call in message.get("tool_calls") or []
     )
     stop = choice.get("finish_reason")
@@ -189,7 +189,7 @@ def render_embeddings(request: RecordedRequest) -> Body:
     }
 
 
-def render_error(failure: Failure) -> Body:
+def render_error(failure: StandInFailure) -> Body:
     """OpenAI's error body."""
     return {"error": {"message": failure.message, "type": "stand_in_failure", "param": None, "code": None}}
 
@@ -204,7 +204,7 @@ def _content(reply: Reply) -> str | None:
     return reply.text or (None if reply.tool_calls else "")
 
 
-def _tool_calls(calls: Sequence[ToolCall]) -> list[Body]:
+def _tool_calls(calls: Sequence[StandInToolCall]) -> list[Body]:
     return [
         {
             "id": call.id or f"call_{uuid.uuid4().hex[:24]}",

@@ -16,7 +16,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 
 @dataclass(frozen=True)
-class ToolCall:
+class StandInToolCall:
     """A call that the model asks for; `arguments` is a JSON object.
 
     `raw` is sent in its place, valid JSON or not, where the dialect sends text: always with OpenAI, with Anthropic only
@@ -35,12 +35,12 @@ class ToolCall:
 
 
 @dataclass(frozen=True)
-class Message:
+class StandInMessage:
     """One turn. `text` of a `tool` turn is the tool's result; `tool_calls` only on `assistant` turns."""
 
     role: Role
     text: str
-    tool_calls: tuple[ToolCall, ...] = ()
+    tool_calls: tuple[StandInToolCall, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class RecordedRequest:
     model: str
     body: Body = field(repr=False)
     api_key: str = field(default="", repr=False)
-    messages: tuple[Message, ...] = ()
+    messages: tuple[StandInMessage, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
     #: Name of the tool that must be called, "*" when any must be, "" when none.
     forced_tool: str = ""
@@ -95,7 +95,7 @@ class Reply:
     """
 
     text: str = ""
-    tool_calls: tuple[ToolCall, ...] = ()
+    tool_calls: tuple[StandInToolCall, ...] = ()
     json: Any = None
     delay: float = 0.0
     chunk_delay: float = 0.0
@@ -110,7 +110,7 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Failure:
+class StandInFailure:
     """A failing provider. Use the constructors."""
 
     mode: Literal["status", "hang", "drop", "malformed"]

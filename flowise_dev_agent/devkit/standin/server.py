@@ -19,7 +19,7 @@ from flowise_dev_agent.devkit.serving import BackgroundServer
 from flowise_dev_agent.devkit.standin import anthropic, openai
 from flowise_dev_agent.devkit.standin.anthropic import event_stream
 from flowise_dev_agent.devkit.standin.behaviour import default_reply
-from flowise_dev_agent.devkit.standin.protocol import Failure, RecordedRequest, Reply
+from flowise_dev_agent.devkit.standin.protocol import RecordedRequest, Reply, StandInFailure
 
 LABEL = "model stand-in"
 #: `/model/<model>/invoke...` of Bedrock, `.../models/<model>:rawPredict` of Vertex.
@@ -33,7 +33,7 @@ _MAX_REQUESTS = 1000
 _GATE_SECS = 60
 
 Match = Callable[[RecordedRequest], bool] | str
-Answer = Reply | Failure | str | Callable[[RecordedRequest], Reply | Failure | str]
+Answer = Reply | StandInFailure | str | Callable[[RecordedRequest], Reply | StandInFailure | str]
 
 
 @dataclass
@@ -152,7 +152,7 @@ class ModelStandIn(BackgroundServer):
         else:
             return _unknown(path)
         answer = self._answer(request)
-        if isinstance(answer, Failure):
+        if isinstance(answer, StandInFailure):
             return _failed(request, answer)
         if request.kind == "embeddings":
             return JSONResponse(openai.render_embeddings(request))
@@ -166,7 +166,7 @@ class ModelStandIn(BackgroundServer):
             return StreamingResponse(events, media_type="text/event-stream")
         return JSONResponse(dialect.render_chat(request, answer))
 
-    def _answer(self, request: RecordedRequest) -> Reply | Failure:
+    def _answer(self, request: RecordedRequest) -> Reply | StandInFailure:
         with self._lock:
             self._requests.append(request)
             rule = next((rule for rule in self._scripts if rule.takes(request)), None)
@@ -191,7 +191,7 @@ def _unknown(path: str) -> Response:
     return JSONResponse({"error": {"message": f"The {LABEL} has no {path}.", "type": "not_found_error"}}, 404)
 
 
-def _failed(request: RecordedRequest, failure: Failure) -> Response:
+def _failed(request: RecordedRequest, failure: StandInFailure) -> Response:
     dialect = anthropic if request.provider == "anthropic" else openai
     if failure.mode == "hang":
         return _Hang()

@@ -166,7 +166,7 @@ class Viewport(TypedDict):
     zoom: float
 
 
-class FlowDocument(TypedDict, total=False):
+class FlowData(TypedDict, total=False):
     """All of ``flowData``."""
 
     nodes: Required[list[StoredNode]]

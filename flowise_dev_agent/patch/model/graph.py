@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from flowise_dev_agent.errors import PatchError
-from flowise_dev_agent.patch.model.flow_data import FlowDocument, StoredEdge
+from flowise_dev_agent.patch.model.flow_data import FlowData, StoredEdge
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.shape import parse_document
@@ -47,7 +47,7 @@ class GraphIR:
     True
     """
 
-    def __init__(self, document: FlowDocument) -> None:
+    def __init__(self, document: FlowData) -> None:
         """Takes a document of the right shape; use `from_flow_data` for text from outside."""
         self.document = document
         self.nodes: tuple[FlowNode, ...] = tuple(map(FlowNode, document["nodes"]))

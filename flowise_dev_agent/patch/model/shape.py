@@ -11,14 +11,14 @@ from typing import Any, cast
 from pydantic_core import from_json
 
 from flowise_dev_agent.patch.model.findings import Finding, error
-from flowise_dev_agent.patch.model.flow_data import FlowDocument, Values
+from flowise_dev_agent.patch.model.flow_data import FlowData, Values
 
 _OUTPUTS = "outputAnchors"
 _REPLACE = "Delete the node in Flowise's editor and add it again, or restore an earlier version of the flow."
 _ENTRY_LISTS = ("inputAnchors", "inputParams", _OUTPUTS)
 
 
-def parse_document(text: str) -> tuple[FlowDocument | None, list[Finding]]:
+def parse_document(text: str) -> tuple[FlowData | None, list[Finding]]:
     """The document, or None and why Flowise would not save, show or run it at all."""
     try:
         document = _parsed(text)
@@ -46,7 +46,7 @@ def parse_document(text: str) -> tuple[FlowDocument | None, list[Finding]]:
         for index, edge in enumerate(document["edges"])
         if not isinstance(edge, dict)
     )
-    return (None, findings) if findings else (cast("FlowDocument", document), [])
+    return (None, findings) if findings else (cast("FlowData", document), [])
 
 
 def _node_problems(node: Values) -> Iterator[tuple[str, str]]:

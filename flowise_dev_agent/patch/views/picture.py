@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from flowise_dev_agent.patch.model.flow_data import FlowDocument
+from flowise_dev_agent.patch.model.flow_data import FlowData
 from flowise_dev_agent.patch.model.json_text import as_dict
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import clean_text
@@ -46,7 +46,7 @@ class FlowPicture:
     lines: tuple[PictureLine, ...] = ()
 
 
-def picture_of(document: FlowDocument | None) -> FlowPicture:
+def picture_of(document: FlowData | None) -> FlowPicture:
     """The picture of a flow; an empty one when it cannot be read."""
     nodes = {str(node["id"]): node for node in islice(document["nodes"], _MOST_BOXES)} if document else {}
     corners: dict[str, tuple[int, int]] = {}

@@ -5,10 +5,8 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from flowise_dev_agent.contracts.change import public_ops
-from flowise_dev_agent.contracts.nodes import NodeExample, NodeTypeView
+from flowise_dev_agent.contracts.nodes import CatalogueHits, NodeExample, TemplateHit
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.knowledge.templates import Template, TemplateKnowledge
@@ -18,29 +16,6 @@ from flowise_dev_agent.runtime.admin.node_types import node_type_view
 
 MOST_HITS: Final = 50
 _MOST_EXAMPLES: Final = 2
-
-
-class _View(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class TemplateHit(_View):
-    """A flow or tool of the server's marketplace."""
-
-    name: str
-    type: str = Field(description="Chatflow, AgentflowV2 or Tool.")
-    description: str
-    usecases: list[str]
-    nodes: list[str] = Field(description="The node types that it is made of.")
-
-
-class CatalogueHits(_View):
-    """What fits the words, best first."""
-
-    instance: str
-    flowise_version: str
-    nodes: list[NodeTypeView]
-    templates: list[TemplateHit]
 
 
 class CatalogueService:

@@ -1,102 +1,29 @@
 """The state of this process and of the database: for people, load balancers and Prometheus."""
 
 from collections.abc import Iterator
-from typing import Final, Literal
+from typing import Final
 
-from pydantic import BaseModel, Field
-
-from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.knowledge import KnowledgeReport
+from flowise_dev_agent.contracts.service import (
+    DatabaseState,
+    ProcessHealth,
+    QueueState,
+    Readiness,
+    WorkerState,
+)
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.knowledge.drift import KnowledgeReport, knowledge_health
+from flowise_dev_agent.knowledge.drift import knowledge_health
 from flowise_dev_agent.observability.metrics import GaugeMetricFamily, exposition, gauge
 from flowise_dev_agent.persistence import Database, InstanceNodes
 from flowise_dev_agent.persistence.queue import RUN_QUEUE
 from flowise_dev_agent.persistence.queue_stats import QueueStats, read_database_health, read_queue_stats
-from flowise_dev_agent.runtime.admin.instances import FlowiseHealth
 from flowise_dev_agent.runtime.runs.worker import CONSUMERS, Worker
 from flowise_dev_agent.runtime.sessions.feed import Feed
 from flowise_dev_agent.runtime.sessions.views import public_statuses
 
 #: The parts of the pool's own report that are shown, and their names.
 _POOL: Final = {"pool_size": "open", "pool_available": "idle", "requests_waiting": "waiting"}
-
-
-class DatabaseState(BaseModel):
-    """The database: its latency in ms, and migrations that are not applied."""
-
-    state: Literal["ok", "unavailable"]
-    latency_ms: float | None = None
-    pending_migrations: list[str] = Field(default_factory=list)
-
-
-class QueueState(BaseModel):
-    """Runs that wait for a worker, the age of the oldest in seconds, and the number of workers."""
-
-    name: str
-    queued: int
-    oldest_secs: float
-    workers: int
-
-
-class WorkerState(BaseModel):
-    """The worker of this process, and the number of its active runs."""
-
-    state: Literal["running", "restarting"]
-    runs: int
-
-
-class Readiness(BaseModel):
-    """What a new session depends on."""
-
-    database: DatabaseState
-    queue: QueueState
-
-
-class ProcessHealth(BaseModel):
-    """This process and the database. Without a database there is no `queue` and no `knowledge`."""
-
-    status: Literal["ok", "degraded", "unavailable"]
-    feed: Literal["listening", "polling"]
-    worker: WorkerState | None = Field(description="None when other processes do the work.")
-    database: DatabaseState
-    queue: QueueState | None = None
-    knowledge: KnowledgeReport | None = Field(default=None, description="None while migrations are pending.")
-
-
-class ReadyView(Readiness):
-    """The service takes new work."""
-
-    status: Literal["ok"] = "ok"
-
-
-class ReasoningView(BaseModel):
-    """The reasoning engine and the model that plans."""
-
-    engine: str
-    model: str
-    error: JsonObject | None = Field(default=None, description="Why nothing plans: `connection_unreadable`.")
-
-
-class HealthView(ProcessHealth):
-    """What the service runs on, and whether each part responds."""
-
-    version: str
-    reasoning: ReasoningView
-    flowise: dict[str, FlowiseHealth] = Field(description="By instance id.")
-    drift_policy: Literal["warn", "fail", "refresh"]
-    model_stand_in: bool = Field(description="The models in Flowise are a local stand-in.")
-
-
-class InfoView(BaseModel):
-    """What this service is, and with which model it could plan."""
-
-    version: str
-    reasoning: ReasoningView
-    local_models: list[str] = Field(
-        description="Models of an Ollama in reach. They are used only where settings say so."
-    )
-    offer: str | None = Field(description="Without a model: in one sentence, what one would change.")
 
 
 class HealthReporter:

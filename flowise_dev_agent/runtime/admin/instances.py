@@ -1,10 +1,9 @@
 """The state of the Flowise servers of the settings: reachability, version, node types."""
 
 import asyncio
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from pydantic import BaseModel, Field
-
+from flowise_dev_agent.contracts.service import Drift, FlowiseHealth, InstanceList, InstanceView
 from flowise_dev_agent.errors import ConnectionUnreadableError, FlowiseError, FlowiseTimeoutError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -12,35 +11,6 @@ from flowise_dev_agent.knowledge.snapshot import fingerprint
 
 _SECS: Final = 10.0
 _HEALTH_SECS: Final = 3.0
-
-
-class Drift(BaseModel):
-    """How a server's node types differ from the committed snapshot; at most 20 names each."""
-
-    snapshot_version: str
-    added: list[str]
-    removed: list[str]
-    changed: list[str]
-    differs: bool
-
-
-class InstanceView(BaseModel):
-    """One Flowise server."""
-
-    id: str
-    default: bool
-    endpoint: str
-    state: Literal["ok", "unavailable"]
-    version: str | None = None
-    nodes: int | None = Field(default=None, description="Number of node types.")
-    drift: Drift | None = None
-    error: str | None = None
-
-
-class InstanceList(BaseModel):
-    """All servers of the settings, the default one first."""
-
-    instances: list[InstanceView]
 
 
 async def survey(instances: Instances) -> InstanceList:
@@ -82,14 +52,6 @@ def _drift(snapshot: NodeStore, live: NodeStore) -> Drift:
         changed=sorted(changed)[:20],
         differs=bool(added or removed or changed),
     )
-
-
-class FlowiseHealth(BaseModel):
-    """Whether a Flowise server responds, and the error if not."""
-
-    endpoint: str
-    state: Literal["ok", "unavailable"]
-    error: dict[str, Any] | None = None
 
 
 async def flowise_health(instances: Instances) -> dict[str, FlowiseHealth]:

@@ -4,17 +4,20 @@ import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Callable
-from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from flowise_dev_agent.caller import serving
+from flowise_dev_agent.contracts.knowledge import (
+    KnowledgeList,
+    KnowledgeView,
+    RefreshView,
+    StepResult,
+)
 from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, FlowiseTimeoutError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.knowledge.drift import InstanceKnowledge, SnapshotInfo, knowledge_health
+from flowise_dev_agent.knowledge.drift import knowledge_health
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.knowledge.templates import TemplateKnowledge
 from flowise_dev_agent.observability import log_context
@@ -36,53 +39,7 @@ _LOST: Final = {
 }
 
 
-class StepResult(BaseModel):
-    """What a step of a refresh read. The node types also say whether they changed."""
-
-    count: int
-    flowise_version: str | None = None
-    changed: bool | None = None
-    text: str | None = Field(default=None, description="The change in a sentence.")
-
-
 Step = Callable[[str, FlowiseClient], Awaitable[StepResult]]
-
-
-class RefreshView(BaseModel):
-    """A refresh. `step` is what is read now; `result` what the finished steps found."""
-
-    model_config = ConfigDict(frozen=True)
-
-    id: UUID
-    instance: str
-    status: Literal["queued", "running", "done", "failed"]
-    step: str | None
-    steps_done: int
-    steps: int
-    result: dict[str, StepResult] = Field(description="By step.")
-    error: dict[str, Any] | None
-    created_at: datetime
-    updated_at: datetime
-
-
-class KnowledgeView(BaseModel):
-    """What is known of an instance, and its last refresh."""
-
-    model_config = ConfigDict(frozen=True)
-
-    instance: str
-    endpoint: str
-    nodes: InstanceKnowledge
-    templates: int | None = Field(description="Marketplace templates; None as long as they were not read.")
-    templates_age_secs: float | None
-    refresh: RefreshView | None
-
-
-class KnowledgeList(BaseModel):
-    """All instances, the default one first, and the committed snapshot that they are compared with."""
-
-    snapshot: SnapshotInfo
-    instances: list[KnowledgeView]
 
 
 class KnowledgeService:

@@ -54,7 +54,7 @@ class Tokens(BaseModel):
     id_token: str
 
 
-class Provider:
+class OidcProvider:
     """The provider of OIDC_ISSUER. Nothing is asked of it before the first use.
 
     All methods raise SignInUnavailableError when it does not answer as the standard says.

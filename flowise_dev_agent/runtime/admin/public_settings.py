@@ -1,47 +1,10 @@
 """The settings that matter to people: never a key, a secret or an address that holds one."""
 
-from typing import Any
-
-from pydantic import BaseModel, Field
-
 from flowise_dev_agent import __version__
+from flowise_dev_agent.contracts.service import InstanceSettings, PhaseSettings, PublicSettings
 from flowise_dev_agent.settings import Phase, ReasoningSettings, Settings
 
 _PHASES: tuple[Phase, ...] = ("classify", "plan", "patch", "judge")
-
-
-class PhaseSettings(BaseModel):
-    """Who does one phase of reasoning."""
-
-    mode: str
-    model: str
-
-
-class InstanceSettings(BaseModel):
-    """A Flowise server of the settings."""
-
-    id: str
-    default: bool
-
-
-class PublicSettings(BaseModel):
-    """How this service is set up. Each is an environment variable of the documentation."""
-
-    version: str
-    auth: bool = Field(description="AGENT_API_KEY is set.")
-    engine: str
-    phases: dict[str, PhaseSettings]
-    fallback_enabled: bool
-    retry_count: int
-    instances: list[InstanceSettings]
-    schema_drift_policy: str
-    limits: dict[str, Any] = Field(description="Ceilings of a session.")
-    retention_days: dict[str, float] = Field(description="0 keeps for ever.")
-    rate_limit_sessions_per_min: int = Field(description="0 is off.")
-    worker_concurrency: int
-    webhooks_signed: bool = Field(description="WEBHOOK_SECRET is set.")
-    public_base_url: str | None
-    tracing: bool
 
 
 def public_settings(settings: Settings, reasoning: ReasoningSettings) -> PublicSettings:

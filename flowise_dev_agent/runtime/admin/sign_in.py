@@ -13,7 +13,7 @@ from pydantic.networks import HttpUrl
 from flowise_dev_agent.caller import DEFAULT_OWNER, PERSON, Caller, Door, acting_for, with_implied
 from flowise_dev_agent.errors import SignInFailedError, SignInUnavailableError
 from flowise_dev_agent.persistence import ApiKeys, Database, SignIns
-from flowise_dev_agent.runtime.admin.oidc import Provider, groups_of
+from flowise_dev_agent.runtime.admin.oidc import OidcProvider, groups_of
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.settings import SignInSettings
 
@@ -36,7 +36,7 @@ class SignIn:
         database: Callable[[], Database],
     ) -> None:
         self._settings = settings
-        self._provider = Provider(settings)
+        self._provider = OidcProvider(settings)
         self._database = database
         self._known_owners = {DEFAULT_OWNER}
         self.base_url = str(base_url).rstrip("/")

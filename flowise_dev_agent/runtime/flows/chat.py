@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.chat import CHAT_ID_PATTERN, CHAT_PREFIX
-from flowise_dev_agent.contracts.verdict import Trace
+from flowise_dev_agent.contracts.chat import CHAT_ID_PATTERN, CHAT_PREFIX, ChatAnswer, SourceText, ToolUse, WaitingStep
 from flowise_dev_agent.errors import FlowiseTimeoutError, InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import HumanAnswer, Prediction
@@ -24,30 +21,8 @@ _MOST_SOURCES: Final = 10
 _LONGEST_SOURCE: Final = 600
 
 
-class ToolUse(BaseModel):
-    """A tool that the flow used."""
-
-    tool: str
-    error: str | None
-
-
-class SourceText(BaseModel):
-    """A piece of a document that the flow found."""
-
-    text: str
-    origin: str
-
-
-class WaitingStep(BaseModel):
-    """The step at which the flow waits for a person: `proceed` or `reject` is the next thing to say."""
-
-    node_id: str
-    label: str
-    feedback: bool = Field(description="Whether the flow reads what the person remarks.")
-
-
 @dataclass(frozen=True)
-class Said:
+class ChatInput:
     """What a person says to a flow: a question, the fields of its form, or a decision; with texts of files."""
 
     question: str | None = None
@@ -56,27 +31,13 @@ class Said:
     files: Mapping[str, str] | None = None
 
 
-class ChatAnswer(BaseModel):
-    """What the flow said. `chat_id` goes with the next question of the conversation."""
-
-    model_config = ConfigDict(frozen=True)
-
-    chat_id: str
-    answer: str
-    duration_ms: int
-    used_tools: list[ToolUse]
-    sources: list[SourceText]
-    waits: WaitingStep | None = Field(description="Where the flow waits for a person; null when it ran to its end.")
-    trace: Trace = Field(description="What happened inside; steps are told by agentflows only.")
-
-
 class TryOut:
     """Asks flows; at most four questions of a process at once, others wait for their turn, up to 30 s."""
 
     def __init__(self) -> None:
         self._turns = asyncio.Semaphore(_AT_A_TIME)
 
-    async def ask(self, client: FlowiseClient, chatflow_id: str, said: Said, chat_id: str | None) -> ChatAnswer:
+    async def ask(self, client: FlowiseClient, chatflow_id: str, said: ChatInput, chat_id: str | None) -> ChatAnswer:
         """One turn; a new conversation without `chat_id`. Raises FlowiseError, InvalidInputError."""
         # The agent takes a second to import; a process that runs another graph needs none of it.
         from flowise_dev_agent.agent.traces import Exchange, trace_of

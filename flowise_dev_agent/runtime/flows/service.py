@@ -5,7 +5,9 @@ from typing import Final
 from uuid import UUID
 
 from flowise_dev_agent.contracts.change import FlowChange, SessionChange
+from flowise_dev_agent.contracts.chat import ChatAnswer
 from flowise_dev_agent.contracts.flow_writes import FlowDocument, FlowOps
+from flowise_dev_agent.contracts.flows import FlowFacts, FlowPage, FlowSession, FlowSummary, FlowView
 from flowise_dev_agent.errors import InvalidInputError, PatchError, VersionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
@@ -14,18 +16,10 @@ from flowise_dev_agent.persistence import Blobs, Fact, FlowVersion, Ledger, Sess
 from flowise_dev_agent.persistence.flow_versions import LastWrite
 from flowise_dev_agent.persistence.read_model import FlowSessionRow
 from flowise_dev_agent.redaction import masked
-from flowise_dev_agent.runtime.flows.chat import ChatAnswer, Said, TryOut
+from flowise_dev_agent.runtime.flows.chat import ChatInput, TryOut
 from flowise_dev_agent.runtime.flows.proposals import Proposals, row_etag
 from flowise_dev_agent.runtime.flows.search import FlowSearch, facts_of
-from flowise_dev_agent.runtime.flows.views import (
-    FlowFacts,
-    FlowPage,
-    FlowSession,
-    FlowSummary,
-    FlowView,
-    change_of,
-    start_form,
-)
+from flowise_dev_agent.runtime.flows.views import change_of, start_form
 from flowise_dev_agent.runtime.sessions.views import ChatflowLink, public_status
 
 #: What a comparison of versions names the flow on the server.
@@ -180,7 +174,7 @@ class FlowService:
             **dict(shown), chatflow_id=row.chatflow_id, draft_id=change.get("draft_id"), meanwhile=meanwhile
         )
 
-    async def ask(self, chatflow_id: str, instance_id: str | None, said: Said, chat_id: str | None) -> ChatAnswer:
+    async def ask(self, chatflow_id: str, instance_id: str | None, said: ChatInput, chat_id: str | None) -> ChatAnswer:
         """Try a flow out. What is said stays between the person and Flowise; that it was said is recorded before."""
         known = instance_id or self._instances.default_id
         client = self._instances.client(known)

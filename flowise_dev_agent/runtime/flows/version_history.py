@@ -1,15 +1,19 @@
 """Versions of the flows that sessions wrote: list, compare, roll back."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from flowise_dev_agent.contracts.etags import Expected, session_etag
-from flowise_dev_agent.contracts.versions import NumberedVersion, NumberedVersions
+from flowise_dev_agent.contracts.versions import (
+    NumberedVersion,
+    NumberedVersions,
+    RolledBack,
+    VersionDiff,
+    VersionList,
+    VersionView,
+)
 from flowise_dev_agent.errors import SecretInTextError, SessionConflictError, VersionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.patch import GraphIR
@@ -22,48 +26,6 @@ from flowise_dev_agent.sanitize import shortened
 #: Reasons of versions that a session saw and did not write.
 _SEEN: Final = ("before_", "after_")
 _TITLE_CHARS: Final = 120
-
-
-class VersionView(BaseModel):
-    """One state of a chatflow. `current` is the version that the flow was left with by the session's last write."""
-
-    model_config = ConfigDict(frozen=True)
-
-    label: str = Field(description="`v1.0`, `v2.0`, ... counted within the session.")
-    session_id: UUID
-    instance: str
-    chatflow_id: str
-    name: str
-    reason: str = Field(description="The write that came next (`before_update`, ...), or that made it (`update`, ...).")
-    iteration: int
-    sha256: str
-    created_at: datetime
-    current: bool = False
-
-
-class VersionList(BaseModel):
-    """Versions, oldest first for a session and newest first for a chatflow."""
-
-    versions: list[VersionView]
-
-
-class VersionDiff(BaseModel):
-    """What differs between two versions: in words (`text`) and as data."""
-
-    from_label: str
-    to_label: str
-    text: str
-    change: dict[str, Any]
-
-
-class RolledBack(BaseModel):
-    """A rollback as read back from the server."""
-
-    label: str = Field(description="The version that the flow holds now.")
-    chatflow_id: str
-    sha256: str
-    updated_date: str
-    already_there: bool = Field(description="The flow held this version already; nothing was written.")
 
 
 class FlowVersions:

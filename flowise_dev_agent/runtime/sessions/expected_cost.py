@@ -1,24 +1,9 @@
 """What a session will probably cost: the average of those that were like it."""
 
-from typing import Literal
-
-from pydantic import Field
-
-from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.contracts.usage import ExpectedCost, SessionKind
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.persistence.read_model import AVERAGE_COST
 from flowise_dev_agent.runtime.agent import Agent
-
-SessionKind = Literal["create", "update", "copy"]
-
-
-class ExpectedCost(Contract):
-    """What a new session will probably cost. Without recorded sessions like it nothing is known."""
-
-    free: bool = Field(description="The rules plan, without a model.")
-    sessions: int = Field(description="Of so many recorded sessions this is the average; 50 at most.")
-    usd: float | None = Field(default=None, description="None: not known, as for a model without a known price.")
-    seconds: float | None = Field(default=None, description="In which the service works; people take their own time.")
 
 
 class ExpectedCosts:

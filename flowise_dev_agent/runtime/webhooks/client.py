@@ -15,7 +15,7 @@ from standardwebhooks.webhooks import Webhook
 
 from flowise_dev_agent import __version__
 from flowise_dev_agent.errors import WebhookUrlError
-from flowise_dev_agent.persistence.deliveries import Attempt, Result
+from flowise_dev_agent.persistence.deliveries import DeliveryAttempt, Result
 from flowise_dev_agent.runtime.webhooks.policy import Target, UrlPolicy
 
 TIMEOUT_SECS: Final = 10.0
@@ -65,7 +65,7 @@ class WebhookClient:
     ) -> None:
         await self._transport.aclose()
 
-    async def send(self, attempt: Attempt) -> Result:
+    async def send(self, attempt: DeliveryAttempt) -> Result:
         """Make the attempt. Failures of the receiver or the network become a `Result`, not an exception."""
         secrets = (attempt.endpoint.secret,) if attempt.endpoint.secret else self._secrets
         if not secrets:
@@ -83,7 +83,7 @@ class WebhookClient:
         return _judged(response, datetime.now(UTC))
 
     async def _post(
-        self, target: Target, addresses: Sequence[str], attempt: Attempt, secrets: Sequence[str]
+        self, target: Target, addresses: Sequence[str], attempt: DeliveryAttempt, secrets: Sequence[str]
     ) -> httpx2.Response:
         """The response of the first address that accepts the connection."""
         *others, last = addresses
@@ -94,7 +94,9 @@ class WebhookClient:
                 continue
         return await self._post_to(last, target, attempt, secrets)
 
-    async def _post_to(self, address: str, target: Target, attempt: Attempt, secrets: Sequence[str]) -> httpx2.Response:
+    async def _post_to(
+        self, address: str, target: Target, attempt: DeliveryAttempt, secrets: Sequence[str]
+    ) -> httpx2.Response:
         request = httpx2.Request(
             "POST",
             # Exactly the checked address; certificate and Host header still use the host name.

@@ -20,7 +20,7 @@ from flowise_dev_agent.contracts.webhooks import (
     WebhookType,
 )
 from flowise_dev_agent.persistence import SessionRow
-from flowise_dev_agent.persistence.deliveries import Message
+from flowise_dev_agent.persistence.deliveries import WebhookMessage
 from flowise_dev_agent.runtime.sessions.views import ChatflowLink, session_view
 from flowise_dev_agent.sanitize import clean_json, shortened
 
@@ -39,7 +39,7 @@ _TYPES: Final[Mapping[str, WebhookType]] = {
 }
 
 
-def render(row: SessionRow, link: ChatflowLink, base_url: str) -> Message:
+def render(row: SessionRow, link: ChatflowLink, base_url: str) -> WebhookMessage:
     """The message about a session that waits or has ended. `base_url` prefixes every link; "" leaves them as paths."""
     view = session_view(row, link)
     path = f"{base_url}/sessions/{row.id}"
@@ -66,7 +66,7 @@ def render(row: SessionRow, link: ChatflowLink, base_url: str) -> Message:
     )
     payload = WebhookPayload(type=_TYPES[row.status], timestamp=row.updated_at, data=data)
     text = json.dumps(clean_json(payload.model_dump(mode="json")), ensure_ascii=False, separators=(",", ":"))
-    return Message(payload.type, text)
+    return WebhookMessage(payload.type, text)
 
 
 def _interrupt(interrupt: Interrupt) -> WebhookInterrupt:

@@ -25,7 +25,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from flowise_dev_agent.devkit.standin import ModelStandIn
-from flowise_dev_agent.devkit.standin.protocol import Failure
+from flowise_dev_agent.devkit.standin.protocol import StandInFailure
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from tests.e2e.page.screen import SIZES, WORK_MS, Screen
@@ -159,7 +159,7 @@ async def test_that_the_rules_had_to_help_is_read_before_the_plan_is_approved(
 ) -> None:
     del flowise_flows  # deletes what the test leaves on the server
     service = await shared_service(**model_environment(standin))
-    standin.script("", Failure.http(400, "no such model"))
+    standin.script("", StandInFailure.http(400, "no such model"))
     screen = await Screen.open(browser, service.url)
     await screen.start("Build a customer support chatbot with GPT-4o and memory")
     title = (await screen.question("The plan")).get_by_role("heading", name="The plan")

@@ -15,7 +15,7 @@ from flowise_dev_agent.api import create_app
 from flowise_dev_agent.cli.doctor import examine
 from flowise_dev_agent.client.asgi import StreamingASGITransport
 from flowise_dev_agent.devkit.standin import ModelStandIn
-from flowise_dev_agent.devkit.standin.protocol import Failure
+from flowise_dev_agent.devkit.standin.protocol import StandInFailure
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.persistence import Database
@@ -286,7 +286,7 @@ async def test_a_run_uses_what_was_stored_after_its_process_started(
 async def test_a_model_that_refuses_its_key_is_not_kept(
     database_dsn: str, database: Database, standin: ModelStandIn
 ) -> None:
-    standin.script(lambda request: True, Failure("status", status=401))
+    standin.script(lambda request: True, StandInFailure("status", status=401))
     async with service(database_dsn, database) as http:
         body = {"engine": "openai", "base_url": standin.base_url_openai, "api_key": MODEL_KEY}
         refused = await http.put("/connections/model", json=body)

@@ -9,7 +9,7 @@ import pytest
 
 from flowise_dev_agent.agent.judging import checked
 from flowise_dev_agent.agent.test_cases import branch_cases, cases_for, why_not_testable
-from flowise_dev_agent.agent.trials import Conversation, ConversationRunner, TrialRun, undriven
+from flowise_dev_agent.agent.trials import ConversationRunner, TrialConversation, TrialRun, undriven
 from flowise_dev_agent.contracts.plan import Expectation, TestCase
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
@@ -35,7 +35,7 @@ class Flow:
         session = f"fda-test-{uuid4()}"
         why = why_not_testable(case, self.graph)
         run = await ConversationRunner(
-            self._client, Conversation(self._id, self.flow_data, case, 1, session, rejects, why)
+            self._client, TrialConversation(self._id, self.flow_data, case, 1, session, rejects, why)
         ).run()
         return TrialRun(checked(run.trial, run.trace, case, self.flow_data, stand_in=False), run.trace, run.decisions)
 

@@ -7,7 +7,7 @@ import pytest
 from pydantic import SecretStr
 
 from flowise_dev_agent.devkit.flowise import FLOWISE_VERSION, FlowiseAccess, LocalFlowise
-from flowise_dev_agent.devkit.standin import Failure, ModelStandIn, Reply
+from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInFailure
 from flowise_dev_agent.errors import (
     FlowiseAuthError,
     FlowiseNotFoundError,
@@ -141,7 +141,7 @@ async def test_provider_faults_come_through_with_their_cause(
 ) -> None:
     data = await template_flow(flowise_client, flowise, "Conversation Chain", streaming=False)
     flow = await new_flow(flowise_client, flow_data=data)
-    standin.script("hello", Failure.http(401, "Incorrect API key provided"))
+    standin.script("hello", StandInFailure.http(401, "Incorrect API key provided"))
     with pytest.raises(FlowiseServerError, match="401 Unauthorized"):
         await flowise_client.predict(flow.id, "hello", session_id="s")
     standin.script("slow", Reply("late", delay=5))

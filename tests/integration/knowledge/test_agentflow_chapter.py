@@ -16,7 +16,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
-from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, ToolCall
+from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInToolCall
 from flowise_dev_agent.devkit.standin.protocol import RecordedRequest
 from flowise_dev_agent.patch import (
     AddNode,
@@ -181,7 +181,7 @@ def either(
 
 def structured(**fields: Any) -> Callable[[RecordedRequest], Reply]:
     """What a model answers that is asked for these fields."""
-    return lambda request: Reply(tool_calls=(ToolCall(request.forced_tool, fields),))
+    return lambda request: Reply(tool_calls=(StandInToolCall(request.forced_tool, fields),))
 
 
 def seen(standin: ModelStandIn) -> list[list[tuple[str, str]]]:

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
-from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, ToolCall
+from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInToolCall
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
 from flowise_dev_agent.knowledge.refresh import Refresh
@@ -59,7 +59,7 @@ async def test_a_flow_of_the_blueprint_calls_workdays_tools_and_no_others(
     ]
     result = compile_ops(GraphIR.empty(), ops, schemas)
     assert validate_flow(result.flow_data, schemas=schemas, credentials=None) == []
-    call = ToolCall("searchForWorker", {"name": "Grace Hopper"})
+    call = StandInToolCall("searchForWorker", {"name": "Grace Hopper"})
     standin.script("Where is Grace?", Reply(tool_calls=(call,)), times=1)
 
     flow = await client.create_chatflow(ChatflowCreate(name="workday", flow_data=result.flow_data))

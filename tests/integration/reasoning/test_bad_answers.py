@@ -12,7 +12,7 @@ import pytest
 
 from flowise_dev_agent.devkit.standin import ModelStandIn, Reply
 from flowise_dev_agent.devkit.standin.protocol import RecordedRequest
-from flowise_dev_agent.knowledge.credential_store import Credential, CredentialStore
+from flowise_dev_agent.knowledge.credential_store import CredentialStore, KnownCredential
 from flowise_dev_agent.patch import errors, validate_flow
 from flowise_dev_agent.reasoning import ReasoningSettings
 from flowise_dev_agent.reasoning.phased import make_reasoner
@@ -85,7 +85,7 @@ async def run(standin: ModelStandIn, name: str, times: int | None) -> str:
         "OPENAI_BASE_URL": standin.base_url_openai,
     }
     reasoner = make_reasoner(ReasoningSettings(**settings))
-    bench = Bench([], CredentialStore([Credential(id=OPENAI, name="key", type="openAIApi")]), reasoner=reasoner)
+    bench = Bench([], CredentialStore([KnownCredential(id=OPENAI, name="key", type="openAIApi")]), reasoner=reasoner)
     try:
         question = await bench.start(WISH)
         while question and question["type"] in ("clarification", "plan_approval"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.devkit.standin import Failure, ModelStandIn, Reply, ToolCall
+from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInFailure, StandInToolCall
 from flowise_dev_agent.devkit.standin import openai as openai_dialect
 from flowise_dev_agent.errors import (
     ModelAuthError,
@@ -20,7 +20,7 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.reasoning import LlmReasoner, ReasoningEngine, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Message, ToolDef
-from flowise_dev_agent.reasoning.contracts import ToolCall as Call
+from flowise_dev_agent.reasoning.contracts import StandInToolCall as Call
 from flowise_dev_agent.reasoning.engines import engine_for
 
 KEY = "sk-very-secret-key-1234"
@@ -38,7 +38,7 @@ def answering(value: Any) -> Callable[[Any], Reply]:
 
     def answer(request: Any) -> Reply:
         by_tool = any(tool.name == "give_answer" for tool in request.tools)
-        return Reply(tool_calls=(ToolCall("give_answer", value),)) if by_tool else Reply(json=value)
+        return Reply(tool_calls=(StandInToolCall("give_answer", value),)) if by_tool else Reply(json=value)
 
     return answer
 
@@ -110,7 +110,9 @@ async def test_the_events_of_a_stream_are_read_as_they_come(
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_tools_are_offered_and_called(streamed: bool, engine: ReasoningEngine, standin: ModelStandIn) -> None:
-    standin.script("Hello", Reply("Looking.", tool_calls=(ToolCall("flowise__get_node", {"name": "x"}, "call_1"),)))
+    standin.script(
+        "Hello", Reply("Looking.", tool_calls=(StandInToolCall("flowise__get_node", {"name": "x"}, "call_1"),))
+    )
     on_delta = [].append if streamed else None
     response = await engine.complete(HELLO, "s", (GET_NODE,), on_delta=on_delta)
     assert response.tool_calls == (Call(id="call_1", name="flowise.get_node", arguments={"name": "x"}),)
@@ -131,7 +133,7 @@ async def test_several_calls_of_one_answer_are_read_and_their_results_sent_back(
     streamed: bool, engine: ReasoningEngine, standin: ModelStandIn
 ) -> None:
     asked = ["chatOpenAI", "ein sehr langer Name für mehrere Stücke 😀", "x"]
-    calls = tuple(ToolCall("flowise__get_node", {"name": name}, f"call_{name}") for name in asked)
+    calls = tuple(StandInToolCall("flowise__get_node", {"name": name}, f"call_{name}") for name in asked)
     standin.script("Hello", Reply(tool_calls=calls))
     response = await engine.complete(HELLO, "s", (GET_NODE,), on_delta=[].append if streamed else None)
     assert [call.arguments["name"] for call in response.tool_calls] == asked
@@ -158,13 +160,15 @@ async def test_results_of_one_answer_are_one_turn_for_claude(standin: ModelStand
 async def test_arguments_that_are_not_an_object_are_kept_apart_and_not_guessed(
     raw: str, engine: ReasoningEngine, standin: ModelStandIn
 ) -> None:
-    standin.script("Hello", Reply(tool_calls=(ToolCall("flowise__get_node", raw=raw),)))
+    standin.script("Hello", Reply(tool_calls=(StandInToolCall("flowise__get_node", raw=raw),)))
     response = await engine.complete(HELLO, "s", (GET_NODE,), on_delta=[].append)
     assert [(call.arguments, call.malformed) for call in response.tool_calls] == [({}, raw)]
 
 
 async def test_calls_that_a_server_numbers_alike_stay_apart(standin: ModelStandIn) -> None:
-    standin.script("Hello", Reply(tool_calls=(ToolCall("a", {"n": 1}, "one"), ToolCall("b", {"n": 2}, "two"))))
+    standin.script(
+        "Hello", Reply(tool_calls=(StandInToolCall("a", {"n": 1}, "one"), StandInToolCall("b", {"n": 2}, "two")))
+    )
     chunks = openai_dialect.stream_chat
     same = lambda request, reply: [event.replace('"index": 1', '"index": 0') for event in chunks(request, reply)]  # noqa: E731
     engine = engine_for(settings_for("openai", standin))
@@ -207,7 +211,7 @@ NO_TOOLS = [
 async def test_model_without_tools_is_offered_none_from_then_on(
     said: str, engine: ReasoningEngine, standin: ModelStandIn
 ) -> None:
-    standin.script(lambda request: any("get_node" in t.name for t in request.tools), Failure.http(400, said))
+    standin.script(lambda request: any("get_node" in t.name for t in request.tools), StandInFailure.http(400, said))
     standin.script("Hello", answering({"name": "x"}))
     for _ in range(2):
         response = await engine.complete(HELLO, "s", (GET_NODE,), output_schema=SCHEMA)
@@ -217,7 +221,9 @@ async def test_model_without_tools_is_offered_none_from_then_on(
 
 
 async def test_openrouter_without_a_server_that_knows_tools_gets_the_one_shot_form(standin: ModelStandIn) -> None:
-    standin.script(lambda request: bool(request.tools), Failure.http(404, "No endpoints found that support tool use."))
+    standin.script(
+        lambda request: bool(request.tools), StandInFailure.http(404, "No endpoints found that support tool use.")
+    )
     engine = engine_for(settings_for("openai", standin))
     assert (await engine.complete(HELLO, "s", (GET_NODE,))).text
     assert len(standin.requests) == 2
@@ -227,7 +233,7 @@ async def test_openrouter_without_a_server_that_knows_tools_gets_the_one_shot_fo
 async def test_a_refusal_of_our_own_request_does_not_take_the_tools_away(
     engine: ReasoningEngine, standin: ModelStandIn
 ) -> None:
-    standin.script("Hello", Failure.http(400, "tools.0.custom.input_schema: JSON schema is invalid"))
+    standin.script("Hello", StandInFailure.http(400, "tools.0.custom.input_schema: JSON schema is invalid"))
     with pytest.raises(ModelOutputError):
         await engine.complete(HELLO, "s", (GET_NODE,))
     assert len(standin.requests) == 1
@@ -265,7 +271,7 @@ async def test_structured_output_keeps_open_objects(
 async def test_refusals_become_errors_without_the_key(
     status: int, error: type[Exception], said: str, streamed: bool, engine: ReasoningEngine, standin: ModelStandIn
 ) -> None:
-    standin.script("Hello", Failure.http(status, f"no, not with {KEY} at all"))
+    standin.script("Hello", StandInFailure.http(status, f"no, not with {KEY} at all"))
     with pytest.raises(error, match=said) as caught:
         await engine.complete(HELLO, "s", on_delta=[].append if streamed else None)
     text = f"{caught.value} {caught.value!r} {caught.value.as_problem()}"  # type: ignore[attr-defined]
@@ -275,12 +281,12 @@ async def test_refusals_become_errors_without_the_key(
 
 
 async def test_rate_limit_is_retried_by_the_sdk_and_nowhere_else(name: str, standin: ModelStandIn) -> None:
-    standin.script("Hello", Failure.http(429, retry_after=0), times=2)
+    standin.script("Hello", StandInFailure.http(429, retry_after=0), times=2)
     standin.script("Hello", Reply("Now."))
     engine = engine_for(settings_for(name, standin, REASONING_MAX_RETRIES=2))
     assert (await engine.complete(HELLO, "s")).text == "Now."
     assert len(standin.requests) == 3
-    standin.script("Bye", Failure.http(500))
+    standin.script("Bye", StandInFailure.http(500))
     no_retries = engine_for(settings_for(name, standin))
     with pytest.raises(ModelUnavailableError):
         await no_retries.complete([Message(role="user", content="Bye")], "s")
@@ -291,7 +297,7 @@ async def test_rate_limit_is_retried_by_the_sdk_and_nowhere_else(name: str, stan
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_silent_provider_costs_the_timeout_and_no_more(streamed: bool, name: str, standin: ModelStandIn) -> None:
-    standin.script("Hello", Failure.hang())
+    standin.script("Hello", StandInFailure.hang())
     engine = engine_for(settings_for(name, standin, REASONING_TIMEOUT_SECS=0.3, REASONING_MAX_RETRIES=2))
     async with asyncio.timeout(30):
         with pytest.raises(ModelUnavailableError, match=r"within 0\.3 s"):
@@ -312,7 +318,7 @@ async def test_unreachable_provider_is_named(name: str, standin: ModelStandIn) -
 async def test_connection_that_breaks_is_unavailable(
     streamed: bool, engine: ReasoningEngine, standin: ModelStandIn
 ) -> None:
-    standin.script("Hello", Failure.drop())
+    standin.script("Hello", StandInFailure.drop())
     with pytest.raises(ModelUnavailableError):
         await engine.complete(HELLO, "s", on_delta=[].append if streamed else None)
 
@@ -321,7 +327,7 @@ async def test_connection_that_breaks_is_unavailable(
 async def test_malformed_answer_is_an_output_error(
     streamed: bool, engine: ReasoningEngine, standin: ModelStandIn
 ) -> None:
-    standin.script("Hello", Failure.malformed())
+    standin.script("Hello", StandInFailure.malformed())
     with pytest.raises(ModelOutputError, match="not an answer of its API"):
         await engine.complete(HELLO, "s", on_delta=[].append if streamed else None)
 
@@ -367,7 +373,9 @@ async def test_p80_claude_gets_no_temperature_and_a_cached_prefix(standin: Model
 
 
 async def test_claude_that_cannot_be_forced_is_asked_in_words_from_then_on(standin: ModelStandIn) -> None:
-    standin.script(lambda request: bool(request.forced_tool), Failure.http(400, "tool_choice: not with this model"))
+    standin.script(
+        lambda request: bool(request.forced_tool), StandInFailure.http(400, "tool_choice: not with this model")
+    )
     standin.script("Hello", Reply(json={"name": "x"}))
     engine = engine_for(settings_for("claude", standin))
     for _ in range(2):
@@ -377,17 +385,17 @@ async def test_claude_that_cannot_be_forced_is_asked_in_words_from_then_on(stand
     await engine.aclose()
 
 
-def picky(request: Any) -> Reply | Failure:
+def picky(request: Any) -> Reply | StandInFailure:
     """Refuses one option after another, each with its own words."""
     body = request.body
     if "temperature" in body:
-        return Failure.http(400, "Unsupported value: 'temperature' does not support 0.2 with this model.")
+        return StandInFailure.http(400, "Unsupported value: 'temperature' does not support 0.2 with this model.")
     if "max_tokens" in body:
-        return Failure.http(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
+        return StandInFailure.http(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
     if (body.get("response_format") or {}).get("type"):
-        return Failure.http(400, "response_format is not supported here")
+        return StandInFailure.http(400, "response_format is not supported here")
     if "stream_options" in body:
-        return Failure.http(422, "stream_options: extra fields not permitted")
+        return StandInFailure.http(422, "stream_options: extra fields not permitted")
     return Reply(json={"name": "x"})
 
 
@@ -443,7 +451,7 @@ async def test_tool_loop_over_the_wire_looks_up_corrects_and_answers(
     streamed: bool, name: str, standin: ModelStandIn
 ) -> None:
     good = {"operation": "create", "ambiguity": 1, "title": "Support chatbot"}
-    asked = tuple(ToolCall("flowise__get_node", {"name": node}, f"c_{node}") for node in ("a", "b"))
+    asked = tuple(StandInToolCall("flowise__get_node", {"name": node}, f"c_{node}") for node in ("a", "b"))
     standin.script("could not be used", answering(good))
     standin.script("flowise.get_node of b", answering({"operation": "nothing"}))
     standin.script("A chatbot", Reply(tool_calls=asked))
@@ -473,7 +481,7 @@ async def test_a_refusal_is_an_error_for_people_with_what_it_cost(
 
 
 async def test_a_filter_of_the_provider_is_a_refusal_too(engine: ReasoningEngine, standin: ModelStandIn) -> None:
-    standin.script("Hello", Failure.http(400, "The response was filtered by the content management policy."))
+    standin.script("Hello", StandInFailure.http(400, "The response was filtered by the content management policy."))
     with pytest.raises(ModelRefusedError):
         await engine.complete(HELLO, "s")
     standin.script(
@@ -496,7 +504,7 @@ async def test_a_filter_of_the_provider_is_a_refusal_too(engine: ReasoningEngine
 async def test_p30_a_prompt_that_is_too_long_says_what_to_do(
     status: int, said: str, engine: ReasoningEngine, standin: ModelStandIn
 ) -> None:
-    standin.script("Hello", Failure.http(status, said))
+    standin.script("Hello", StandInFailure.http(status, said))
     with pytest.raises(ModelContextError, match="cannot read a prompt of this length") as caught:
         await engine.complete(HELLO, "s")
     assert caught.value.code == "model_context"
@@ -515,9 +523,13 @@ async def test_effort_and_thinking_are_sent_as_set_and_left_out_where_they_are_r
     else:
         assert body["reasoning_effort"] == "high"
         assert "thinking" not in body
-    standin.script(lambda r: "output_config" in r.body, Failure.http(400, "output_config.effort: not with this model"))
-    standin.script(lambda r: "reasoning_effort" in r.body, Failure.http(400, "Unrecognized argument: reasoning_effort"))
-    standin.script(lambda r: "thinking" in r.body, Failure.http(400, "adaptive thinking is not supported"))
+    standin.script(
+        lambda r: "output_config" in r.body, StandInFailure.http(400, "output_config.effort: not with this model")
+    )
+    standin.script(
+        lambda r: "reasoning_effort" in r.body, StandInFailure.http(400, "Unrecognized argument: reasoning_effort")
+    )
+    standin.script(lambda r: "thinking" in r.body, StandInFailure.http(400, "adaptive thinking is not supported"))
     await engine.complete(HELLO, "s")
     refused = len(standin.requests)
     await engine.complete(HELLO, "s")
@@ -527,7 +539,7 @@ async def test_effort_and_thinking_are_sent_as_set_and_left_out_where_they_are_r
 
 async def test_thinking_that_forbids_a_forced_tool_is_asked_for_by_words(standin: ModelStandIn) -> None:
     forced = "Thinking may not be enabled when tool_choice forces tool use."
-    standin.script(lambda r: r.forced_tool != "", Failure.http(400, forced))
+    standin.script(lambda r: r.forced_tool != "", StandInFailure.http(400, forced))
     standin.script("Hello", Reply(json={"name": "x"}, thinking="Perhaps."))
     engine = engine_for(settings_for("claude", standin, REASONING_THINKING="adaptive"))
     response = await engine.complete(HELLO, "s", (GET_NODE,), output_schema=SCHEMA)
@@ -540,7 +552,7 @@ async def test_thinking_that_forbids_a_forced_tool_is_asked_for_by_words(standin
 async def test_signed_thinking_goes_back_with_its_calls_and_never_into_the_text(
     streamed: bool, name: str, engine: ReasoningEngine, standin: ModelStandIn
 ) -> None:
-    calls = (ToolCall("flowise__get_node", {"name": "x"}, "c1"),)
+    calls = (StandInToolCall("flowise__get_node", {"name": "x"}, "c1"),)
     standin.script("Hello", Reply("Looking.", thinking='Maybe {"name": "wrong"} ...', tool_calls=calls))
     response = await engine.complete(HELLO, "s", (GET_NODE,), on_delta=[].append if streamed else None)
     assert response.text == "Looking."
@@ -559,7 +571,7 @@ async def test_signed_thinking_goes_back_with_its_calls_and_never_into_the_text(
 
 
 async def test_a_streamed_answer_that_does_not_begin_costs_its_own_timeout(name: str, standin: ModelStandIn) -> None:
-    standin.script("Hello", Failure.hang())
+    standin.script("Hello", StandInFailure.hang())
     engine = engine_for(settings_for(name, standin, REASONING_FIRST_TOKEN_TIMEOUT_SECS=0.2, REASONING_TIMEOUT_SECS=60))
     async with asyncio.timeout(30):
         with pytest.raises(ModelUnavailableError, match=r"sent nothing within 0\.2 s"):
@@ -601,7 +613,11 @@ async def test_an_answer_that_the_limit_cut_is_continued_over_the_wire(
         standin.script("A chatbot", Reply(whole[:30], stop_reason=reason))
     else:
         # Half of the arguments: only a stream shows what is missing.
-        partial = ToolCall("give_answer", raw=whole[:30]) if streamed else ToolCall("give_answer", {"operation": "x"})
+        partial = (
+            StandInToolCall("give_answer", raw=whole[:30])
+            if streamed
+            else StandInToolCall("give_answer", {"operation": "x"})
+        )
         standin.script("A chatbot", Reply(tool_calls=(partial,), stop_reason=reason), times=1)
         standin.script("A chatbot", answering(json.loads(whole)))
     settings = settings_for(name, standin)
@@ -645,7 +661,7 @@ async def test_openai_is_held_to_a_closed_schema_and_not_to_an_open_one(standin:
 
 async def test_strictness_that_is_refused_leaves_the_schema(standin: ModelStandIn) -> None:
     strict = lambda r: r.body["response_format"].get("json_schema", {}).get("strict")  # noqa: E731
-    standin.script(strict, Failure.http(400, "Invalid schema for response_format 'answer'"))
+    standin.script(strict, StandInFailure.http(400, "Invalid schema for response_format 'answer'"))
     engine = engine_for(settings_for("openai", standin))
     for _ in range(2):
         await engine.complete(HELLO, "s", output_schema=CLOSED)

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
-from flowise_dev_agent.devkit.standin import Failure, ModelStandIn
+from flowise_dev_agent.devkit.standin import ModelStandIn, StandInFailure
 from flowise_dev_agent.patch import BindCredential, GraphIR, PatchOp, Schemas, compile_ops
 from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.reasoning import playbook
@@ -154,7 +154,7 @@ async def test_failures_of_nodes_are_explained_by_their_cause(server: Server) ->
 async def test_failures_of_providers_are_explained_by_their_cause(
     status: int, words: str, cause: str, server: Server, standin: ModelStandIn
 ) -> None:
-    standin.script(lambda _: True, Failure.http(status, words))
+    standin.script(lambda _: True, StandInFailure.http(status, words))
     text = await server.failure(server.flow("tool", "calculator", {}))
     known = playbook.known(text)
     assert known is not None, text

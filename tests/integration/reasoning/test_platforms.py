@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.cli.doctor import examine
-from flowise_dev_agent.devkit.standin import Failure, ModelStandIn, Reply, ToolCall
+from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInFailure, StandInToolCall
 from flowise_dev_agent.errors import ConfigurationError, ModelAuthError
 from flowise_dev_agent.reasoning import ReasoningEngine, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import Message, ToolDef
@@ -104,9 +104,11 @@ async def test_tools_and_structured_answers_work_on_every_platform(
 ) -> None:
     def answer(request: Any) -> Reply:
         by_tool = any(tool.name == "give_answer" for tool in request.tools)
-        return Reply(tool_calls=(ToolCall("give_answer", {"name": "x"}),)) if by_tool else Reply(json={"name": "x"})
+        return (
+            Reply(tool_calls=(StandInToolCall("give_answer", {"name": "x"}),)) if by_tool else Reply(json={"name": "x"})
+        )
 
-    standin.script("Hello", Reply(tool_calls=(ToolCall("flowise__get_node", {"name": "x"}, "c1"),)), times=1)
+    standin.script("Hello", Reply(tool_calls=(StandInToolCall("flowise__get_node", {"name": "x"}, "c1"),)), times=1)
     standin.script("Hello", answer)
     on_delta = [].append if streamed else None
     asked = await engine.complete(HELLO, "s", (GET_NODE,), output_schema=SCHEMA, on_delta=on_delta)
@@ -124,7 +126,7 @@ async def test_tools_and_structured_answers_work_on_every_platform(
 async def test_refused_credentials_name_the_platform_and_not_the_key(
     status: int, engine: ReasoningEngine, standin: ModelStandIn
 ) -> None:
-    standin.script("Hello", Failure.http(status, f"no access with {KEY}"))
+    standin.script("Hello", StandInFailure.http(status, f"no access with {KEY}"))
     with pytest.raises(ModelAuthError, match="no access with") as caught:
         await engine.complete(HELLO, "s")
     assert KEY not in str(caught.value)
@@ -221,6 +223,6 @@ async def test_doctor_shows_whether_the_model_of_a_platform_answers(
     )
     assert not await examine(settings)
     assert f"✓ Reasoning: {name} answers with {MODELS[name]}" in capsys.readouterr().out.replace("\n", " ")
-    standin.script("Reply with", Failure.http(403, "no access"))
+    standin.script("Reply with", StandInFailure.http(403, "no access"))
     await examine(settings)
     assert "✗ Reasoning:" in capsys.readouterr().out

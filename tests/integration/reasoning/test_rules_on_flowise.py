@@ -9,7 +9,7 @@ import pytest
 
 from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
-from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, ToolCall
+from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInToolCall
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import ChatflowCreate, HumanAnswer, Prediction
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -169,7 +169,7 @@ async def test_each_entry_is_worked_on_and_the_results_are_handed_on(steps: Step
         {"kind": "answer", "prompt": "You join tips."},
     )
     items = {"items": ["Rome", "Oslo"]}
-    standin.script("List every entry", lambda request: Reply(tool_calls=(ToolCall(request.forced_tool, items),)))
+    standin.script("List every entry", lambda request: Reply(tool_calls=(StandInToolCall(request.forced_tool, items),)))
     standin.script("one travel tip", lambda request: Reply(f"see {request.messages[-1].text}"))
     standin.script("You join tips", lambda request: Reply(request.messages[0].text))
     assert (await ask("Rome and Oslo")).answer.endswith("see Rome\nsee Oslo")

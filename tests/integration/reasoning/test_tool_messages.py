@@ -11,7 +11,7 @@ from flowise_dev_agent.agent.plan_binding import capability_of
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.agent.tools import ToolPhase
 from flowise_dev_agent.contracts.plan import PlannedNode
-from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, ToolCall
+from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInToolCall
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.knowledge.pattern_library import Match
 from flowise_dev_agent.patch import GraphIR, compile_ops
@@ -61,7 +61,7 @@ def toolbox(bench: Bench, phase: ToolPhase) -> SessionToolbox:
 
 async def tool_messages(name: str, standin: ModelStandIn, box: SessionToolbox, calls: Calls) -> list[str]:
     """What the model is sent for its calls, read from the body of the request."""
-    asked = tuple(ToolCall(f"flowise__{tool}", given, f"call_{tool}") for tool, given in calls.items())
+    asked = tuple(StandInToolCall(f"flowise__{tool}", given, f"call_{tool}") for tool, given in calls.items())
     standin.script(lambda request: request.messages[-1].role != "tool", Reply(tool_calls=asked))
     standin.script(lambda _: True, Reply(json=INTENT))
     settings = ReasoningSettings(

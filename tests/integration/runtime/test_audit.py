@@ -23,7 +23,7 @@ from flowise_dev_agent.patch import SetParam
 from flowise_dev_agent.persistence import AuditFilter, Database, Fact, Ledger, WriteIntents
 from flowise_dev_agent.persistence.audit import SERVICE_CHAIN
 from flowise_dev_agent.runtime import Runtime
-from flowise_dev_agent.runtime.flows.chat import Said
+from flowise_dev_agent.runtime.flows.chat import ChatInput
 from tests.fixtures.database import superuser
 from tests.runtime_world import running_engine, script
 from tests.writing_world import BOT, Servers, writing_service
@@ -341,7 +341,7 @@ async def test_titles_refreshes_and_trying_out_are_recorded_under_who_did_them(e
         await engine.knowledge.refresh("main")
         # Flowise is not there; whether it was asked, nobody knows.
         with pytest.raises(FlowiseError):
-            await engine.flows.ask(str(uuid4()), None, Said(question="Where is my parcel?"), None)
+            await engine.flows.ask(str(uuid4()), None, ChatInput(question="Where is my parcel?"), None)
     rows = [row for row in await rows_of(engine) if row.actor == "bo"]
     assert [(row.action, row.session_id, row.instance_id, row.words) for row in rows] == [
         ("rename", view.thread_id, "main", "The support bot"),

@@ -13,6 +13,7 @@ from procrastinate.manager import JobManager
 from flowise_dev_agent.contracts.interrupts import ClarificationInterrupt
 from flowise_dev_agent.contracts.problem import Failure
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.service import ProcessHealth, WorkerState
 from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.contracts.verdict import Trace, TracedTurn
 from flowise_dev_agent.errors import (
@@ -26,7 +27,6 @@ from flowise_dev_agent.errors import (
 from flowise_dev_agent.persistence import Blobs, Events, Sessions
 from flowise_dev_agent.persistence.queue import RUN_QUEUE
 from flowise_dev_agent.runtime import Runtime
-from flowise_dev_agent.runtime.admin.health import ProcessHealth, WorkerState
 from flowise_dev_agent.runtime.sessions.feed import Feed
 from tests.runtime_world import FAST, PLAN, RESULT, World, running_engine, script, until
 

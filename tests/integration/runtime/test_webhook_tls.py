@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from flowise_dev_agent.persistence.deliveries import Attempt, Endpoint
+from flowise_dev_agent.persistence.deliveries import DeliveryAttempt, Endpoint
 from flowise_dev_agent.runtime.webhooks.client import WebhookClient
 from flowise_dev_agent.runtime.webhooks.policy import UrlPolicy
 from tests.fixtures.receiver import running_receiver
@@ -30,7 +30,7 @@ async def test_the_certificate_must_be_the_hosts(host: str, delivered: bool) -> 
     with running_receiver(tls=server) as receiver:
         endpoint = Endpoint(receiver.url(host=host, scheme="https"), None, None)
         async with WebhookClient(policy, [SECRET], tls=trusted) as sender:
-            result = await sender.send(Attempt(uuid4(), 1, "default", 1, "{}", endpoint))
+            result = await sender.send(DeliveryAttempt(uuid4(), 1, "default", 1, "{}", endpoint))
         assert result.delivered is delivered
         assert len(receiver.received) == delivered
         if delivered:
@@ -46,6 +46,8 @@ async def test_a_receiver_can_go_on_with_the_trace_of_the_request(body: str, sen
     policy = UrlPolicy(allowed_networks=[ip_network("127.0.0.0/8")], resolve=loopback)
     with running_receiver() as receiver:
         async with WebhookClient(policy, [SECRET]) as sender:
-            result = await sender.send(Attempt(uuid4(), 1, "default", 1, body, Endpoint(receiver.url(), None, None)))
+            result = await sender.send(
+                DeliveryAttempt(uuid4(), 1, "default", 1, body, Endpoint(receiver.url(), None, None))
+            )
         assert result.delivered
         assert receiver.received[0].headers.get("traceparent") == sent

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.knowledge.credential_store import Credential, CredentialStore
+from flowise_dev_agent.knowledge.credential_store import CredentialStore, KnownCredential
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.snapshot import by_name
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect
@@ -21,7 +21,7 @@ def _bench(policy: str) -> Bench:
         Connect(source_node_id="bufferMemory_0", target_node_id="conversationChain_0", target_anchor="memory"),
         BindCredential(node_id="chatOpenAI_0", credential_id=OPENAI),
     ]
-    return Bench(ops, CredentialStore([Credential(id=OPENAI, name="key", type="openAIApi")]), drift_policy=policy)
+    return Bench(ops, CredentialStore([KnownCredential(id=OPENAI, name="key", type="openAIApi")]), drift_policy=policy)
 
 
 def _upgraded(store: NodeStore) -> NodeStore:

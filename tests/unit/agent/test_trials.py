@@ -6,7 +6,7 @@ import pytest
 
 from flowise_dev_agent.agent.test_cases import branch_cases, cases_for, why_not_testable
 from flowise_dev_agent.agent.traces import TRACE_BYTES, Exchange, trace_of
-from flowise_dev_agent.agent.trials import MOST_DECISIONS, Conversation, ConversationRunner, undriven
+from flowise_dev_agent.agent.trials import MOST_DECISIONS, ConversationRunner, TrialConversation, undriven
 from flowise_dev_agent.contracts.plan import TestCase
 from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.errors import FlowiseServerError
@@ -33,7 +33,7 @@ def approval(question: str | None, session: str, human: HumanAnswer | None) -> P
 
 
 async def hold(flowise: Any, case: TestCase, **more: Any) -> Any:
-    return await ConversationRunner(flowise, Conversation("flow", "{}", case, 1, "s", **more)).run()
+    return await ConversationRunner(flowise, TrialConversation("flow", "{}", case, 1, "s", **more)).run()
 
 
 def start(**inputs: Any) -> GraphIR:

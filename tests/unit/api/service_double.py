@@ -25,10 +25,20 @@ from flowise_dev_agent.contracts.flow_writes import (
     ImportFlow,
     PromoteFlow,
 )
-from flowise_dev_agent.contracts.nodes import NodeOptions, NodeTypeDetails, NodeTypePage, NodeTypeView, OptionView
+from flowise_dev_agent.contracts.flows import FlowPage
+from flowise_dev_agent.contracts.nodes import (
+    CatalogueHits,
+    NodeOptions,
+    NodeTypeDetails,
+    NodeTypePage,
+    NodeTypeView,
+    OptionView,
+)
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.service import DatabaseState, ProcessHealth, QueueState, Readiness
 from flowise_dev_agent.contracts.session import ListedSession, SessionPage, SessionView
 from flowise_dev_agent.contracts.usage import Totals
+from flowise_dev_agent.contracts.versions import RolledBack, VersionDiff, VersionList, VersionView
 from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
 from flowise_dev_agent.errors import (
     DeliveryNotFoundError,
@@ -40,11 +50,8 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.observability.metrics import exposition
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.persistence import Fact
-from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
-from flowise_dev_agent.runtime.admin.health import DatabaseState, ProcessHealth, QueueState, Readiness
 from flowise_dev_agent.runtime.connections import Connections
-from flowise_dev_agent.runtime.flows.version_history import RolledBack, VersionDiff, VersionList, VersionView
-from flowise_dev_agent.runtime.flows.views import FlowPage, change_of
+from flowise_dev_agent.runtime.flows.views import change_of
 from flowise_dev_agent.runtime.webhooks.views import started_view
 from flowise_dev_agent.settings import (
     DatabaseSettings,

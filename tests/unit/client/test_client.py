@@ -13,10 +13,10 @@ from flowise_dev_agent.client import AgentClient, ServiceError, ServiceUnreachab
 from flowise_dev_agent.client import events as events_module
 from flowise_dev_agent.client import transport as transport_module
 from flowise_dev_agent.contracts.connections import ConnectFlowise
+from flowise_dev_agent.contracts.credentials import NewCredential
 from flowise_dev_agent.contracts.flow_writes import ApplyToFlow, ImportFlow, PromoteFlow
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.patch import SetLabel
-from flowise_dev_agent.runtime.admin.credentials import NewCredential
 from tests.unit.api.service_double import WRITE, event, view, written
 
 SESSION = UUID(int=1)

@@ -26,8 +26,8 @@ from flowise_dev_agent.contracts import (
     requests,
     shares,
 )
+from flowise_dev_agent.contracts.credentials import NewCredential
 from flowise_dev_agent.patch import SetLabel
-from flowise_dev_agent.runtime.admin.credentials import NewCredential
 
 OPENAPI = Path(__file__).resolve().parents[3] / "docs" / "openapi.json"
 #: Its cookie is the browser's: a program has a key.

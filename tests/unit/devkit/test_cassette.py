@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from flowise_dev_agent.devkit.cassette import Cassette, RecordedCase
-from flowise_dev_agent.devkit.standin import Failure, ModelStandIn, Reply, ToolCall
+from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInFailure, StandInToolCall
 
 KEY = "sk-very-secret-key-1234567890"
 WISH = "A bot that knows our\nreturn policy"
@@ -60,7 +60,7 @@ def test_a_recorded_answer_is_played_back_without_a_key(provider: str, tmp_path:
 
 
 def test_tool_calls_are_kept_with_their_arguments(tmp_path: Path, standin: ModelStandIn) -> None:
-    standin.script("return policy", Reply("", (ToolCall("get_node", {"name": "toolAgent"}),)))
+    standin.script("return policy", Reply("", (StandInToolCall("get_node", {"name": "toolAgent"}),)))
     with recorder(tmp_path, standin) as recording:
         ask(recording)
     with Cassette(tmp_path) as player:
@@ -108,7 +108,7 @@ def test_what_is_not_on_the_cassette_is_said(tmp_path: Path) -> None:
 
 
 def test_a_failure_of_the_provider_is_not_kept(tmp_path: Path, standin: ModelStandIn) -> None:
-    standin.script("return policy", Failure.http(503), times=1)
+    standin.script("return policy", StandInFailure.http(503), times=1)
     with recorder(tmp_path, standin) as recording:
         assert ask(recording).status_code == 503
         assert ask(recording).status_code == 200

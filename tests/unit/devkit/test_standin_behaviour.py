@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.devkit.standin import Message, RecordedRequest, Reply, ToolCall, ToolSpec
+from flowise_dev_agent.devkit.standin import RecordedRequest, Reply, StandInMessage, StandInToolCall, ToolSpec
 from flowise_dev_agent.devkit.standin.behaviour import arithmetic, default_reply
 from flowise_dev_agent.devkit.standin.samples import sample
 
@@ -20,8 +20,8 @@ TOOLS = (
 )
 
 
-def reply_to(*turns: str | Message, tools: tuple[ToolSpec, ...] = (), **options: Any) -> Reply:
-    messages = tuple(turn if isinstance(turn, Message) else Message("user", turn) for turn in turns)
+def reply_to(*turns: str | StandInMessage, tools: tuple[ToolSpec, ...] = (), **options: Any) -> Reply:
+    messages = tuple(turn if isinstance(turn, StandInMessage) else StandInMessage("user", turn) for turn in turns)
     return default_reply(RecordedRequest("openai", "chat", "/", "m", {}, messages=messages, tools=tools, **options))
 
 
@@ -32,7 +32,7 @@ def test_plain_question_is_echoed_as_a_stand_in() -> None:
 
 
 def test_history_is_quoted_when_asked_for() -> None:
-    with_memory = reply_to("I cannot log in", Message("assistant", "Oh."), "What did I just ask you?").text
+    with_memory = reply_to("I cannot log in", StandInMessage("assistant", "Oh."), "What did I just ask you?").text
     assert with_memory == 'You asked: "I cannot log in"'
     assert reply_to("What did I just ask you?").text == "You have not asked anything before."
 
@@ -56,16 +56,16 @@ def test_arithmetic_is_found(question: str, expression: str) -> None:
 @pytest.mark.parametrize(
     ("question", "call"),
     [
-        ("What is 12 times 14?", ToolCall("calculator", {"input": "12*14"})),
-        ("What day is it today?", ToolCall("current_date_time", {})),
+        ("What is 12 times 14?", StandInToolCall("calculator", {"input": "12*14"})),
+        ("What day is it today?", StandInToolCall("current_date_time", {})),
         (
             "What does the handbook say about holidays?",
-            ToolCall("handbook", {"query": "What does the handbook say about holidays?"}),
+            StandInToolCall("handbook", {"query": "What does the handbook say about holidays?"}),
         ),
         ("Hello", None),
     ],
 )
-def test_the_tool_that_the_question_asks_for_is_called(question: str, call: ToolCall | None) -> None:
+def test_the_tool_that_the_question_asks_for_is_called(question: str, call: StandInToolCall | None) -> None:
     reply = reply_to(question, tools=TOOLS)
     assert reply.tool_calls == ((call,) if call else ())
     if call is None:
@@ -73,15 +73,17 @@ def test_the_tool_that_the_question_asks_for_is_called(question: str, call: Tool
 
 
 def test_tool_results_become_the_answer() -> None:
-    called = Message("assistant", "", (ToolCall("calculator", {"input": "12*14"}),))
-    assert reply_to("What is 12 times 14?", called, Message("tool", "168"), tools=TOOLS).text == "The result is 168"
+    called = StandInMessage("assistant", "", (StandInToolCall("calculator", {"input": "12*14"}),))
+    assert (
+        reply_to("What is 12 times 14?", called, StandInMessage("tool", "168"), tools=TOOLS).text == "The result is 168"
+    )
     document = "The office opens at nine. " * 20 + "Employees have 28 days of holidays. Lunch is free."
-    answer = reply_to("How many holidays do I have?", called, Message("tool", document), tools=TOOLS).text
+    answer = reply_to("How many holidays do I have?", called, StandInMessage("tool", document), tools=TOOLS).text
     assert answer == "Employees have 28 days of holidays."
 
 
 def test_context_in_the_system_prompt_is_the_source_of_the_answer() -> None:
-    system = Message(
+    system = StandInMessage(
         "system",
         "Using the provided context, answer.\n------------\n<doc id='0'>Shipping is free. You have 30 days to return "
         "a product.</doc>\n------------\nREMEMBER: no made-up answers.",
@@ -123,14 +125,14 @@ def conversational(question: str) -> str:
 
 
 def test_conversational_agent_gets_an_action() -> None:
-    def action(*turns: str | Message) -> dict[str, str]:
+    def action(*turns: str | StandInMessage) -> dict[str, str]:
         return json.loads(reply_to(*turns).text.removeprefix("```json\n").removesuffix("\n```"))
 
-    final = action("earlier words", Message("assistant", "ok"), conversational("What did I just ask you?"))
+    final = action("earlier words", StandInMessage("assistant", "ok"), conversational("What did I just ask you?"))
     assert final == {"action": "Final Answer", "action_input": 'You asked: "earlier words"'}
     assert action(conversational("12 times 14")) == {"action": "calculator", "action_input": "12*14"}
     observed = "TOOL RESPONSE:\n---------------------\n168\n\nUSER'S INPUT\n--------------------\n\nOkay, so what now?"
-    done = action(conversational("12 times 14"), Message("assistant", "{}"), observed)
+    done = action(conversational("12 times 14"), StandInMessage("assistant", "{}"), observed)
     assert done == {"action": "Final Answer", "action_input": "The result is 168"}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from flowise_dev_agent.devkit.standin import Failure, ModelStandIn, RecordedRequest, Reply, ToolCall
+from flowise_dev_agent.devkit.standin import ModelStandIn, RecordedRequest, Reply, StandInFailure, StandInToolCall
 from flowise_dev_agent.errors import ConfigurationError
 
 SCHEMA = {
@@ -67,7 +67,9 @@ def test_openai_stream_is_the_same_text_and_has_usage_when_asked(standin: ModelS
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_openai_tool_calls(standin: ModelStandIn, stream: bool) -> None:
-    standin.script("weather", Reply(tool_calls=(ToolCall("weather", {"city": "São Paulo"}), ToolCall("b", {"n": 1}))))
+    standin.script(
+        "weather", Reply(tool_calls=(StandInToolCall("weather", {"city": "São Paulo"}), StandInToolCall("b", {"n": 1})))
+    )
     tools = [{"type": "function", "function": {"name": "weather", "parameters": WEATHER}}]
     messages = [{"role": "user", "content": "weather?"}]
     with openai_client(standin) as client:
@@ -108,7 +110,7 @@ def test_anthropic_plain_reply_with_usage(standin: ModelStandIn) -> None:
 
 
 def test_anthropic_stream_gives_text_usage_and_tools(standin: ModelStandIn) -> None:
-    reply = Reply("let me look it up", tool_calls=(ToolCall("weather", {"city": "Rome"}),), tokens=(5, 6))
+    reply = Reply("let me look it up", tool_calls=(StandInToolCall("weather", {"city": "Rome"}),), tokens=(5, 6))
     standin.script("weather", reply)
     tools = [{"name": "weather", "description": "w", "input_schema": WEATHER}]
     with (
@@ -181,27 +183,27 @@ def test_scripted_failures_look_like_the_providers_own(standin: ModelStandIn, st
             answer = claude.messages.create(model="m", max_tokens=9, messages=[message], stream=stream)
             list(answer)
 
-        standin.script("x", Failure.http(401, "bad key"))
+        standin.script("x", StandInFailure.http(401, "bad key"))
         with pytest.raises(openai.AuthenticationError, match="bad key"):
             ask_gpt()
         with pytest.raises(anthropic.AuthenticationError, match="bad key"):
             ask_claude()
         standin.reset()
-        standin.script("x", Failure.http(529, "overloaded", retry_after=3))
+        standin.script("x", StandInFailure.http(529, "overloaded", retry_after=3))
         with pytest.raises(anthropic.InternalServerError) as caught:
             ask_claude()
         assert caught.value.response.headers["retry-after"] == "3"
         assert caught.value.body["error"]["type"] == "overloaded_error"
         standin.reset()
-        standin.script("x", Failure.hang())
+        standin.script("x", StandInFailure.hang())
         with pytest.raises(openai.APITimeoutError):
             ask_gpt()
         with pytest.raises(anthropic.APITimeoutError):
             ask_claude()
 
 
-@pytest.mark.parametrize("failure", [Failure.drop(), Failure.malformed()])
-def test_broken_answers_end_in_an_error_at_once(standin: ModelStandIn, failure: Failure) -> None:
+@pytest.mark.parametrize("failure", [StandInFailure.drop(), StandInFailure.malformed()])
+def test_broken_answers_end_in_an_error_at_once(standin: ModelStandIn, failure: StandInFailure) -> None:
     standin.script("x", failure)
     body = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
     with httpx2.Client(timeout=5) as http, pytest.raises((httpx2.RemoteProtocolError, ValueError)):
@@ -251,7 +253,7 @@ def test_stop_ends_what_hangs_and_frees_the_port() -> None:
     import openai
 
     server = ModelStandIn().start()
-    server.script("x", Failure.hang())
+    server.script("x", StandInFailure.hang())
     with openai_client(server, timeout=0.1) as client, pytest.raises(openai.APITimeoutError):
         client.chat.completions.create(model="m", messages=[{"role": "user", "content": "x"}])
     server.stop()

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from flowise_dev_agent.errors import FlowiseNotFoundError, FlowiseUnreachableError
 from flowise_dev_agent.flowise.models import NodeList
-from flowise_dev_agent.knowledge.credential_store import Credential, CredentialKnowledge, CredentialStore
+from flowise_dev_agent.knowledge.credential_store import CredentialKnowledge, CredentialStore, KnownCredential
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from tests.unit.knowledge.memory_caches import MemoryNodes
 
@@ -238,9 +238,11 @@ async def test_credentials_are_read_again_on_request_and_after_the_ttl() -> None
 def test_only_id_name_and_type_of_a_credential_are_kept() -> None:
     store = CredentialStore.from_rows([Row("i1", "mine", "openAIApi")])
 
-    assert store.all() == (Credential(id="i1", name="mine", type="openAIApi", created_at="2026-01-01T00:00:00.000Z"),)
+    assert store.all() == (
+        KnownCredential(id="i1", name="mine", type="openAIApi", created_at="2026-01-01T00:00:00.000Z"),
+    )
     with pytest.raises(ValidationError):
-        Credential.model_validate({"credential_id": "i", "name": "n", "type": "t", "encryptedData": "x"})
+        KnownCredential.model_validate({"credential_id": "i", "name": "n", "type": "t", "encryptedData": "x"})
 
 
 @pytest.mark.parametrize(

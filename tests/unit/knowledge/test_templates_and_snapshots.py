@@ -12,9 +12,9 @@ import pytest
 
 from flowise_dev_agent.errors import FlowiseUnreachableError, InvalidInputError
 from flowise_dev_agent.knowledge.credential_store import (
-    Credential,
     CredentialKnowledge,
     CredentialStore,
+    KnownCredential,
     write_credentials,
 )
 from flowise_dev_agent.knowledge.templates import TemplateKnowledge, TemplateStore
@@ -223,7 +223,7 @@ class Down:
 
 
 async def test_the_credential_snapshot_stands_in_for_its_own_server_only(tmp_path: Path) -> None:
-    store = CredentialStore([Credential(id="i1", name="mine", type="openAIApi")])
+    store = CredentialStore([KnownCredential(id="i1", name="mine", type="openAIApi")])
     write_credentials(store, ENDPOINT, datetime.now(UTC), tmp_path)
     knowledge = CredentialKnowledge(60, folder=lambda: tmp_path)
 

@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from flowise_dev_agent.patch.model.flow_data import FlowDocument
+from flowise_dev_agent.patch.model.flow_data import FlowData
 from flowise_dev_agent.patch.views.picture import FlowPicture, PictureBox, PictureLine, picture_of
 
 
@@ -10,8 +10,8 @@ def node(id_: str, category: str = "Chat Models", **more: Any) -> dict[str, Any]
     return {"id": id_, "position": {"x": 10, "y": 20.4}, "data": {"category": category}, **more}
 
 
-def document(nodes: list[Any], edges: list[Any]) -> FlowDocument:
-    return cast("FlowDocument", {"nodes": nodes, "edges": edges})
+def document(nodes: list[Any], edges: list[Any]) -> FlowData:
+    return cast("FlowData", {"nodes": nodes, "edges": edges})
 
 
 def test_boxes_are_where_their_nodes_are_and_lines_join_them() -> None:

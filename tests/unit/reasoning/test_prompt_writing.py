@@ -12,12 +12,12 @@ from flowise_dev_agent.errors import ModelUnavailableError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning import LlmReasoner, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import (
-    Budget,
     EngineResponse,
     Message,
     PlanContract,
     PlannedNode,
     Reasoned,
+    SessionBudget,
     Usage,
 )
 from flowise_dev_agent.reasoning.engines.base import ReasoningEngine
@@ -134,7 +134,7 @@ async def test_a_prompt_that_fails_is_left_to_the_op_writer(failure: Any, catalo
 
 async def test_no_prompt_is_written_beyond_the_budget(catalogue: NodeStore) -> None:
     engine = Writer(plan_of(8))
-    budget = Budget(max_tokens=300, max_usd=10, spent=Usage())
+    budget = SessionBudget(max_tokens=300, max_usd=10, spent=Usage())
     result = await planned(engine, catalogue, budget=budget)
     assert len(engine.asked) == 5
     assert len(messages_in(result.value)) == 5

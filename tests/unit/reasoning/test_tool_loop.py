@@ -13,10 +13,10 @@ from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, ModelUn
 from flowise_dev_agent.reasoning import LlmReasoner, ReasoningEngine, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import (
     MAX_TOOL_CALLS,
-    Budget,
     ClassifyRequest,
     EngineResponse,
     Message,
+    SessionBudget,
     ToolCall,
     ToolDef,
     Usage,
@@ -180,7 +180,7 @@ async def test_a_long_answer_is_handed_back_whole_so_that_it_can_be_corrected(le
 
 async def test_no_request_is_made_that_the_session_has_no_budget_for() -> None:
     engine = FakeEngine([call()])
-    budget = Budget(max_tokens=200, max_usd=10)
+    budget = SessionBudget(max_tokens=200, max_usd=10)
     with pytest.raises(BudgetSpentError) as caught:
         await reasoner(engine).classify(request(FakeToolbox(), budget=budget))
     assert len(engine.seen) == 2
@@ -273,7 +273,7 @@ async def test_requests_and_calls_are_bounded_whatever_a_model_asks_for(
     engine, toolbox = FakeEngine(*steps), FakeToolbox()
     asked = reasoner(engine, MAX_TOOL_ITERATIONS=rounds, REASONING_RETRY_COUNT=retries)
     with pytest.raises((ModelOutputError, BudgetSpentError)) as caught:
-        await asked.classify(request(toolbox, budget=Budget(max_tokens=tokens, max_usd=10)))
+        await asked.classify(request(toolbox, budget=SessionBudget(max_tokens=tokens, max_usd=10)))
     assert len(toolbox.calls) <= MAX_TOOL_CALLS
     assert sum(engine.allowed) <= rounds + retries + 1
     # The rest of each answer is asked for twice at most.

@@ -9,7 +9,7 @@ from flowise_dev_agent.contracts.chat import CHAT_PREFIX
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow, Prediction
 from flowise_dev_agent.patch import AddNode, GraphIR, SetParam
-from flowise_dev_agent.runtime.flows.chat import Said, TryOut
+from flowise_dev_agent.runtime.flows.chat import ChatInput, TryOut
 from flowise_dev_agent.runtime.flows.views import change_of
 
 SECRET = "sk-abcdefghijklmnopqrstuvwx"
@@ -42,9 +42,9 @@ class Server:
 
 async def test_a_try_is_marked_goes_on_under_its_id_and_can_be_forgotten() -> None:
     server, tries = Server(), TryOut()
-    first = await tries.ask(server, "flow", Said("hi"), None)  # type: ignore[arg-type]
+    first = await tries.ask(server, "flow", ChatInput("hi"), None)  # type: ignore[arg-type]
     assert first.chat_id.startswith(CHAT_PREFIX)
-    second = await tries.ask(server, "flow", Said("again"), first.chat_id)  # type: ignore[arg-type]
+    second = await tries.ask(server, "flow", ChatInput("again"), first.chat_id)  # type: ignore[arg-type]
     assert second.chat_id == first.chat_id
     assert [item[2] for item in server.asked] == [first.chat_id] * 2
     assert (first.answer, first.used_tools[0].error, len(first.sources[0].text)) == ("hello", "no network", 600)
@@ -56,7 +56,7 @@ async def test_a_visitors_conversation_cannot_be_joined_or_removed() -> None:
     server, tries = Server(), TryOut()
     for chat_id in ("visitor-1", f"{CHAT_PREFIX}1", ""):
         with pytest.raises(InvalidInputError):
-            await tries.ask(server, "flow", Said("hi"), chat_id)  # type: ignore[arg-type]
+            await tries.ask(server, "flow", ChatInput("hi"), chat_id)  # type: ignore[arg-type]
         with pytest.raises(InvalidInputError):
             await tries.forget(server, "flow", chat_id)  # type: ignore[arg-type]
     assert server.asked == []
