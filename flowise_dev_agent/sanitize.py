@@ -80,8 +80,10 @@ def _clean_copy(value: Any) -> Any:
 
 def shortened(text: str, limit: int) -> str:
     """`text`, cleaned, in at most `limit` characters; an ellipsis marks a cut."""
-    text = clean_text(text)
-    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+    cleaned = clean_text(text)
+    if len(cleaned) <= limit:
+        return text if cleaned == text else cleaned
+    return cleaned[: limit - 1].rstrip() + "…"
 
 
 def bounded(data: Mapping[str, Any], limit: int) -> dict[str, Any]:

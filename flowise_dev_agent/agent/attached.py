@@ -59,7 +59,8 @@ def with_attached(plan: PlanContract, schemas: Schemas, attachments: Sequence[At
         Finding(
             code=ATTACHMENT_UNUSED,
             severity="warning",
-            message=f"The plan does not use the file {one.name}.",
+            detail=f"The plan does not use the file {one.name}.",
+            params={"file": one.name},
             hint="Say what it is for, or approve the plan without it.",
         )
         for one in unused
@@ -117,8 +118,9 @@ async def contents(ops: Sequence[PatchOp], files: SessionFiles | None) -> dict[s
                 finding = Finding(
                     code=_MISSING,
                     severity="error",
-                    message=f"The session has no file {name!r}.",
+                    detail=f"The session has no file {name!r}.",
                     where=op.node_id,
+                    params={"file": name},
                     hint="Leave the field out, or start again with the file attached.",
                     op_index=index,
                     op_type=op.op_type,

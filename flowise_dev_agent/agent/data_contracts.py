@@ -10,6 +10,7 @@ from typing import Any, Final
 from flowise_dev_agent.contracts.plan import FieldMapping, PlanContract
 from flowise_dev_agent.contracts.verdict import Trace, Trial
 from flowise_dev_agent.patch import Finding
+from flowise_dev_agent.patch.model.findings import warning
 from flowise_dev_agent.patch.model.json_text import inner_json
 from flowise_dev_agent.reasoning.contracts import ReadyTool, ToolField
 
@@ -39,11 +40,11 @@ def with_mappings(plan: PlanContract, tools: Sequence[ReadyTool]) -> PlanContrac
                 findings += _of_type(source, one, place, wanted)
             elif fitting:
                 message = f"{place} could be {' or '.join(sorted(fitting))}."
-                findings.append(_finding(MAPPING_UNCLEAR, message, tool, "Say which of them it is."))
+                findings.append(_finding(MAPPING_UNCLEAR, message, tool, wanted, "Say which of them it is."))
             elif wanted.required and (known := [*_of_same_thing(wanted, fields)]):
                 message = f"Nothing becomes {place}: of the same thing there is only {', '.join(known)}."
                 hint = "The agent has to ask for it; or say where it comes from."
-                findings.append(_finding(MAPPING_MISSING, message, tool, hint))
+                findings.append(_finding(MAPPING_MISSING, message, tool, wanted, hint))
     kept = [one for one in plan.findings if one.code not in _OWN_CODES]
     return plan.model_copy(update={"mappings": mappings, "findings": [*kept, *findings]})
 
@@ -140,14 +141,15 @@ def _of_type(source: str, field: ToolField, place: str, wanted: ToolField) -> It
         yield Finding(
             code=MAPPING_TYPE,
             severity="warning",
-            message=f"{source} is of the type {field.type}, and {place} takes {wanted.type}.",
+            detail=f"{source} is of the type {field.type}, and {place} takes {wanted.type}.",
             where=place.partition(".")[0],
+            params={"source": source, "target": place},
             hint="Plan a step that converts it, or another input.",
         )
 
 
-def _finding(code: str, message: str, tool: ReadyTool, hint: str) -> Finding:
-    return Finding(code=code, severity="warning", message=message, where=tool.node_id, hint=hint)
+def _finding(code: str, detail: str, tool: ReadyTool, wanted: ToolField, hint: str) -> Finding:
+    return warning(code, detail, where=tool.node_id, hint=hint, tool=tool.title, inputs=wanted.name)
 
 
 def _plain(name: str) -> str:

@@ -307,7 +307,7 @@ def _no_vector_store(node: PlannedNode) -> Finding:
     return Finding(
         code=NO_VECTOR_STORE,
         severity="error",
-        message="No document store of this Flowise has a vector store that a new one could use.",
+        detail="No document store of this Flowise has a vector store that a new one could use.",
         where=node.node_id,
         hint="Use the loader documentStore with memoryVectorStore and embeddings, or set up a store in Flowise first.",
     )
@@ -317,6 +317,7 @@ def _unreadable(store: PlannedStore, said: str) -> Finding:
     return Finding(
         code=FILE_UNREADABLE,
         severity="error",
-        message=f"Flowise cannot read a file of the document store '{store.name}': {shortened(said, 200)}",
+        detail=f"Flowise cannot read a file of the document store '{store.name}': {shortened(said, 200)}",
+        params={"store": store.name, "reason": shortened(said, 200)},
         hint="Hand it over in another form.",
     )

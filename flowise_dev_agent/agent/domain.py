@@ -314,7 +314,8 @@ class Domains:
                     Finding(
                         code=DOMAIN_FAILED,
                         severity="warning",
-                        message=f"The domain '{domain.name}' could not be asked: {shortened(said, 200)}",
+                        detail=f"The domain '{domain.name}' could not be asked: {shortened(said, 200)}",
+                        params={"domain": domain.name, "reason": shortened(said, 200)},
                         hint="The plan goes without it. See the service's log, or leave the domain out of DOMAINS.",
                     )
                 )
@@ -338,7 +339,8 @@ class Domains:
             Finding(
                 code=UNKNOWN_DOMAIN,
                 severity="error",
-                message=f"The plan names the domain {name[:64]!r}, which is not installed.",
+                detail=f"The plan names the domain {name[:64]!r}, which is not installed.",
+                params={"domain": name[:64]},
                 hint=f"Installed: {known}. Install its distribution, or plan without it.",
             )
             for name in dict.fromkeys(plan.domain_targets)

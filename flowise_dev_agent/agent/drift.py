@@ -40,7 +40,7 @@ async def check_drift(state: AgentState, runtime: Runtime[AgentContext], node: s
         finding = Finding(
             code="SCHEMA_DRIFT",
             severity="error",
-            message=f"{change.text} The ops were written for the former ones.",
+            detail=f"{change.text} The ops were written for the former ones.",
             hint="Write the ops again for the node types as they are now.",
         )
     return DriftCheck(store, catalogue_of(state, store), finding)

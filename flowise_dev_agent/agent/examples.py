@@ -52,8 +52,9 @@ def with_examples(
         finding = Finding(
             code=EXAMPLES_UNUSED,
             severity="warning",
-            message=f"The examples in {', '.join(unused)} are not used: this flow has "
+            detail=f"The examples in {', '.join(unused)} are not used: this flow has "
             + (f"{len(places)} prompts for them: {choices}." if places else "no prompt for them."),
+            params={"files": unused},
             hint="Say which step they are for.",
         )
         return plan.model_copy(update={"findings": [*plan.findings, finding]})

@@ -8,10 +8,16 @@ from flowise_dev_agent.agent.context import SessionFiles
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
 from flowise_dev_agent.flowise.models import ImageUpload
-from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, Schemas
+from flowise_dev_agent.patch import GraphIR, NodeSchema, Schemas
+from flowise_dev_agent.patch.model.findings import error
 
 #: Code of a finding on images that no model of the flow would see.
 IMAGES_UNSEEN: Final = "IMAGES_UNSEEN"
+MODEL_BLIND: Final = "MODEL_WITHOUT_IMAGES"
+_SEEING: Final = (
+    "Images reach models such as chatOpenAI, chatAnthropic or chatGoogleGenerativeAI behind a conversationChain, "
+    "llmChain or toolAgent, and the LLM and agent steps of agentflows."
+)
 _SWITCH: Final = "allowImageUploads"
 _MODELS: Final = frozenset({"modelName", "model"})
 #: Chains and agents that hand images on to their model (Flowise 3.1.4).
@@ -40,7 +46,9 @@ def with_images(
     images = [one.name for one in attachments if one.kind == "image"]
     if not images or plan.declined or plan.answer is not None:
         return plan
-    plan = plan.model_copy(update={"findings": [one for one in plan.findings if one.code != IMAGES_UNSEEN]})
+    plan = plan.model_copy(
+        update={"findings": [one for one in plan.findings if one.code not in (IMAGES_UNSEEN, MODEL_BLIND)]}
+    )
     places = [*_in_steps(plan, base, schemas)] if plan.flow_kind == "AGENTFLOW" else [*_in_chat(plan, base, schemas)]
     kept: list[PlannedValue] = []
     blind: list[str] = []
@@ -50,21 +58,16 @@ def with_images(
         if is_model and _BLIND.search(str(value.value)):
             if str(value.value).casefold() not in said.casefold():
                 continue
-            blind.append(f"The model {value.value} does not see images.")
+            blind.append(str(value.value))
         kept.append(value)
     switches = [PlannedValue(node_id=id_, param=f"{prefix}{_SWITCH}", value=True) for id_, prefix in places]
     known = {(one.node_id, one.param) for one in switches}
-    lacking = blind or ([] if places else [f"No model of this flow would see {', '.join(images)}."])
     findings = [
-        Finding(
-            code=IMAGES_UNSEEN,
-            severity="error",
-            message=message,
-            hint="Images reach models such as chatOpenAI, chatAnthropic or chatGoogleGenerativeAI behind a"
-            " conversationChain, llmChain or toolAgent, and the LLM and agent steps of agentflows.",
-        )
-        for message in lacking
+        error(MODEL_BLIND, f"The model {name} does not see images.", hint=_SEEING, model=name) for name in blind
     ]
+    if not blind and not places:
+        shown = ", ".join(images)
+        findings = [error(IMAGES_UNSEEN, f"No model of this flow would see {shown}.", hint=_SEEING, images=shown)]
     values = [*(one for one in kept if (one.node_id, one.param) not in known), *switches]
     return plan.model_copy(update={"values": values, "findings": [*plan.findings, *findings]})
 

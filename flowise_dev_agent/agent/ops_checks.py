@@ -179,7 +179,7 @@ def untitled(ops: Sequence[PatchOp]) -> list[Finding]:
         Finding(
             code="STEP_WITHOUT_TITLE",
             severity="warning",
-            message=f"The step {op.node_id} has no title of its own.",
+            detail=f"The step {op.node_id} has no title of its own.",
             where=op.node_id,
             field="label",
             hint="Give its AddNode a `label` of two to four words that says what the step does.",
@@ -199,7 +199,7 @@ def findings_of(error: PatchError | ModelOutputError) -> list[Finding]:
     if isinstance(error, ModelOutputError):
         message = "The last answer could not be used."
         hint = "\n".join(error.details.get("problems") or ["Answer with one JSON object, of one of the three kinds."])
-    return [Finding(code=UNUSABLE, severity="error", message=message, hint=hint)]
+    return [Finding(code=UNUSABLE, severity="error", detail=message, hint=hint)]
 
 
 def _out_of_scope(ops: Sequence[PatchOp], scope: PatchScope) -> list[Finding]:
@@ -207,11 +207,11 @@ def _out_of_scope(ops: Sequence[PatchOp], scope: PatchScope) -> list[Finding]:
     problems: list[Finding] = []
     if len(ops) > scope.max_ops:
         text = f"{len(ops)} ops are more than the {scope.max_ops} that one iteration may have."
-        problems.append(Finding(code="TOO_MANY_OPS", severity="error", message=text, hint="Write fewer ops."))
+        problems.append(Finding(code="TOO_MANY_OPS", severity="error", detail=text, hint="Write fewer ops."))
     added = sum(isinstance(op, AddNode) for op in ops)
     if added > scope.max_new_nodes:
         text = f"{added} new nodes are more than the {scope.max_new_nodes} that a session may add."
-        problems.append(Finding(code="TOO_MANY_NODES", severity="error", message=text, hint="Build a smaller flow."))
+        problems.append(Finding(code="TOO_MANY_NODES", severity="error", detail=text, hint="Build a smaller flow."))
     return problems
 
 
@@ -222,7 +222,7 @@ def _unplanned_removals(ops: Sequence[PatchOp], plan: PlanContract, base: GraphI
         Finding(
             code="REMOVAL_NOT_PLANNED",
             severity="error",
-            message=f"The approved plan does not remove or replace {op.node_id}.",
+            detail=f"The approved plan does not remove or replace {op.node_id}.",
             where=op.node_id,
             hint="Leave the node in the flow.",
             op_index=index,

@@ -37,7 +37,8 @@ def passes(tools: Sequence[ReadyTool]) -> list[Finding]:
             Finding(
                 code=PII_PASSES,
                 severity="warning",
-                message=f"Personal data of {source} ({', '.join(fields)}) can pass to {where}: one agent has both.",
+                detail=f"Personal data of {source} ({', '.join(fields)}) can pass to {where}: one agent has both.",
+                params={"domain": source, "fields": fields, "others": where},
                 hint="Approve it only if it may go there; or give the tools to different flows.",
             )
         )

@@ -239,7 +239,7 @@ def outside_plan(
         Finding(
             code="OUTSIDE_PLAN",
             severity="error",
-            message=f"The approved plan does not cover this op: {problem}.",
+            detail=f"The approved plan does not cover this op: {problem}.",
             where=_touched(op)[0],
             hint="Leave it out. If the plan cannot be met without it, answer with `amend`: the person is asked then.",
             op_index=index,
@@ -274,7 +274,7 @@ def not_met(plan: PlanContract, before: GraphIR, after: GraphIR) -> list[Finding
         if node and (text := _unmet_value(value, node, existed.get(value.node_id))):
             problems.append((value.node_id, text, "Set it as the plan says."))
     return [
-        Finding(code="PLAN_NOT_MET", severity="error", message=f"{text[0].upper()}{text[1:]}.", where=where, hint=hint)
+        Finding(code="PLAN_NOT_MET", severity="error", detail=f"{text[0].upper()}{text[1:]}.", where=where, hint=hint)
         for where, text, hint in problems
     ]
 

@@ -108,7 +108,7 @@ def _concerns(finding: Finding, plan: PlanContract, graph: GraphIR) -> bool:
     """Whether a finding is about a value of the plan, or a required one that it lacks, whatever is connected later."""
     if finding.code in _LATER or not finding.field:
         return False
-    if finding.code == "UNKNOWN_VARIABLE" and "$iteration" in finding.message:
+    if finding.code == "UNKNOWN_VARIABLE" and "$iteration" in finding.detail:
         # Which steps are inside of an iteration is not in a plan.
         return not any(node.node_name == "iterationAgentflow" for node in plan.nodes)
     if finding.code == "REQUIRED_PARAM_MISSING":
@@ -147,9 +147,10 @@ def unfed(plan: PlanContract, base: GraphIR, graph: GraphIR, schemas: Schemas) -
             yield Finding(
                 code="INPUT_NOT_FED",
                 severity="warning",
-                message=f"{node.id} needs a {entry['type']} for `{entry['name']}`, and nothing in the plan gives one.",
+                detail=f"{node.id} needs a {entry['type']} for `{entry['name']}`, and nothing in the plan gives one.",
                 where=node.id,
                 field=entry["name"],
+                params={"type": entry["type"]},
                 hint=f"Add a node that gives it, such as {_givers(types, schemas)}.",
             )
 
@@ -199,9 +200,10 @@ async def _missing_resources(
             Finding(
                 code=NOT_ON_THE_SERVER,
                 severity="warning",
-                message=f"`{choice.field}` of {choice.where}: {text}.",
+                detail=f"`{choice.field}` of {choice.where}: {text}.",
                 where=choice.where,
                 field=choice.field,
+                params={"value": choice.value or "-"},
                 hint=_hint(choice.what, names),
             )
         )
@@ -279,9 +281,10 @@ async def _missing_variables(plan: PlanContract, flowise: FlowiseClient) -> list
         Finding(
             code=NOT_ON_THE_SERVER,
             severity="warning",
-            message=f"`{value.param}` of {value.node_id} reads the variable {name!r}, which the server does not have.",
+            detail=f"`{value.param}` of {value.node_id} reads the variable {name!r}, which the server does not have.",
             where=value.node_id,
             field=value.param,
+            params={"value": name},
             hint=_hint("variable", [_shown(one) for one in known]),
         )
         for name, value in read.items()

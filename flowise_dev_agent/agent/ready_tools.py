@@ -44,7 +44,8 @@ def with_ready_tools(plan: PlanContract, tools: Sequence[ReadyTool], base: Graph
         finding = Finding(
             code=NO_AGENT,
             severity="warning",
-            message=f"The flow has no agent that could use {names}.",
+            detail=f"The flow has no agent that could use {names}.",
+            params={"tools": names},
             hint="Ask for an agent, or say which step is to use it.",
         )
         return plan.model_copy(update={"findings": [*plan.findings, finding]})

@@ -86,8 +86,9 @@ async def fill_vector_stores(
                 Finding(
                     code=UPSERT_FAILED,
                     severity="warning",
-                    message=said,
+                    detail=said,
                     where=node_id,
+                    params={"reason": said},
                     hint="The flow finds nothing there until its documents are written: in Flowise, by Upsert.",
                 )
             )

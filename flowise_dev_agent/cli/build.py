@@ -141,7 +141,7 @@ def present(interrupt: Interrupt) -> None:
             if data.change:
                 say(data.change.text)
             for finding in data.findings:
-                say(f"  {finding.code} {finding.where}: {finding.message}", "yellow")
+                say(f"  {finding.line}", "yellow")
         case ResultReviewInterrupt(data=data):
             for test in data.tests:
                 mark, style = ("✓", "green") if test.passed else ("✗", "red")

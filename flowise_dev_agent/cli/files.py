@@ -133,7 +133,7 @@ async def apply_ops(
     else:
         say(result.difference.text if result.difference else "no difference")
         for finding in result.findings:
-            say(f"  {finding.severity}: {finding.text}")
+            say(f"  {finding.severity}: {finding.line}")
     if not result.valid:
         raise InvalidInputError("The flow would be refused: see the errors above.", hint="Nothing was written.")
     if not as_json:
@@ -150,7 +150,7 @@ async def check_flow(client: AgentClient, place: str, *, instance: str | None, a
         print_json(checked)
         return said.valid
     for finding in (*said.errors, *said.warnings):
-        say(f"  {finding.severity}: {finding.text}")
+        say(f"  {finding.severity}: {finding.line}")
     say(f"{'Valid' if said.valid else 'Not valid'}: {len(said.errors)} errors, {len(said.warnings)} warnings.")
     return said.valid
 

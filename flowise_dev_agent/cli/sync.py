@@ -316,7 +316,7 @@ class Sync:
         body = ImportFlow.model_validate({"name": flow.name, "type": flow.type, "dry_run": True, **asked})
         checked = await self.client.import_flow(body, instance=self._instance)
         if not checked.valid or checked.flow_data is None:
-            errors = "; ".join(finding.text for finding in checked.findings if finding.severity == "error")
+            errors = "; ".join(finding.line for finding in checked.findings if finding.severity == "error")
             raise InvalidInputError(f"The server could not run it: {errors}")
         self.pictures[item.file] = mermaid(checked.flow_data)
         if flow.tests or always:

@@ -1,12 +1,13 @@
 """How the shared models are read and kept within a size."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 
 from flowise_dev_agent.patch.model.json_text import JsonObject, JsonValue
 from flowise_dev_agent.sanitize import json_size
+from flowise_dev_agent.texts import Param, Text
 
 JsonMapping: TypeAlias = Mapping[str, JsonValue]
 #: How a session ends.
@@ -24,6 +25,71 @@ class Contract(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, defer_build=True, json_schema_serialization_defaults_required=True
     )
+
+
+class TextCode(Contract):
+    """A text of the catalogue by its code. A parameter that is such a text itself has its English beside."""
+
+    code: str
+    params: "dict[str, str | int | float | list[str] | TextCode]" = Field(default_factory=dict)
+    text: str = Field(default="", description="In English; of a parameter.", exclude_if=lambda text: not text)
+
+    @classmethod
+    def of(cls, text: Text, *, inside: bool = False) -> "TextCode":
+        """The code and the parameters of a text."""
+        params = {
+            name: cls.of(value, inside=True) if isinstance(value, Text) else value
+            for name, value in text.params.items()
+        }
+        return cls(code=text.code, params=params, text=str(text) if inside else "")
+
+    def as_text(self, english: str) -> Text:
+        """The text again."""
+        params: dict[str, Param] = {
+            name: value.as_text(value.text) if isinstance(value, TextCode) else value
+            for name, value in self.params.items()
+        }
+        return Text(self.code, english, params)
+
+
+class Worded(Contract):
+    """A document with texts of the product. They are in English; `texts` has their codes, for other languages."""
+
+    texts: dict[str, TextCode] = Field(
+        default_factory=dict[str, TextCode],
+        exclude_if=lambda codes: not codes,
+        description="Codes of the texts in the fields, by name of the field; `notes.0` is the first of a list.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_codes(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        found = dict(_codes(cast("dict[str, Any]", values)))
+        return {**values, "texts": {**found, **values.get("texts", {})}} if found else values
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """The same with other values, and the codes of these."""
+        if update and "texts" not in update:
+            left = {name: code for name, code in self.texts.items() if name.partition(".")[0] not in update}
+            update = {**update, "texts": {**left, **dict(_codes(update))}}
+        return super().model_copy(update=update, deep=deep)
+
+    def worded(self, field: str) -> str:
+        """The text of a field, with its code if it has one."""
+        english: str = getattr(self, field)
+        return self.texts[field].as_text(english) if field in self.texts else english
+
+
+def _codes(values: Mapping[str, Any]) -> Iterator[tuple[str, TextCode]]:
+    for name, value in values.items():
+        if isinstance(value, Text):
+            yield name, TextCode.of(value)
+        elif isinstance(value, list | tuple):
+            for index, one in enumerate(cast("list[Any]", value)):
+                if isinstance(one, Text):
+                    yield f"{name}.{index}", TextCode.of(one)
 
 
 class Kept(dict[str, Any]):

@@ -71,7 +71,7 @@ def plan_markdown(plan: PlanContract, details: PlanDetails | None = None, langua
         ("Removed or replaced", [_node(node) for node in given.removed]),
         ("Kept as it is", [_node(node) for node in given.kept]),
         ("What you asked for", _done(plan, given, said)),
-        ("Please check", [f"{finding.message} {finding.hint}".strip() for finding in plan.findings]),
+        ("Please check", [finding.message for finding in plan.findings]),
         ("Assumed", [_part(part, said) for part in plan.parts if part.state == "assumed"]),
         ("Not done", [_part(part, said) for part in plan.not_done]),
         ("What an approval allows", given.allows),

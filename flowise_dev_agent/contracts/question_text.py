@@ -39,7 +39,7 @@ def _about(interrupt: Interrupt, plan_chars: int | None) -> Iterator[str]:
                 yield f"- {item.type}: {named}"
         case PatchReviewInterrupt(data=data):
             for finding in data.findings[:_MOST_LINES]:
-                yield f"- {finding.code} {finding.where}: {finding.message}"
+                yield f"- {finding.line}"
         case ResultReviewInterrupt(data=data):
             yield from test_lines(data.tests)
 

@@ -35,9 +35,7 @@ def excused(findings: Iterable[Finding], before: Iterable[Finding]) -> list[Find
     """`findings` with each error that is among those of the flow `before` the change as a warning."""
     known = {finding.key for finding in errors(before)}
     return [
-        finding.model_copy(
-            update={"severity": "warning", "message": f"{finding.message} (It was so before the change.)"}
-        )
+        finding.model_copy(update={"severity": "warning", "detail": f"{finding.detail} (It was so before the change.)"})
         if finding.severity == "error" and finding.key in known
         else finding
         for finding in findings

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
 from flowise_dev_agent.patch import Finding, FlowNode, GraphIR, NodeSchema
+from flowise_dev_agent.patch.model.findings import warning
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.patch.model.suggest import closest
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanRequest
@@ -159,8 +160,9 @@ def _defaults(schema: NodeSchema, name: str) -> Iterator[str]:
                 yield text
 
 
-def _finding(code: str, message: str, value: PlannedValue, hint: str) -> Finding:
-    return Finding(code=code, severity="warning", message=message, where=value.node_id, field=value.param, hint=hint)
+def _finding(code: str, detail: str, value: PlannedValue, hint: str) -> Finding:
+    shown = shortened(str(value.value), 80)
+    return warning(code, detail, where=value.node_id, field=value.param, hint=hint, value=shown)
 
 
 @cache

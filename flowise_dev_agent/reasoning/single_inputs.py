@@ -41,7 +41,7 @@ def with_replaced_sources(plan: PlanContract, request: PlanRequest) -> tuple[Pla
             Finding(
                 code="ONE_SOURCE",
                 severity="warning",
-                message=f"{node.node_id} belongs at an input that takes one source and has one: {taken}.",
+                detail=f"{node.node_id} belongs at an input that takes one source and has one: {taken}.",
                 where=node.node_id,
                 hint="Name in `removals` what it replaces, or plan the node that takes it.",
             )

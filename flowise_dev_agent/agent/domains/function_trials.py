@@ -18,6 +18,7 @@ from flowise_dev_agent.agent.equal_values import same_value
 from flowise_dev_agent.contracts.plan import FunctionSample
 from flowise_dev_agent.errors import FlowiseError, InvalidInputError
 from flowise_dev_agent.patch import Finding, FlowNode, GraphIR, PatchOp
+from flowise_dev_agent.patch.model.findings import error
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened
@@ -86,35 +87,36 @@ async def _try(node: FlowNode, sample: FunctionSample | None, checks: FlowiseChe
         result = await checks.run_function(node.id, *_as_run(node, code, variables))
     except (InvalidInputError, FlowiseError):
         return None
-    error = result.data if isinstance(result.data, FlowiseError) else None
-    if error is not None and _RUNNING_ONLY.search(error.message):
+    failed = result.data if isinstance(result.data, FlowiseError) else None
+    if failed is not None and _RUNNING_ONLY.search(failed.message):
         return None
-    if error is not None and _ANY_INPUT.search(error.message) and "JSON" not in error.message:
-        text = f"The function of {node.id} fails: {masked(shortened(error.message, 300))}"
+    said = masked(shortened(failed.message, 300)) if failed else ""
+    if failed is not None and _ANY_INPUT.search(failed.message) and "JSON" not in failed.message:
+        text = f"The function of {node.id} fails: {said}"
         hint = f"Correct the code. It reads its inputs as $name, for each name in `{rows}`, and must return a value."
-        return _finding(FUNCTION_FAILS, text, node, field, hint)
-    if sample is None or (error is not None and not _BY_CODE.search(error.message)):
+        return _finding(FUNCTION_FAILS, text, node, field, hint, said)
+    if sample is None or (failed is not None and not _BY_CODE.search(failed.message)):
         return None
     hint = "Correct the code, or the sample where that is wrong."
     given_for = f"for the sample {_short(variables)}"
-    if error is not None:
-        text = f"The function of {node.id} fails {given_for}: {masked(shortened(error.message, 300))}"
-        return _finding(SAMPLE_FAILS, text, node, field, hint)
+    if failed is not None:
+        text = f"The function of {node.id} fails {given_for}: {said}"
+        return _finding(SAMPLE_FAILS, text, node, field, hint, said)
     if sample.result is None or same_value(result.data, sample.result):
         return None
     given, wanted = (
         masked(shortened(json.dumps(one, ensure_ascii=False), 200)) for one in (result.data, sample.result)
     )
     text = f"The function of {node.id} gives {given} {given_for}, and {wanted} was expected."
-    return _finding(SAMPLE_FAILS, text, node, field, hint)
+    return _finding(SAMPLE_FAILS, text, node, field, hint, f"{given} ≠ {wanted}")
 
 
 def _short(value: JsonValue) -> str:
     return masked(shortened(json.dumps(value, ensure_ascii=False), 200))
 
 
-def _finding(code: str, message: str, node: FlowNode, field: str, hint: str) -> Finding:
-    return Finding(code=code, severity="error", message=message, where=node.id, field=field, hint=hint)
+def _finding(code: str, detail: str, node: FlowNode, field: str, hint: str, reason: str) -> Finding:
+    return error(code, detail, where=node.id, field=field, hint=hint, node=node.label or node.id, reason=reason)
 
 
 def _variables(rows: Any, sample: FunctionSample | None) -> dict[str, Any]:

@@ -69,7 +69,7 @@ class ToolDomain(DomainCapability):
                 Finding(
                     code=NOT_CONNECTED,
                     severity="error",
-                    message=f"No agent has the tool {node.id}.",
+                    detail=f"No agent has the tool {node.id}.",
                     where=node.id,
                     hint="Connect it to the `tools` of an agent.",
                 )

@@ -172,7 +172,7 @@ async def compile_patch_ir(
             reasons.append(answer.reason)
         case AmendAnswer():
             text = f"The plan was amended {_MAX_AMENDMENTS + 1} times without any ops."
-            problems.append(Finding(code="NO_OPS", severity="error", message=text, hint="Answer with the ops now."))
+            problems.append(Finding(code="NO_OPS", severity="error", detail=text, hint="Answer with the ops now."))
         case None:
             pass
     nothing = " ".join(reasons) if reasons and not ops and not problems else None

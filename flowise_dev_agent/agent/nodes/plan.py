@@ -15,7 +15,7 @@ from flowise_dev_agent.agent.document_stores import NO_VECTOR_STORE, agreed_stor
 from flowise_dev_agent.agent.domain import DOMAIN_FAILED, DiscoverRequest, Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.examples import with_examples
-from flowise_dev_agent.agent.images import IMAGES_UNSEEN, with_images
+from flowise_dev_agent.agent.images import IMAGES_UNSEEN, MODEL_BLIND, with_images
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.nodes.patch import flow_so_far
 from flowise_dev_agent.agent.own_hand import by_hand, ops_of
@@ -94,7 +94,7 @@ async def plan_v2(
     async def review(plan: PlanContract) -> list[Finding]:
         whole = with_ready_tools(await with_document_stores(plan, by_rules=False), ready, graph, nodes.schemas)
         whole = with_images(whole, graph, nodes.schemas, attachments, " ".join(said))
-        lacking = [one for one in whole.findings if one.code in (NO_VECTOR_STORE, IMAGES_UNSEEN)]
+        lacking = [one for one in whole.findings if one.code in (NO_VECTOR_STORE, IMAGES_UNSEEN, MODEL_BLIND)]
         return [*lacking, *await domains.primary.review_plan(context, whole, graph)]
 
     result = await context.reasoner.plan(

@@ -129,7 +129,7 @@ class Batch:
             Finding(
                 code=code,
                 severity="error",
-                message=message,
+                detail=message,
                 where=where or (f"op {self.index}" if self.op else ""),
                 field=name,
                 allowed=tuple(allowed),

@@ -27,6 +27,7 @@ from flowise_dev_agent.patch.compile.node_ops import (
 from flowise_dev_agent.patch.compile.replace_op import replace_node, report_lost, upgrade_node
 from flowise_dev_agent.patch.model.graph import GraphIR
 from flowise_dev_agent.patch.model.json_text import payload_sha256
+from flowise_dev_agent.patch.model.named import with_names
 from flowise_dev_agent.patch.model.nested import is_path
 from flowise_dev_agent.patch.model.ops import (
     AddNode,
@@ -124,7 +125,8 @@ def compile_ops(
     if batch.credentials and not batch.findings:
         bind_chosen(batch, ops, unbound)
     if batch.findings:
-        raise patch_error(sorted(batch.findings, key=lambda finding: finding.op_index or 0))
+        found = sorted(batch.findings, key=lambda finding: finding.op_index or 0)
+        raise patch_error(with_names(found, batch.base.with_parts(list(batch.nodes.values()), []), schemas))
     return CompileResult(batch.finish())
 
 

@@ -1,9 +1,11 @@
 """What is wrong with ops or with a flow: one small record per problem, for people, for prompts and for the router."""
 
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from flowise_dev_agent.texts import Param, catalogue, say
 
 Severity = Literal["error", "warning"]
 
@@ -11,7 +13,9 @@ Severity = Literal["error", "warning"]
 class Finding(BaseModel):
     """One problem.
 
-    ``code`` is stable. ``where`` is a node id, or ``op 3`` when no node can be named, or empty for the flow as a
+    ``code`` is stable. ``message`` is for people: the sentence of the catalogue for the code, filled with ``params``,
+    which name the node and the field as the editor shows them. ``detail`` and ``hint`` are for models and for programs
+    that write ops. ``where`` is a node id, or ``op 3`` when no node can be named, or empty for the flow as a
     whole; ``field`` is the input, output or JSON field on it. ``allowed`` holds at most a few close valid values,
     ``hint`` says what to do and shows an example. Values that could be secrets are never quoted. ``origin`` is ``base``
     for a problem that the flow had before the change.
@@ -21,7 +25,9 @@ class Finding(BaseModel):
 
     code: str
     severity: Severity
-    message: str
+    message: str = Field(default="", description="A plain sentence for people, in English; `code` and `params` say it.")
+    params: dict[str, Param] = Field(default_factory=dict[str, Param], description="Names and values of the sentence.")
+    detail: str = Field(default="", description="What is wrong in terms of ops, ids and fields.")
     where: str = ""
     field: str = ""
     allowed: tuple[str, ...] = ()
@@ -29,6 +35,15 @@ class Finding(BaseModel):
     op_index: int | None = None
     op_type: str = ""
     origin: Literal["new", "base"] = "new"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_message(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or "message" in values:
+            return values
+        params = {"field": _last_part(values.get("field", "")), **values.get("params", {})}
+        message = sentence(values.get("code", ""), params) or values.get("detail", "")
+        return {**values, "params": params, "message": message}
 
     @property
     def key(self) -> str:
@@ -40,11 +55,18 @@ class Finding(BaseModel):
     def text(self) -> str:
         """One line for prompts and logs."""
         place = ", ".join(part for part in (self._position, self.where, self.field) if part)
-        line = f"{self.code} ({place}): {self.message}" if place else f"{self.code}: {self.message}"
+        problem = self.detail or self.message
+        line = f"{self.code} ({place}): {problem}" if place else f"{self.code}: {problem}"
         line = f"{line} {self.hint}" if self.hint else line
         if self.allowed and not any(one in line for one in self.allowed):
             line = f"{line} Possible: {', '.join(self.allowed)}."
         return line
+
+    @property
+    def line(self) -> str:
+        """One line for people: the sentence, then where programs find the place."""
+        place = ", ".join(part for part in (self.code, self._position, self.where, self.field) if part)
+        return f"{self.message} ({place})"
 
     @property
     def _position(self) -> str:
@@ -53,19 +75,61 @@ class Finding(BaseModel):
         return f"op {self.op_index} {self.op_type}".rstrip()
 
 
+def _last_part(field: str) -> str:
+    """The name of a field without the path to it."""
+    return field.rpartition(".")[2]
+
+
 def where_is_position(where: str) -> bool:
     """True for ``op 3``: a place in the batch, which changes between attempts."""
     return where.startswith("op ")
 
 
-def error(code: str, message: str, *, where: str = "", field: str = "", hint: str = "") -> Finding:
-    """An error-severity finding on a flow."""
-    return Finding(code=code, severity="error", message=message, where=where, field=field, hint=hint)
+def sentence(code: str, params: Mapping[str, Param]) -> str:
+    """The catalogue's sentence for a finding, with the node's name before it where `params` has one; '' without any."""
+    key = f"finding.{code}"
+    if key not in catalogue("en"):
+        return ""
+    problem = say(key, **params)
+    return say("finding.at", node=params["node"], problem=problem) if "node" in params else problem
 
 
-def warning(code: str, message: str, *, where: str = "", field: str = "", hint: str = "") -> Finding:
-    """A warning-severity finding on a flow."""
-    return Finding(code=code, severity="warning", message=message, where=where, field=field, hint=hint)
+def error(
+    code: str,
+    detail: str,
+    *,
+    where: str = "",
+    field: str = "",
+    hint: str = "",
+    allowed: Iterable[str] = (),
+    **params: Param,
+) -> Finding:
+    """An error-severity finding on a flow; `params` are those of the sentence, besides node and field."""
+    return Finding(
+        code=code,
+        severity="error",
+        detail=detail,
+        where=where,
+        field=field,
+        hint=hint,
+        allowed=tuple(allowed),
+        params=params,
+    )
+
+
+def warning(
+    code: str,
+    detail: str,
+    *,
+    where: str = "",
+    field: str = "",
+    hint: str = "",
+    allowed: Iterable[str] = (),
+    **params: Param,
+) -> Finding:
+    """A warning-severity finding on a flow; `params` are those of the sentence, besides node and field."""
+    found = error(code, detail, where=where, field=field, hint=hint, allowed=allowed, **params)
+    return found.model_copy(update={"severity": "warning"})
 
 
 def errors(findings: Iterable[Finding]) -> list[Finding]:

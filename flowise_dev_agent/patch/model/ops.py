@@ -348,7 +348,7 @@ def _op_problems(index: int, raw: Any) -> list[Finding]:
             Finding(
                 code="UNKNOWN_OP",
                 severity="error",
-                message=f"There is no op {str(op_type)[:60]!r}." if op_type else "The op has no `op_type`.",
+                detail=f"There is no op {str(op_type)[:60]!r}." if op_type else "The op has no `op_type`.",
                 where=where,
                 field="op_type",
                 allowed=tuple(OP_TYPES),
@@ -364,7 +364,7 @@ def _op_problems(index: int, raw: Any) -> list[Finding]:
             Finding(
                 code="BAD_OP",
                 severity="error",
-                message=_field_message(problem["type"], problem["msg"], str(problem["loc"][-1])),
+                detail=_field_message(problem["type"], problem["msg"], str(problem["loc"][-1])),
                 where=where,
                 field=".".join(str(part) for part in problem["loc"][1:2]),
                 allowed=closest(str(problem["loc"][-1]), fields) if problem["type"] == "extra_forbidden" else (),
@@ -386,7 +386,7 @@ def _field_message(kind: str, message: str, name: str) -> str:
 
 
 def _unusable(code: str, message: str, hint: str) -> PatchError:
-    return patch_error([Finding(code=code, severity="error", message=message, hint=hint)])
+    return patch_error([Finding(code=code, severity="error", detail=message, hint=hint)])
 
 
 def _shape_hint() -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from flowise_dev_agent.patch.model.findings import Finding, error
 from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.named import with_names
 from flowise_dev_agent.patch.model.schema import Schemas
 from flowise_dev_agent.patch.model.shape import parse_document
 
@@ -99,4 +100,5 @@ def validate_flow(
         kind=kind,
         tools=tools,
     )
-    return [finding for rule in RULES if kind in rule.kinds for finding in rule.check(context)]
+    found = [finding for rule in RULES if kind in rule.kinds for finding in rule.check(context)]
+    return with_names(found, context.graph, schemas)

@@ -153,7 +153,7 @@ def loops(flow: FlowContext) -> Iterator[Finding]:
             yield Finding(
                 code="LOOP_TARGET_UNKNOWN",
                 severity="error",
-                message=f"The loop goes back to {target_id!r}, which is not in the flow.",
+                detail=f"The loop goes back to {target_id!r}, which is not in the flow.",
                 where=node.id,
                 field=v2.LOOP_TARGET,
                 allowed=options,

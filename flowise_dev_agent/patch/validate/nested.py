@@ -40,7 +40,7 @@ def _unknown(flow: FlowContext, node: FlowNode, nested: Nested) -> Finding:
     if known.severity == "warning":
         return known
     message, hint, near = unknown_component(nested.param, nested.component, flow.schemas)
-    return known.model_copy(update={"message": message, "hint": hint, "allowed": near})
+    return known.model_copy(update={"detail": message, "hint": hint, "allowed": near})
 
 
 def _rows_without_component(flow: FlowContext, node: FlowNode) -> Iterator[Finding]:

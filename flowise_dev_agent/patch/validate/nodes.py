@@ -85,7 +85,7 @@ def unknown_type(flow: FlowContext, name: str, where: str, field: str, *, code: 
     return Finding(
         code=code,
         severity="error",
-        message=f"This Flowise server has no node type {name!r}.",
+        detail=f"This Flowise server has no node type {name!r}.",
         where=where,
         field=field,
         allowed=near,

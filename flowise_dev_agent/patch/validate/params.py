@@ -92,7 +92,7 @@ def value_finding(problem: ValueProblem, where: str, name: str, *, lenient: bool
     return Finding(
         code=problem.code,
         severity="warning" if lenient else "error",
-        message=f"`{name}`: {problem.message}",
+        detail=f"`{name}`: {problem.message}",
         where=where,
         field=name,
         allowed=problem.allowed,
@@ -181,7 +181,7 @@ def tool_id(flow: FlowContext, value: Any, where: str, name: str) -> Iterator[Fi
         yield Finding(
             code="UNKNOWN_TOOL",
             severity="error",
-            message=f"No tool with the id {value} exists on this Flowise server.",
+            detail=f"No tool with the id {value} exists on this Flowise server.",
             where=where,
             field=name,
             allowed=tuple(f"{key} ({title})" for key, title in list(flow.tools.items())[:3]),

@@ -68,7 +68,7 @@ def test_personal_data_that_becomes_an_input_is_shown_as_such() -> None:
 def test_an_input_that_no_field_fits_is_a_finding(wanted: ToolField, code: str, said: str) -> None:
     made, findings = mapped(wanted)
     assert findings == [(code, "tickets__get")]
-    assert said in made.findings[0].message
+    assert said in made.findings[0].detail
     assert "findings" in with_mappings(made, []).model_fields_set
     assert with_mappings(made, []).findings == []
 
@@ -95,7 +95,7 @@ def test_two_domains_with_the_same_field_are_asked_about() -> None:
     ]
     made = with_mappings(plan(domain_targets=["flowise", "workday", "payroll", "tickets"]), tools)
     assert ([one.code for one in made.findings], made.mappings) == (["DATA_MAPPING_UNCLEAR"], [])
-    assert "payroll.worker.id or workday.worker.id" in made.findings[0].message
+    assert "payroll.worker.id or workday.worker.id" in made.findings[0].detail
 
 
 def test_within_one_domain_nothing_passes() -> None:

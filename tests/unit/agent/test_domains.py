@@ -31,7 +31,7 @@ async def test_a_plan_for_a_domain_that_is_not_there_is_refused_with_a_finding()
     assert question["type"] == "patch_review"
     state = await bench.state()
     assert [(one.code, one.severity) for one in state.check.findings] == [("UNKNOWN_DOMAIN", "error")]
-    assert "'servicenow', which is not installed" in state.check.findings[0].message
+    assert "'servicenow', which is not installed" in state.check.findings[0].detail
     assert not bench.flowise.flows
 
 
@@ -63,10 +63,10 @@ class Broken(ToolDomain):
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (KeyError("s3cret"), "The domain 'tickets' could not be asked: KeyError"),
+        (KeyError("s3cret"), "The domain “tickets” could not be asked: KeyError"),
         (
             InvalidInputError("The tickets are not there."),
-            "The domain 'tickets' could not be asked: The tickets are not",
+            "The domain “tickets” could not be asked: The tickets are not",
         ),
     ],
     ids=["foreign", "own"],

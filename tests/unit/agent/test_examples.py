@@ -93,7 +93,7 @@ def placed(made: PlanContract) -> list[str]:
 def test_of_several_prompts_the_warning_names_those_that_could_be_meant() -> None:
     found = with_file(two_steps())
     (finding,) = found.findings
-    assert "has 2 prompts for them: Judge mood (`llmAgentflow_0`), Write reply (`llmAgentflow_1`)." in finding.message
+    assert "has 2 prompts for them: Judge mood (`llmAgentflow_0`), Write reply (`llmAgentflow_1`)." in finding.detail
     assert placed(found) == []
 
 

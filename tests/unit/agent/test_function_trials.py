@@ -67,7 +67,7 @@ async def test_a_function_that_fails_with_any_input_is_an_error(error: str, benc
     bench.flowise.function_result = FlowiseServerError(error)
     [finding] = await found(bench, function(0, "return $rows.length;", row="{{ question }}"))
     assert (finding.code, finding.severity, finding.where) == ("FUNCTION_FAILS", "error", f"{NODE}_0")
-    assert error in finding.message
+    assert error in finding.detail
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ async def test_what_differs_from_a_sample_is_an_error_that_shows_both(bench: Ben
     [finding] = await found(bench, ADDS, samples=[sample("22", count=2), sample(4, count="2"), sample(9)])
     assert (finding.code, finding.severity, finding.where) == ("SAMPLE_FAILS", "error", f"{NODE}_0")
     for text in ('"22"', '{"count": "2", "step": "2"}', "4 was expected"):
-        assert text in finding.message
+        assert text in finding.detail
     assert len(bench.flowise.functions) == 2
 
 

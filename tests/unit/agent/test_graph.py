@@ -321,7 +321,7 @@ async def test_p06_an_op_that_adds_an_existing_id_is_refused() -> None:
     await bench.start()
     review = await bench.answer(action="approve")
     assert review["type"] == "patch_review"
-    assert any("chatOpenAI_0" in item["message"] for item in review["data"]["findings"])
+    assert any("chatOpenAI_0" in item["detail"] for item in review["data"]["findings"])
 
 
 async def test_an_unusable_answer_keeps_what_was_wrong_with_the_ops_before_it() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from flowise_dev_agent.agent.attached import with_attached
-from flowise_dev_agent.agent.images import IMAGES_UNSEEN, uploads, with_images
+from flowise_dev_agent.agent.images import IMAGES_UNSEEN, MODEL_BLIND, uploads, with_images
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
@@ -45,7 +45,7 @@ def test_a_model_that_does_not_see_gives_way_unless_the_person_named_it(
 ) -> None:
     made = seen(proposed("chatOpenAI", "conversationChain", modelName="gpt-3.5-turbo"), said)
     assert values_of(made) == [*kept, ("chatOpenAI_0", "allowImageUploads", True)]
-    assert [one.code for one in made.findings] == [IMAGES_UNSEEN] * len(finding)
+    assert [one.code for one in made.findings] == [MODEL_BLIND] * len(finding)
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def refused(ops: list[PatchOp], wanted: PlanContract, catalogue: NodeStore, said
     capability = capability_of(wanted, [said], catalogue.schemas)
     found = outside_plan(ops, wanted, capability, catalogue.schemas, base)
     assert all(finding.code == "OUTSIDE_PLAN" and finding.severity == "error" for finding in found)
-    return [finding.message for finding in found]
+    return [finding.detail for finding in found]
 
 
 def unmet(ops: list[PatchOp], wanted: PlanContract, catalogue: NodeStore) -> list[str]:
@@ -75,7 +75,7 @@ def unmet(ops: list[PatchOp], wanted: PlanContract, catalogue: NodeStore) -> lis
     after = compile_ops(base, ops, catalogue.schemas).graph if ops else base
     found = not_met(wanted, base, after)
     assert all(finding.code == "PLAN_NOT_MET" and finding.severity == "error" for finding in found)
-    return [finding.message for finding in found]
+    return [finding.detail for finding in found]
 
 
 MODEL = planned("chatOpenAI_0")

@@ -218,7 +218,7 @@ async def test_a_variable_that_the_server_lacks_is_found_with_those_that_it_has(
     )
     (finding,) = await review(wanted, catalogue, server=server)
     assert finding.code == "NOT_ON_THE_SERVER"
-    assert "'country'" in finding.message
+    assert "'country'" in finding.detail
     assert "region" in finding.hint
 
 

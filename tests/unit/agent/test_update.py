@@ -628,7 +628,7 @@ async def test_what_was_wrong_before_does_not_stop_a_change_elsewhere() -> None:
     review = await bench.answer(action="approve")
     assert review["type"] == "result_review"
     (warning,) = [item for item in review["data"]["warnings"] if item["code"] == "CREDENTIAL_UNBOUND"]
-    assert "before the change" in warning["message"]
+    assert "before the change" in warning["detail"]
 
 
 async def test_p08_only_the_tested_bytes_of_a_draft_go_live() -> None:

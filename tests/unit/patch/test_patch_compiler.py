@@ -234,7 +234,7 @@ def test_second_node_on_a_single_anchor_is_refused(schemas: Schemas) -> None:
     (finding,) = _findings([*ops, _connect("a", "c", "model"), _connect("b", "c", "model")], schemas)
 
     assert (finding.code, finding.where, finding.field, finding.op_index) == ("ANCHOR_OCCUPIED", "c", "model", 4)
-    assert "'a'" in finding.message
+    assert "'a'" in finding.detail
 
 
 def test_one_node_cannot_give_two_outputs_at_once(schemas: Schemas) -> None:

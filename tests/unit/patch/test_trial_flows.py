@@ -44,6 +44,6 @@ def test_a_state_that_a_node_sets_is_declared_and_an_iteration_without_nodes_is_
     llm["llmUpdateState"] = [{"key": "a", "value": "1"}]
     (early,) = validate_flow(json.dumps(document), schemas=schemas, credentials=None, kind="AGENTFLOW")
     assert (early.code, early.severity) == ("UNDECLARED_STATE", "warning")
-    assert "which only llmAgentflow_0 sets, perhaps later" in early.message
+    assert "which only llmAgentflow_0 sets, perhaps later" in early.detail
     start["startState"] = [{"key": "a", "value": ""}]
     assert validate_flow(json.dumps(document), schemas=schemas, credentials=None, kind="AGENTFLOW") == []

@@ -110,7 +110,7 @@ async def test_p84_a_text_that_would_go_is_sent_back_and_then_shown(catalogue: N
     assert result.tries == 2
     assert "Use `mode: append`" in last_text(engine)
     assert [one.code for one in result.value.findings] == ["TEXT_REPLACED"]
-    assert "## Please check\n- The text that toolAgent_0.systemMessage holds now goes" in plan_markdown(result.value)
+    assert "## Please check\n- The text that “systemMessage” holds now goes" in plan_markdown(result.value)
 
 
 async def test_a_plan_that_was_corrected_has_no_findings(catalogue: NodeStore) -> None:

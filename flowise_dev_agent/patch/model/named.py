@@ -1,0 +1,53 @@
+"""Findings with the names that a person sees: the node by its title, the field by its label."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from flowise_dev_agent.patch.model.findings import Finding, sentence, where_is_position
+from flowise_dev_agent.patch.model.flow_data import InputEntry
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.nested import nested_components
+from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.redaction import masked
+from flowise_dev_agent.sanitize import shortened
+
+_MOST_CHARS: Final = 80
+
+
+def with_names(
+    findings: Iterable[Finding], graph: GraphIR, schemas: Schemas, titles: Mapping[str, str] | None = None
+) -> list[Finding]:
+    """The findings with their nodes and fields named; `titles` are those of nodes that are not in the flow yet."""
+    return [_with_names(one, graph, schemas, titles or {}) for one in findings]
+
+
+def _with_names(finding: Finding, graph: GraphIR, schemas: Schemas, titles: Mapping[str, str]) -> Finding:
+    if not finding.where or where_is_position(finding.where):
+        return finding
+    node = graph.node(finding.where)
+    title = masked(shortened((node.label if node else "") or titles.get(finding.where) or finding.where, _MOST_CHARS))
+    params = {**finding.params, "node": title}
+    if finding.field and node:
+        params["field"] = field_label(node, finding.field, schemas) or finding.params.get("field", finding.field)
+    message = sentence(finding.code, params) or finding.message
+    return finding.model_copy(update={"params": params, "message": message})
+
+
+def field_label(node: FlowNode, path: str, schemas: Schemas) -> str:
+    """The label of a field as the editor shows it; '' for one that its node type does not have."""
+    last = path.rpartition(".")[2].partition("[")[0]
+    return next((str(entry.get("label") or "") for entry in _entries(node, path, schemas) if entry["name"] == last), "")
+
+
+def _entries(node: FlowNode, path: str, schemas: Schemas) -> Iterator[InputEntry]:
+    """Definitions that the path may mean, the innermost first."""
+    for nested in nested_components(node.params, node.inputs):
+        if path.startswith(f"{nested.path}.") and (schema := schemas.get(nested.component)):
+            yield from schema.input_definitions
+    schema = schemas.get(node.name)
+    own = schema.input_definitions if schema else [*node.anchors, *node.params]
+    if "." in path:
+        for entry in own:
+            yield from entry.get("array") or ()
+    yield from own

@@ -1,0 +1,103 @@
+"""The catalogue of texts: every sentence that the product itself says to people, by its code.
+
+`en.json` holds the English texts, a file for each further language of the page the same keys as far as they are
+translated. A key is `<area>.<code>[.<part>]`; `{{name}}` stands for a parameter. A text that counts has the two keys
+`<key>_one` and `<key>_other` and the parameter `count`. The page reads the same files with i18next, so the format is
+its own: https://www.i18next.com/misc/json-format.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache, reduce
+from importlib.resources import files
+from typing import Final, TypeAlias
+
+Param: TypeAlias = str | int | float | bool | list[str]
+LANGUAGES: Final = ("en", "de", "fr", "es")
+_PLACE: Final = re.compile(r"\{\{(\w+)\}\}")
+
+
+class Text(str):
+    """A text as it reads in English, which knows its code and parameters: models that hold it keep them (`Worded`).
+
+    A parameter may be such a text itself.
+    """
+
+    __slots__ = ("code", "params")
+    code: str
+    params: Mapping[str, "Param"]
+
+    def __new__(cls, code: str, english: str, params: Mapping[str, "Param"]) -> "Text":
+        made = super().__new__(cls, english)
+        made.code = code
+        made.params = params
+        return made
+
+    def __reduce__(self) -> tuple[type["Text"], tuple[str, str, Mapping[str, "Param"]]]:
+        return Text, (self.code, str(self), self.params)
+
+
+def text(code: str, /, **params: Param) -> Text:
+    """A text of the catalogue with its parameters."""
+    return Text(code, say(code, **params), params)
+
+
+def sentences(*texts: str) -> str:
+    """Sentences one after the other; empty ones are left out."""
+    given = [one for one in texts if one]
+    return reduce(lambda one, other: text("sentences", one=one, other=other), given) if given else ""
+
+
+def lines(*texts: str) -> str:
+    """Texts below each other."""
+    return reduce(lambda one, other: text("lines", one=one, other=other), texts) if texts else ""
+
+
+def translated(words: str, language: str) -> str:
+    """A text in a language; words without a code stay as they are."""
+    if not isinstance(words, Text):
+        return words
+    params: dict[str, Param] = {
+        name: translated(value, language) if isinstance(value, Text) else value for name, value in words.params.items()
+    }
+    return say_in(language, words.code, **params)
+
+
+def say(code: str, /, **params: Param) -> str:
+    """The English text of a code. Raises KeyError for a code that the catalogue does not have."""
+    return _filled(_pattern(catalogue("en"), code, params, "en") or catalogue("en")[code], params)
+
+
+def say_in(language: str, code: str, /, **params: Param) -> str:
+    """The text of a code in a language (ISO 639-1), in English where it is not translated."""
+    found = _pattern(catalogue(language), code, params, language) if language in LANGUAGES else None
+    return say(code, **params) if found is None else _filled(found, params)
+
+
+def has(code: str) -> bool:
+    """Whether the catalogue has the code."""
+    return code in catalogue("en")
+
+
+@cache
+def catalogue(language: str) -> Mapping[str, str]:
+    """The texts of a language by their keys."""
+    return json.loads(files(__package__ or "").joinpath(f"{language}.json").read_text("utf-8"))
+
+
+def _pattern(texts: Mapping[str, str], code: str, params: Mapping[str, Param], language: str) -> str | None:
+    if "count" not in params or code in texts:
+        return texts.get(code)
+    single = (0, 1) if language == "fr" else (1,)
+    return texts.get(f"{code}_{'one' if params['count'] in single else 'other'}")
+
+
+def _filled(pattern: str, params: Mapping[str, Param]) -> str:
+    """The text with its parameters, which are never read as patterns themselves."""
+
+    def value(match: re.Match[str]) -> str:
+        found = params.get(match[1], match[0])
+        return ", ".join(found) if isinstance(found, list) else str(found)
+
+    return _PLACE.sub(value, pattern)

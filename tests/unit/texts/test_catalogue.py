@@ -1,0 +1,87 @@
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import flowise_dev_agent
+from flowise_dev_agent.patch import Finding
+from flowise_dev_agent.texts import LANGUAGES, catalogue, say, say_in, text
+
+ENGLISH = catalogue("en")
+PACKAGE = Path(flowise_dev_agent.__file__).parent
+_CODE = re.compile(r"[a-z_]+(\.[A-Za-z0-9_]+)+")
+_FINDING = re.compile(r"[A-Z][A-Z0-9_]{3,}")
+_PLURAL = re.compile(r"_(one|many|other)$")
+
+
+def places(words: str) -> set[str]:
+    return set(re.findall(r"\{\{(\w+)\}\}", words))
+
+
+def literals() -> Iterator[str]:
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def test_every_text_is_used() -> None:
+    used = set(literals())
+    findings = {f"finding.{one}" for one in used if _FINDING.fullmatch(one)}
+    built = {match[1] for one in used if (match := re.fullmatch(r"([a-z_]+(?:\.[a-z_]+)*\.)", one))}
+    unused = [
+        key
+        for key in ENGLISH
+        if (bare := _PLURAL.sub("", key)) not in used | findings and not any(bare.startswith(one) for one in built)
+    ]
+    assert unused == []
+
+
+def test_every_code_has_a_text_and_the_parameters_that_it_needs() -> None:
+    areas = {key.partition(".")[0] for key in ENGLISH}
+    wrong: list[str] = []
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            if node.func.id not in ("say", "text") or not node.args or not isinstance(node.args[0], ast.Constant):
+                continue
+            code = node.args[0].value
+            if not isinstance(code, str) or not _CODE.fullmatch(code) or code.partition(".")[0] not in areas:
+                continue
+            names = {one.arg for one in node.keywords}
+            found = ENGLISH.get(code) or ENGLISH.get(f"{code}_other")
+            if found is None or (None not in names and not places(found) <= names):
+                wrong.append(f"{path.name}:{node.lineno} {code}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES[1:])
+def test_a_translation_has_the_codes_and_places_of_the_english_text(language: str) -> None:
+    translated = catalogue(language)
+    bare = {_PLURAL.sub("", key) for key in ENGLISH}
+    assert [key for key in translated if _PLURAL.sub("", key) not in bare] == []
+    assert [key for key, words in translated.items() if key in ENGLISH and places(words) != places(ENGLISH[key])] == []
+
+
+def test_a_parameter_is_never_read_as_a_pattern() -> None:
+    assert say("finding.at", node="{{problem}} {0}", problem="%s \\1") == "{{problem}} {0}: %s \\1"
+    assert text("finding.at", node="A", problem="b").params == {"node": "A", "problem": "b"}
+
+
+def test_an_unknown_language_is_english_and_an_unknown_code_an_error() -> None:
+    assert say_in("xx", "finding.CYCLE") == say("finding.CYCLE") != say_in("de", "finding.CYCLE")
+    with pytest.raises(KeyError):
+        say("finding.NO_SUCH_CODE")
+
+
+def test_a_finding_says_its_sentence_and_keeps_its_detail() -> None:
+    found = Finding(code="NOT_A_NUMBER", severity="error", detail="`k` is no number", where="a_0", field="config.k")
+    assert found.message == say("finding.NOT_A_NUMBER", field="k")
+    assert "`k` is no number" in found.text
+    assert found.message not in found.text
+    unknown = Finding(code="OF_A_PLUGIN", severity="error", detail="What the plugin says.")
+    assert unknown.message == "What the plugin says."
+    assert Finding.model_validate(found.model_dump()) == found
