@@ -55,7 +55,8 @@ CONTEXT: Final[dict[str, NodeContext]] = {
         files=True,
     ),
     "hitl_plan_v2": NodeContext(
-        "credentials intent pattern plan request review target tests write", "credentials intent plan tests"
+        "credentials intent pattern plan request review target tests write",
+        "credentials intent plan request tests",
     ),
     "define_patch_scope": NodeContext("credentials plan", "credentials patch"),
     "compile_patch_ir": NodeContext(

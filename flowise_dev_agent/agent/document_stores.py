@@ -14,6 +14,7 @@ from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedV
 from flowise_dev_agent.errors import FlowiseError, FlowiseServerError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.document_stores import LoaderSpec
+from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.patch import AddNode, Finding, PatchOp, Schemas, SetParam
 from flowise_dev_agent.patch.model.attached_files import (
     STORE_FIELD,
@@ -27,7 +28,6 @@ from flowise_dev_agent.patch.model.attached_files import (
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.publish import StoreSpec
 from flowise_dev_agent.reasoning.contracts import FILE_LOADERS
-from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.sanitize import shortened
 
 #: Codes of findings: a new store cannot be searched here, and a file cannot be read.
@@ -49,12 +49,6 @@ _PREVIEW_SECS: Final = 60.0
 _NAME_CHARS: Final = 100
 _PROBE_CHARS: Final = 200
 _NAMES_SHOWN: Final = 20
-#: How a person says that files go into a store that exists.
-ADDS: Final = re.compile(
-    r"(?<!\w)(?:(?:add|append|extend|put|insert|upload|lege?|nimm|mets|mettre)(?!\w)|hinzu|füg|ergänz|erweiter|"
-    r"aufnehm|ajout|complét|enrichi|añad|agreg|incorpor|amplí)",
-    re.IGNORECASE,
-)
 
 
 def concerns(plan: PlanContract) -> bool:
@@ -68,15 +62,15 @@ def with_stores(
     stores: Sequence[DocumentStoreView],
     said: str,
     *,
-    by_rules: bool = False,
+    by_form: bool = False,
     schemas: Schemas,
 ) -> PlanContract:
     """The plan with a store in each of its new nodes that take one.
 
-    One that exists is taken when the plan or the person's words name it; it gets the person's files when the plan says
-    so, of rules when the words do. Else the files become one store, which a search needs embeddings and a vector store
-    for: those of the store that was embedded last. Rules do not know what the instance has: what they plan in memory is
-    searched there where that is possible.
+    One that exists is taken when the plan names it, or without files the person's words; it gets the person's files
+    when the plan says so. Else the files become one store, which a search needs embeddings and a vector store for:
+    those of the store that was embedded last. A form does not know what the instance has: what its plan searches in
+    memory is searched in the store where that is possible.
     """
     plan = plan.model_copy(
         update={"document_stores": [], "findings": [one for one in plan.findings if one.code not in _OWN_CODES]}
@@ -84,9 +78,10 @@ def with_stores(
     if not concerns(plan):
         return plan
     documents = documents_of(attachments)
-    named = named_in(said, stores) if not documents or ADDS.search(said) else None
+    by_words = None if documents else named_in(said, stores)
+    named = _chosen(plan, stores) if by_form else by_words
     model = next((one for one in stores if one.can_be_copied), None)
-    if by_rules and (named.searchable if named else model is not None):
+    if by_form and (named.searchable if named else model is not None):
         plan = _searched(plan, schemas)
     values = {(one.node_id, one.param): one for one in plan.values}
     name = shortened(plan.flow_name, _NAME_CHARS)
@@ -99,10 +94,10 @@ def with_stores(
         chosen = values[place].value if place in values else None
         more = more_for(chosen)
         known = next((one for one in stores if chosen and (more or chosen) in (one.id, one.name)), None)
-        if known is None and (by_rules or new_store(chosen) is None):
+        if known is None and (by_form or new_store(chosen) is None):
             known = named
         if known is not None:
-            if documents and (more or by_rules):
+            if documents and (more or by_form):
                 made = grown(known, documents)
             values[place] = PlannedValue(node_id=node.node_id, param=STORE_FIELD, value=known.id)
         elif documents:
@@ -119,7 +114,7 @@ def with_stores(
                         "like_name": model.name,
                     }
                 )
-        elif by_rules:
+        elif by_form:
             return plan.model_copy(update={"declined": _which(stores)})
     left = [one for one in values.values() if stands_in(one.value)]
     return plan.model_copy(
@@ -130,6 +125,12 @@ def with_stores(
             "findings": [*plan.findings, *lacking],
         }
     )
+
+
+def _chosen(plan: PlanContract, stores: Sequence[DocumentStoreView]) -> DocumentStoreView | None:
+    """The store that a form names."""
+    names = [one.value for one in plan.values if one.param == STORE_FIELD]
+    return next((one for one in stores if one.id in names or one.name in names), None)
 
 
 def documents_of(attachments: Sequence[AttachmentFacts]) -> list[AttachmentFacts]:

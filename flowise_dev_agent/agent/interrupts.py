@@ -18,9 +18,11 @@ from flowise_dev_agent.contracts.answers import (
     ApprovePlan,
     ChooseCredentials,
     IterateResult,
+    RequestChanges,
 )
 from flowise_dev_agent.contracts.answers import SelectTarget as SelectedTarget
 from flowise_dev_agent.contracts.base import JsonMapping, JsonObject
+from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.contracts.interrupts import (
     CredentialCheckInterrupt,
     Interrupt,
@@ -84,6 +86,12 @@ def _as_offered(interrupt: Interrupt, answer: Answer) -> Answer:
                 has = f"It has: {', '.join(labels)}." if labels else "It has only one; approve without an approach."
                 raise InvalidAnswerError(f"The plan has no approach called '{approach}'.", hint=has)
             return answer.model_copy(update={"approach": match})
+        case PlanApprovalInterrupt(), RequestChanges(design=DesignForm()) if (
+            interrupt.data.contract.operation != "create"
+        ):
+            raise InvalidAnswerError(
+                "A form describes a new flow, and this plan is for one that exists.", hint=_offer(interrupt)
+            )
         case CredentialCheckInterrupt(), ChooseCredentials():
             by_type = {item.type: item.candidates for item in interrupt.data.credentials}
             for type_, id_ in answer.choose.items():

@@ -13,6 +13,7 @@ from flowise_dev_agent.agent.state import AgentState, CredentialState
 from flowise_dev_agent.contracts.answers import PlanEdits
 from flowise_dev_agent.contracts.plan import AmendAnswer, PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.errors import PatchError
+from flowise_dev_agent.knowledge.credential_requirements import nested_types, required_types
 from flowise_dev_agent.patch import (
     AddNode,
     Finding,
@@ -28,7 +29,6 @@ from flowise_dev_agent.patch import (
     ops_from_list,
     validate_flow,
 )
-from flowise_dev_agent.reasoning.credential_requirements import nested_types, required_types
 
 #: Asked for before the write.
 _LATER = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})

@@ -18,7 +18,6 @@ from flowise_dev_agent.errors import DatabaseUnavailableError, PatchError
 from flowise_dev_agent.knowledge.pattern_library import MOST_MATCHES, Match, trimmed
 from flowise_dev_agent.patch import AddNode, GraphIR, Schemas, compile_ops, errors, summarize
 from flowise_dev_agent.reasoning.contracts import Pattern, PlanContract
-from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.sanitize import shortened
 
 _log = logging.getLogger(__name__)
@@ -62,7 +61,7 @@ async def find_pattern(state: AgentState, context: AgentContext, emit: Emitter) 
 
 
 async def find_notes(state: AgentState, context: AgentContext, emit: Emitter) -> tuple[str, ...]:
-    """What the person had remembered, for a model that plans; the search is an artifact. Rules cannot read it."""
+    """What the person had remembered, for a model that plans; the search is an artifact. Without one there is none."""
     if context.notes is None or not context.reasoner.reads_candidates:
         return ()
     words = " ".join([state.full_requirement, *state.later_words])
@@ -113,40 +112,35 @@ async def apply_pattern(
     context: AgentContext,
     emit: Emitter,
     *,
-    by_rules: bool,
+    by_form: bool,
 ) -> tuple[PlanContract, PatternState | None]:
     """(the plan, what changes in the state): the base is what the plan takes over from the pattern, and nothing else.
 
-    Rules set every value that they know, so that they take over nodes and connections only. The plan's first step says
+    A form says every value, so that nodes and connections alone are taken over. The plan's first step says
     where the nodes that it calls existing come from; its other steps leave them out.
     """
     if not _is_fresh(state):
         return plan, None
-    language = state.intent.current.language
     schemas = (await context.knowledge.nodes()).schemas
     ids = {op.node_id for op in match.ops if isinstance(op, AddNode)} if match else set[str]()
     taken = {node.node_id for node in plan.nodes if node.existing} & ids
     if match is None or not taken or context.patterns is None or plan.flow_kind != match.flow_kind:
-        return _as_new(plan, schemas, language), _NOT_USED
+        return _as_new(plan, schemas), _NOT_USED
     try:
-        ops = trimmed(match.ops, taken, with_params=not by_rules)
+        ops = trimmed(match.ops, taken, with_params=not by_form)
         base = compile_ops(GraphIR.empty(), ops, schemas)
         flow_sha = await context.blobs.put(base.flow_data)
         await context.patterns.touch(match.id)
     except (DatabaseUnavailableError, PatchError):
         _log.warning("pattern %s cannot be used", match.id, exc_info=True)
-        return _as_new(plan, schemas, language), _NOT_USED
+        return _as_new(plan, schemas), _NOT_USED
     emit.put(
         ArtifactData(pattern_used=True, pattern_id=match.id, ops_in_base=len(ops)),
         f"{len(ops)} ops taken over from pattern {match.id}",
     )
-    start = say(
-        "step_pattern",
-        language,
-        id=match.id,
-        wish=shortened(" ".join(match.requirement.split()), _MAX_WISH_CHARS),
-        nodes=_labels(plan, taken, schemas),
-    )
+    accepted = shortened(" ".join(match.requirement.split()), _MAX_WISH_CHARS)
+    nodes = _labels(plan, taken, schemas)
+    start = f'Start from pattern {match.id} ("{accepted}"), an accepted flow: take over {nodes}.'
     return _with_first_step(plan, start), PatternState(id=match.id, ops=list(ops), flow_sha=flow_sha)
 
 
@@ -196,11 +190,11 @@ def _is_fresh(state: AgentState) -> bool:
     return state.intent.operation == "create" and state.iteration == 0 and state.write.chatflow_id is None
 
 
-def _as_new(plan: PlanContract, schemas: Schemas, language: str) -> PlanContract:
+def _as_new(plan: PlanContract, schemas: Schemas) -> PlanContract:
     """Without a pattern, a new flow has no nodes yet."""
     if not (existing := {node.node_id for node in plan.nodes if node.existing}):
         return plan
-    added = _with_first_step(plan, say("step_add", language, nodes=_labels(plan, existing, schemas)))
+    added = _with_first_step(plan, f"Add and connect {_labels(plan, existing, schemas)}.")
     return added.model_copy(update={"nodes": [node.model_copy(update={"existing": False}) for node in plan.nodes]})
 
 

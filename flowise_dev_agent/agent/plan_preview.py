@@ -8,6 +8,7 @@ from flowise_dev_agent.agent.plan_values import with_planned_values
 from flowise_dev_agent.agent.prompt_context import connected_inputs
 from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode
 from flowise_dev_agent.errors import PatchError
+from flowise_dev_agent.forms.wiring import replacements, wire_plan
 from flowise_dev_agent.patch import (
     AddNode,
     Connect,
@@ -22,7 +23,6 @@ from flowise_dev_agent.patch import (
     SetLabel,
     compile_ops,
 )
-from flowise_dev_agent.reasoning.wiring import replacements, wire_plan
 
 #: Ops that cannot be compiled are left out; leaving them out may make others fail.
 _ROUNDS: Final = 4

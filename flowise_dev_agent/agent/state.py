@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, model_va
 from flowise_dev_agent.agent.stages import Stage
 from flowise_dev_agent.contracts.base import Contract, JsonObject, Kept, Outcome
 from flowise_dev_agent.contracts.change import Conflict, Difference
-from flowise_dev_agent.contracts.designs import DesignForm, stored_form
+from flowise_dev_agent.contracts.designs import ChosenStarter, DesignForm, stored_form
 from flowise_dev_agent.contracts.interrupts import MissingCredential, TargetCandidate, TargetFlow, WriteMode
 from flowise_dev_agent.contracts.plan import Capability, FunctionSample, Intent, Operation, PlanContract
 from flowise_dev_agent.contracts.usage import BudgetCeilings, DegradedPhase, Usage
@@ -58,11 +58,13 @@ class StatePart(Contract):
 
 
 class RequestState(StatePart):
-    """What was asked for; written once."""
+    """What was asked for; only a form may take the place of another one, or of words."""
 
     requirement: str = ""
     #: The form that describes the flow, when the person filled one in.
     design: Annotated[DesignForm | None, BeforeValidator(stored_form)] = None
+    #: The name of a plain copy, or what the flow is renamed to: nothing else is asked for.
+    new_name: str | None = None
     operation: Operation | Literal["auto"] = "auto"
     target: str | None = None
     write_mode: WriteMode | None = None
@@ -124,8 +126,8 @@ class PlanState(StatePart):
     agreed: Capability | None = None
     #: Quotes of what the person has agreed to go without.
     agreed_not_done: list[str] = Field(default_factory=list[str])
-    #: Which parts a plan without a model has, for the person.
-    read: str = ""
+    #: What it was made of where no model made it.
+    starter: ChosenStarter | None = None
     #: Why the op writer needs more than the approved plan says, until the person has answered.
     amended: str | None = None
     approach: str | None = None

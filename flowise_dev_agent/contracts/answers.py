@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, model_va
 from typing_extensions import TypeAliasType
 
 from flowise_dev_agent.contracts.base import Contract, JsonObject, JsonValue
+from flowise_dev_agent.contracts.designs import DesignForm
 
 InterruptType = Literal[
     "clarification", "select_target", "plan_approval", "credential_check", "patch_review", "result_review"
@@ -85,10 +86,17 @@ class ApprovePlan(Contract):
 
 
 class RequestChanges(Contract):
-    """Ask for another plan."""
+    """Ask for another plan: in words, or of a new flow with the form that describes it."""
 
     action: Literal["request_changes"]
-    feedback: Text
+    feedback: Text | None = None
+    design: DesignForm | None = None
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if (self.feedback is None) == (self.design is None):
+            raise ValueError("send either `feedback` or `design`")
+        return self
 
 
 class CancelSession(Contract):

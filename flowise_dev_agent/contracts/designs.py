@@ -1,7 +1,6 @@
-"""A flow described by a form: what the rules would otherwise read from a requirement."""
+"""A flow described by a form."""
 
-import re
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -17,8 +16,7 @@ from flowise_dev_agent.contracts.form_parts import (
     shown_for,
 )
 from flowise_dev_agent.contracts.form_steps import FormStep, key, problems
-from flowise_dev_agent.contracts.plan import Design, PlanContract
-from flowise_dev_agent.contracts.step_plans import form_of_steps, to_choose
+from flowise_dev_agent.contracts.plan import Design
 
 
 class DesignForm(Contract):
@@ -146,84 +144,25 @@ class DesignForm(Contract):
         return "\n".join(lines)[:32_000]
 
 
+class ChosenStarter(Contract):
+    """The form that was chosen for a requirement by its words, without a model."""
+
+    id: str
+    title: str
+    form: DesignForm
+    words: list[str] = Field(default_factory=list, description="Of the requirement, by which it was chosen.")
+    names: list[str] = Field(default_factory=list, description="What the server has and the requirement names.")
+    needs: list[str] = Field(default_factory=list, description="What the form lacks; without it nothing is built.")
+
+
 class DesignView(Design):
     """A session's flow as a design, and as a form where a form can say it."""
 
     form: DesignForm | None = Field(default=None, description="For building it again, step by step.")
 
 
-_LOADERS: Final = {
-    "pdfFile": "pdf",
-    "csvFile": "csv",
-    "docxFile": "docx",
-    "plainText": "text",
-    "cheerioWebScraper": "web",
-    "documentStore": "store",
-    "documentStoreVS": "store",
-}
-#: Types that follow from the rest of a form.
-_FOLLOWS: Final = frozenset(
-    {"conversationChain", "toolAgent", "conversationalRetrievalQAChain", "llmChain", "promptTemplate",
-     "structuredOutputParser", "inputModerationSimple", "retrieverTool", "memoryVectorStore",
-     "recursiveCharacterTextSplitter", "bufferMemory", "bufferWindowMemory"}
-)  # fmt: skip
+#: The fields of nodes that hold what a model is told, the best one first.
 PROMPT_FIELDS: Final = ("systemMessagePrompt", "systemMessage", "responsePrompt", "template")
-_CHAT_MODEL: Final = re.compile(r"chat[A-Z]|groqChat|azureChat|awsChat")
-#: No tool of an agent, and nothing that a form has.
-_OTHER: Final = re.compile(r"(?:Memory|Retriever|Store|Chain|Splitter|Loader|File|Parser|Cache|Template|Agent)$")
-
-
-def form_of(plan: PlanContract, requirement: str) -> DesignForm | None:
-    """The plan of a new flow as the form that would make it, one that was declined as a form that begins with the
-    person's words; None where a form cannot say it."""
-    if plan.operation != "create":
-        return None
-    steps = plan.flow_kind == "AGENTFLOW"
-    if plan.declined:
-        said = [part.quote for part in plan.parts] or [requirement]
-        more = {"kind": "steps", "steps": to_choose(said)} if steps else {"prompt": requirement}
-        return stored_form({"name": plan.flow_name, **more})
-    if steps:
-        return stored_form({"name": plan.flow_name, **found}) if (found := form_of_steps(plan)) else None
-    names = [node.node_name for node in plan.nodes]
-    values: dict[str, Any] = {value.param: value.value for value in plan.values}
-    form: dict[str, Any] = {"name": plan.flow_name}
-    others = [
-        name for name in names if name not in _FOLLOWS and name not in _LOADERS and not name.endswith("Embeddings")
-    ]
-    chats = [name for name in others if _CHAT_MODEL.match(name)]
-    tools = [name for name in others if name not in chats]
-    if len(chats) != 1 or any(_OTHER.search(name) for name in tools):
-        return None
-    urls = [value.value for value in plan.values if value.param == "url"]
-    texts = [
-        value.value for value in plan.values if value.param == "text" and not str(value.value).startswith("[PLACE")
-    ]
-    task = "llmChain" in names
-    prompt = next((str(values[name]) for name in PROMPT_FIELDS if values.get(name)), None)
-    # What Flowise itself says to answer from documents comes back by itself.
-    prompt = prompt.partition("\n\nI want you to act as a document")[0] if prompt else None
-    stores = [str(value.value) for value in plan.values if value.param == "selectedStore"]
-    form |= {
-        "kind": "task" if task else "chat",
-        "prompt": prompt.removesuffix("\n\n{text}") if prompt and task else prompt,
-        "model": values.get("modelName") or re.sub(r"^chat|Chat", "", chats[0]),
-        "temperature": values.get("temperature"),
-        "memory": "none" if task else int(values["k"]) if values.get("k") else "all",
-        "tools": tools,
-        "sources": [
-            {"kind": kind, "url": urls.pop(0) if kind == "web" and urls else "",
-             "text": texts.pop(0) if kind == "text" and texts else "",
-             "store": stores.pop(0) if kind == "store" and stores else ""}
-            for name in names if (kind := _LOADERS.get(name))
-        ],
-        "fields": [
-            {"name": row["property"], "type": row["type"], "description": row["description"]}
-            for row in values.get("jsonStructure") or []
-        ],
-        "refused_words": str(values.get("denyList") or "").split("\n") if values.get("denyList") else [],
-    }  # fmt: skip
-    return stored_form(form)
 
 
 def stored_form(form: object) -> DesignForm | None:

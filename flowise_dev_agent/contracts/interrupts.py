@@ -11,6 +11,7 @@ from typing_extensions import TypeAliasType
 from flowise_dev_agent.contracts.answers import Action, InterruptType, answer_schema
 from flowise_dev_agent.contracts.base import Bounded, Contract, JsonMapping, JsonObject, Maybe, Versioned, read_as
 from flowise_dev_agent.contracts.change import Difference
+from flowise_dev_agent.contracts.designs import ChosenStarter, DesignForm
 from flowise_dev_agent.contracts.plan import Approach, Capability, Part, PlanContract
 from flowise_dev_agent.contracts.plan_text import PlanDetails
 from flowise_dev_agent.contracts.usage import BudgetCeilings, DegradedPhase, Usage
@@ -119,6 +120,12 @@ class PlanApprovalData(Decided):
     plan: str = Field(default="", description="Markdown.")
     language: str = Field(default="en", description="Of the person, and of the plan's fixed words where known.")
     contract: PlanContract
+    starter: ChosenStarter | None = Field(
+        default=None, description="What was chosen where no model read the requirement."
+    )
+    form: DesignForm | None = Field(
+        default=None, description="What the plan was made of; an answer may send it, changed, as `design`."
+    )
     approaches: list[Approach] = Field(default_factory=list)
     missing_credentials: list[str] = Field(default_factory=list, description="Credential types.")
     target: TargetFlow | None = None
@@ -215,7 +222,7 @@ class PlanApprovalInterrupt(_Interrupt):
     """The plan, before anything is written."""
 
     type: Literal["plan_approval"] = "plan_approval"
-    reason: Literal["plan_ready", "plan_revised", "plan_widened", "question", "declined"]
+    reason: Literal["plan_ready", "plan_revised", "plan_widened", "question", "declined", "starter"]
     data: PlanApprovalData
     response_schema: JsonObject = _schema_of("plan_approval")
 

@@ -162,6 +162,11 @@ class StartSession(RequestBody):
         max_length=MOST_ATTACHMENTS,
         description="Ids of files that go with the requirement; see `POST /attachments`.",
     )
+    new_name: SessionName | None = Field(
+        default=None,
+        description="Instead of `requirement`: the name of a plain copy of `target` (`operation: copy`), or its new "
+        "name (`operation: update`).",
+    )
     thread_id: UUID | None = Field(default=None, description="The session's id; made by the server when left out.")
     session_name: SessionName | None = Field(default=None, description="Display title; made from the requirement.")
     operation: Literal["auto", "create", "update", "copy"] = Field(default="auto", description="Forces the intent.")
@@ -192,9 +197,11 @@ class StartSession(RequestBody):
         if not isinstance(data, dict):
             return data
         sent: dict[str, Any] = {**data}
+        if sent.get("new_name") is not None:
+            return _with_new_name(sent)
         if sent.get("design") is None:
             if "requirement" not in sent:
-                raise ValueError("send either `requirement` (a text) or `design` (an object)")
+                raise ValueError("send `requirement` (a text), `design` (an object) or `new_name` (a text)")
             return sent
         if sent.get("operation", "auto") not in ("auto", "create") or sent.get("target") is not None:
             raise ValueError("a `design` describes a new flow: leave `operation` and `target` out")
@@ -215,6 +222,19 @@ class StartSession(RequestBody):
         if self.webhook_own_secret and self.webhook_url is None:
             raise ValueError("`webhook_own_secret` needs a `webhook_url`")
         return self
+
+
+def _with_new_name(sent: dict[str, Any]) -> dict[str, Any]:
+    """A start that only copies or renames, with the text that lists show. Raises ValueError."""
+    if sent.get("operation") not in ("copy", "update") or not sent.get("target"):
+        raise ValueError("`new_name` needs a `target` and the `operation` copy or update")
+    if sent.get("design") is not None or sent.get("attachments"):
+        raise ValueError("send either `new_name`, `design` or `requirement`")
+    does, how = ("Copy", "as") if sent["operation"] == "copy" else ("Rename", "to")
+    text = f"{does} '{sent['target']}' {how} '{sent['new_name']}'."
+    if sent.get("requirement", text) != text:
+        raise ValueError("send either `requirement` (a text) or `new_name` (a text), not both")
+    return {**sent, "requirement": text}
 
 
 class RenameSession(RequestBody):

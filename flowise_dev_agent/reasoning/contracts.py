@@ -1,4 +1,4 @@
-"""What reasoning takes and gives: plain typed data, the same for a model and for the rules.
+"""What reasoning takes and gives: plain typed data, the same with and without a model.
 
 Results (`Intent`, `PlanContract`, `Verdict`) are shared with clients and come from `contracts`. Requests are
 dataclasses: they carry live objects (the node store) and are never stored.
@@ -12,7 +12,8 @@ from pydantic import Field, JsonValue
 
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.base import Contract, JsonObject
-from flowise_dev_agent.contracts.designs import DesignForm
+from flowise_dev_agent.contracts.designs import ChosenStarter, DesignForm
+from flowise_dev_agent.contracts.document_stores import DocumentStoreView
 from flowise_dev_agent.contracts.plan import (
     Approach,
     FlowKind,
@@ -264,8 +265,12 @@ class PlanRequest(_Request):
     intent: Intent
     notes: tuple[str, ...] = ()
     nodes: NodeStore
-    #: The form that the person filled in instead of a requirement; the rules make a plan of it without a model.
+    #: The form that the person filled in instead of a requirement: code makes a plan of it.
     design: DesignForm | None = None
+    #: The starter that the form began as.
+    starter: ChosenStarter | None = None
+    #: The name of a plain copy, or what the flow is renamed to: nothing else is asked for.
+    new_name: str | None = None
     candidates: tuple[NodeSchema, ...] = ()
     #: Credential type -> how many the instance has.
     credential_types: Mapping[str, int] = field(default_factory=dict)
@@ -285,6 +290,8 @@ class PlanRequest(_Request):
     previous: PlanContract | None = None
     feedback: str | None = None
     verdict: Verdict | None = None
+    #: The document stores of the instance, for names in the requirement where no model reads it.
+    stores: tuple[DocumentStoreView, ...] = ()
     #: Only for a new flow.
     pattern: Pattern | None = None
     #: Flows of the marketplace that resemble what is asked for, best first; `Template.for_prompt` is one line of each.
@@ -297,6 +304,11 @@ class PlanRequest(_Request):
     parts: tuple[Part, ...] = ()
     #: What code finds in a plan by trying it against the flow and the server.
     review: Callable[[PlanContract], Awaitable[list[Finding]]] | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it is for a flow that is not there yet."""
+        return self.intent.operation == "create" and not self.existing
 
     def stored(self, node_id: str, param: str) -> object:
         """What a field (a name or a path) of the flow holds now; None where there is none."""
@@ -391,3 +403,5 @@ class Reasoned(Generic[T]):
     usage: Usage = field(default_factory=Usage)
     tries: int = 1
     degraded: Degraded | None = None
+    #: What a plan was made of where no model made it of words.
+    starter: ChosenStarter | None = None

@@ -6,7 +6,6 @@ from typing import Final, TypeVar
 
 from flowise_dev_agent.contracts.plan import PatchAnswer
 from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, ModelUnavailableError, ReasoningError
-from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     Degraded,
@@ -20,10 +19,10 @@ from flowise_dev_agent.reasoning.contracts import (
     Usage,
     Verdict,
 )
+from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
 from flowise_dev_agent.reasoning.engines import engine_for
 from flowise_dev_agent.reasoning.llm import LlmReasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
-from flowise_dev_agent.reasoning.rules_process import RulesProcess
 from flowise_dev_agent.settings import Phase, ReasoningSettings
 
 T = TypeVar("T")
@@ -31,25 +30,27 @@ _OTHER: Final[Mapping[Mode, Mode]] = {"llm_guided": "deterministic", "determinis
 
 
 class PhasedReasoner(Reasoner):
-    """A model and the rules, with a fallback from one to the other.
+    """A model and code, with a fallback from one to the other.
 
     A phase runs in the mode that the settings give it. When its reasoner gives up after its own tries (unusable
     answers, provider down) the other one is asked once and the result is marked `degraded`. A refused key is a mistake
-    in the settings and has no fallback. When the other mode fails as well, the first error is raised.
+    in the settings and has no fallback, and neither has the plan of a change, which only a model reads. When the other
+    mode fails as well, the first error is raised.
     """
 
-    def __init__(self, model: Reasoner, rules: Reasoner, settings: ReasoningSettings) -> None:
-        self._by_mode: Mapping[Mode, Reasoner] = {"llm_guided": model, "deterministic": rules}
+    def __init__(self, model: Reasoner, code: Reasoner, settings: ReasoningSettings) -> None:
+        self._by_mode: Mapping[Mode, Reasoner] = {"llm_guided": model, "deterministic": code}
         self._settings = settings
 
     async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
         return await self._run("classify", lambda reasoner: reasoner.classify(request))
 
     async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
-        if request.design is not None:
-            # A form says everything: there is nothing for a model to find out.
+        if request.design is not None or request.new_name is not None:
+            # They say everything: there is nothing for a model to find out.
             return await self._by_mode["deterministic"].plan(request)
-        return await self._run("plan", lambda reasoner: reasoner.plan(request))
+        starts = request.is_new and (request.previous is None or request.previous.declined is not None)
+        return await self._run("plan", lambda reasoner: reasoner.plan(request), falls_back=starts)
 
     async def patch(self, request: PatchRequest) -> Reasoned[PatchAnswer]:
         return await self._run("patch", lambda reasoner: reasoner.patch(request))
@@ -61,19 +62,22 @@ class PhasedReasoner(Reasoner):
     def skills_version(self) -> str | None:
         return self._by_mode["llm_guided"].skills_version
 
-    def suggest_node_types(self, text: str, nodes: NodeStore, credential_types: Mapping[str, int]) -> list[str]:
-        return self._by_mode["deterministic"].suggest_node_types(text, nodes, credential_types)
+    @property
+    def reads_candidates(self) -> bool:
+        return self._by_mode[self._settings.mode_of("plan")].reads_candidates
 
     async def aclose(self) -> None:
         for reasoner in self._by_mode.values():
             await reasoner.aclose()
 
-    async def _run(self, phase: Phase, ask: Callable[[Reasoner], Awaitable[Reasoned[T]]]) -> Reasoned[T]:
+    async def _run(
+        self, phase: Phase, ask: Callable[[Reasoner], Awaitable[Reasoned[T]]], *, falls_back: bool = True
+    ) -> Reasoned[T]:
         mode = self._settings.mode_of(phase)
         try:
             return await ask(self._by_mode[mode])
         except (ModelOutputError, ModelUnavailableError) as error:
-            if not self._settings.fallback_enabled:
+            if not (self._settings.fallback_enabled and falls_back):
                 raise
             try:
                 result = await ask(self._by_mode[_OTHER[mode]])
@@ -88,7 +92,6 @@ class PhasedReasoner(Reasoner):
 
 def make_reasoner(settings: ReasoningSettings) -> Reasoner:
     """The reasoner for the settings. It holds connections: close it with `aclose`."""
-    rules = RulesProcess()
     if settings.engine == "deterministic":
-        return rules
-    return PhasedReasoner(LlmReasoner(engine_for(settings), settings), rules, settings)
+        return DeterministicReasoner()
+    return PhasedReasoner(LlmReasoner(engine_for(settings), settings), DeterministicReasoner(), settings)

@@ -5,13 +5,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from flowise_dev_agent.contracts.plan import AmendAnswer, FlowKind, Part, PartAccount, PlannedValue
+from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, NodeSchema
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY, BRANCHES_FROM
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, parse_path, value_at
 from flowise_dev_agent.patch.model.suggest import ALIKE, closest
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract, PlannedNode, PlanRequest
-from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError
 from flowise_dev_agent.reasoning.plan_findings import lost_texts
 from flowise_dev_agent.sanitize import shortened

@@ -1,10 +1,8 @@
 """The interface that the agent reasons through."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 
 from flowise_dev_agent.contracts.plan import PatchAnswer
-from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     Intent,
@@ -43,16 +41,8 @@ class Reasoner(ABC):
 
     @property
     def reads_candidates(self) -> bool:
-        """Whether its plans follow from the candidates and templates of a request; the rules know the catalogue."""
+        """Whether its plans follow from the candidates and templates of a request."""
         return True
-
-    def suggest_node_types(self, text: str, nodes: NodeStore, credential_types: Mapping[str, int]) -> list[str]:
-        """Names of node types that fit `text`, best first: a hint for retrieval, made without a model.
-
-        `credential_types` counts the instance's credentials by type. Empty where the reasoner has no word lists.
-        """
-        del text, nodes, credential_types
-        return []
 
     async def aclose(self) -> None:  # noqa: B027 - only some have anything to close
         """Close connections. Closing twice is fine."""

@@ -4,7 +4,7 @@
     python scripts/bench/prompts.py --print agentflow plan
     python scripts/bench/prompts.py --cases CASES.yaml
 
-Runs without a model: plans are written here, those of a file by the rules. Tokens are estimated at four characters
+Runs without a model: plans are written here, those of a file by starters. Tokens are estimated at four characters
 each. Providers cache tools, schema and the stable part; `changing` is what each session pays in full after a first one.
 """
 
@@ -35,8 +35,8 @@ from flowise_dev_agent.reasoning.contracts import (
     ToolDef,
     Trial,
 )
+from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
 from flowise_dev_agent.reasoning.prompts import Prompt, classify_prompt, judge_prompt, patch_prompt, plan_prompt
-from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 from flowise_dev_agent.reasoning.schemas import answer_schema
 from flowise_dev_agent.settings import Phase
 
@@ -183,12 +183,11 @@ def prompts_of(session: Session, nodes: NodeStore) -> dict[Phase, Prompt]:
             "flow_summary": focused_summary(base, wish),
             "texts": texts_in_scope(base),
         }
-    suggested = DeterministicReasoner().suggest_node_types(wish, nodes, CREDENTIALS)
     planning = PlanRequest(
         requirement=wish,
         intent=Intent(operation=plan.operation, ambiguity=2, title="Measured"),
         nodes=nodes,
-        candidates=candidates(nodes, wish, similar=suggested),
+        candidates=candidates(nodes, wish),
         credential_types=CREDENTIALS,
         templates=tuple(TemplateStore.from_snapshot().find_flows(wish, nodes.schemas)),
         **seen,
@@ -237,11 +236,11 @@ def table(nodes: NodeStore) -> Iterator[str]:
 
 async def measure(case: dict[str, Any], nodes: NodeStore) -> tuple[dict[Phase, Prompt], int, list[str]]:
     """(prompts by phase, number of candidates, expected node types that are not among them) of one CREATE case."""
-    rules, wish = DeterministicReasoner(), case["requirement"]
-    intent = (await rules.classify(ClassifyRequest(requirement=wish))).value
-    shown = candidates(nodes, wish, similar=rules.suggest_node_types(wish, nodes, CREDENTIALS))
+    code, wish = DeterministicReasoner(), case["requirement"]
+    intent = (await code.classify(ClassifyRequest(requirement=wish))).value
+    shown = candidates(nodes, wish)
     request = PlanRequest(requirement=wish, intent=intent, nodes=nodes, candidates=shown, credential_types=CREDENTIALS)
-    plan = (await rules.plan(request)).value
+    plan = (await code.plan(request)).value
     names = {schema.name for schema in shown}
     groups: list[list[str]] = case.get("expect", {}).get("nodes", [])
     missing = ["/".join(group) for group in groups if not names.intersection(group)]

@@ -11,7 +11,6 @@ from flowise_dev_agent.knowledge.pattern_library import terms_of
 from flowise_dev_agent.patch.model.references import has_variable, referenced, sole_reference, variables
 from flowise_dev_agent.patch.model.visibility import is_visible
 from flowise_dev_agent.reasoning import wording
-from flowise_dev_agent.reasoning.rules_process import squeezed
 from flowise_dev_agent.redaction import guarded, holds_secret, masked, redacted
 from flowise_dev_agent.sanitize import clean_json, clean_text, shortened
 
@@ -35,7 +34,6 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "referenced": referenced,
     "shortened": lambda text: shortened(text, 100),
     "sole_reference": sole_reference,
-    "squeezed": squeezed,
     "storable": storable,
     "variables": variables,
 }

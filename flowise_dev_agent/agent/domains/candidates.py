@@ -1,7 +1,7 @@
 """Selects the node types that a planner sees: a few dozen lines instead of the whole catalogue.
 
-What the requirement says comes first (by what the reasoner suggests, and by ranked words), then what the required
-inputs of those types accept (one hop), then what similar accepted flows are made of, and what most flows need anyway.
+What the requirement says comes first, by ranked words, then what the required inputs of those types accept (one hop),
+then what similar accepted flows are made of, and what most flows need anyway.
 """
 
 from collections.abc import Iterable, Sequence
@@ -53,7 +53,7 @@ def candidates(
 ) -> tuple[NodeSchema, ...]:
     """The node types for a text, best first, at most `MAX_CANDIDATES`.
 
-    `similar` are types that were suggested for the text or that similar flows consist of. For an existing AGENTFLOW
+    `similar` are types that similar flows consist of. For an existing AGENTFLOW
     these are the few types that such flows consist of, and the models and tools inside them.
     """
     if kind == "AGENTFLOW":

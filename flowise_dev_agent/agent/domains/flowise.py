@@ -97,18 +97,15 @@ class FlowiseCapability(FlowDomain):
             raise listed.data
         credentials = by_type(listed.data)
         text = f"{request.requirement}\n{request.feedback or ''}"
-        counts = {type_: len(items) for type_, items in credentials.items()}
         shown, templates = (), list[Template]()
         if context.reasoner.reads_candidates:
             known_templates = await context.knowledge.templates()
 
             def fitting() -> tuple[tuple[NodeSchema, ...], list[Template]]:
-                suggested = context.reasoner.suggest_node_types(text, store, counts)
-                found = candidates(store, text, similar=[*suggested, *request.similar], kind=request.kind)
+                found = candidates(store, text, similar=request.similar, kind=request.kind)
                 return found, known_templates.find_flows(text, store.schemas)
 
-            # The first time, expressions are compiled and an index is made. That takes up to seconds of a busy machine,
-            # in which the worker could not say that it is alive.
+            # The first time, an index is made: on a busy machine the worker could not say meanwhile that it is alive.
             shown, templates = await asyncio.to_thread(fitting)
         known = f"{len(shown)} candidate node types of {len(store.schemas)} (Flowise {store.flowise_version})"
         return DomainDiscoveryResult(

@@ -25,8 +25,10 @@ async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> 
     """Intent, title and, when the requirement is ambiguous, the questions to ask."""
     emit = Emitter(runtime, "classify_intent")
     request = state.request
-    if request.design is not None and not state.intent.clarifications:
-        return _of_form(request.design)
+    if request.design is not None:
+        return of_form(request.design)
+    if request.new_name is not None:
+        return _by_name(state, request.new_name)
     forced = None if request.operation == "auto" else request.operation
     result = await runtime.context.reasoner.classify(
         ClassifyRequest(
@@ -60,11 +62,22 @@ async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> 
     }
 
 
-def _of_form(form: DesignForm) -> Update:
+def of_form(form: DesignForm) -> Update:
     """A form leaves nothing to ask."""
     intent = Intent(operation="create", ambiguity=0, title=form.name, parts=form.quotes or split(form.as_text()))
     return {
         "intent": IntentState(classified=intent, operation="create", questions=[]),
+        "plan": PlanState(contract=None),
+        "answer": None,
+    }
+
+
+def _by_name(state: AgentState, new_name: str) -> Update:
+    """A plain copy, or another name for a flow: nothing is read."""
+    operation = "copy" if state.request.operation == "copy" else "update"
+    intent = Intent(operation=operation, ambiguity=0, title=new_name, parts=[state.request.requirement])
+    return {
+        "intent": IntentState(classified=intent, operation=operation, questions=[]),
         "plan": PlanState(contract=None),
         "answer": None,
     }

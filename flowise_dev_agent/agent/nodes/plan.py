@@ -17,6 +17,7 @@ from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.examples import with_examples
 from flowise_dev_agent.agent.images import IMAGES_UNSEEN, MODEL_BLIND, with_images
 from flowise_dev_agent.agent.interrupts import option
+from flowise_dev_agent.agent.nodes.intent import of_form
 from flowise_dev_agent.agent.nodes.patch import flow_so_far
 from flowise_dev_agent.agent.own_hand import by_hand, ops_of
 from flowise_dev_agent.agent.personal_data import PII_PASSES, passes
@@ -38,6 +39,7 @@ from flowise_dev_agent.agent.state import (
     IntentState,
     PatchState,
     PlanState,
+    RequestState,
     ReviewState,
     TestsState,
     Update,
@@ -45,13 +47,12 @@ from flowise_dev_agent.agent.state import (
 )
 from flowise_dev_agent.agent.store_additions import stores_of, with_additions
 from flowise_dev_agent.agent.toolbox import SessionToolbox
+from flowise_dev_agent.contracts.designs import ChosenStarter, DesignForm
 from flowise_dev_agent.contracts.event_data import ArtifactData
 from flowise_dev_agent.contracts.interrupts import PatternUse, PlanApprovalData, PlanApprovalInterrupt
 from flowise_dev_agent.contracts.plan_text import plan_markdown
-from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import Finding, GraphIR
 from flowise_dev_agent.reasoning.contracts import PlanContract, PlanRequest
-from flowise_dev_agent.reasoning.phrases import say
 
 
 @asks_for_budget
@@ -84,19 +85,20 @@ async def plan_v2(
 
     said = [state.full_requirement, *state.later_words, feedback or ""]
 
-    async def with_document_stores(plan: PlanContract, *, by_rules: bool) -> PlanContract:
+    async def with_document_stores(plan: PlanContract, *, by_form: bool) -> PlanContract:
         asked = concerns(plan) or (documents_of(attachments) and stores_of(graph))
         stores = await domains.primary.document_stores(context) if asked else []
-        words, wish, language = " ".join(said), feedback or requirement, state.intent.current.language
-        plan = with_stores(plan, attachments, stores, words, by_rules=by_rules, schemas=nodes.schemas)
-        return with_additions(plan, graph, attachments, stores, words, wish=wish, by_rules=by_rules, language=language)
+        plan = with_stores(plan, attachments, stores, " ".join(said), by_form=by_form, schemas=nodes.schemas)
+        return with_additions(plan, graph, attachments, stores)
 
     async def review(plan: PlanContract) -> list[Finding]:
-        whole = with_ready_tools(await with_document_stores(plan, by_rules=False), ready, graph, nodes.schemas)
+        whole = with_ready_tools(await with_document_stores(plan, by_form=False), ready, graph, nodes.schemas)
         whole = with_images(whole, graph, nodes.schemas, attachments, " ".join(said))
         lacking = [one for one in whole.findings if one.code in (NO_VECTOR_STORE, IMAGES_UNSEEN, MODEL_BLIND)]
         return [*lacking, *await domains.primary.review_plan(context, whole, graph)]
 
+    matched = intent.operation == "create" and not (state.request.design or context.reasoner.reads_candidates)
+    stores = await domains.primary.document_stores(context) if matched else []
     result = await context.reasoner.plan(
         PlanRequest(
             requirement=requirement,
@@ -107,6 +109,9 @@ async def plan_v2(
             budget=budget_of(state, context.limits),
             intent=intent,
             design=state.request.design if feedback is None and previous is None else None,
+            starter=state.plan.starter,
+            stores=tuple(stores),
+            new_name=state.request.new_name if intent.operation in ("copy", "update") and feedback is None else None,
             nodes=nodes,
             candidates=discovery.candidates,
             credential_types={type_: len(items) for type_, items in discovery.credentials.items()},
@@ -139,11 +144,10 @@ async def plan_v2(
         proposed = pattern_reuse.started_from(used.data, proposed)
     emit.reasoned("plan", result)
     usage = state.usage.plus("plan", result)
-    plan, pattern_update = await pattern_reuse.apply_pattern(
-        state, match, proposed, context, emit, by_rules=result.mode == "deterministic"
-    )
+    by_form = result.mode == "deterministic"
+    plan, pattern_update = await pattern_reuse.apply_pattern(state, match, proposed, context, emit, by_form=by_form)
     if plan.answer is None:
-        plan = await with_document_stores(plan, by_rules=result.mode == "deterministic")
+        plan = await with_document_stores(plan, by_form=by_form)
     if not plan.declined and plan.answer is None:
         plan = with_mappings(with_ready_tools(plan, ready, graph, nodes.schemas), ready)
         plan = with_attached(plan, nodes.schemas, attachments)
@@ -184,9 +188,7 @@ async def plan_v2(
             contract=plan,
             approved=_is_approved(state, previous, plan),
             amended=None,
-            read=_read(plan, nodes, intent.language)
-            if result.mode == "deterministic" and not state.request.design
-            else "",
+            starter=result.starter,
         ),
         "credentials": credentials,
         "patch": PatchState(ops=[], nothing_to_change=None, own=False),
@@ -231,8 +233,12 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Upd
         if questions := answer.get("test_questions"):
             update["tests"] = TestsState(questions=questions)
         return update
+    if answer.get("design"):
+        form = DesignForm.model_validate(answer["design"])
+        return {**of_form(form), "answer": answer, "request": RequestState(design=form)}
     update = {"answer": answer, "plan": PlanState(approved=False, feedback=None if declined else answer["feedback"])}
     if declined:
+        update["request"] = RequestState(design=None)
         # The answer to the question that was asked, or another requirement; both are read from the start, as answers.
         instead = "This cannot be built as described. What should be built instead?"
         question = declined if state.plan.current.asks else instead
@@ -275,13 +281,16 @@ def _is_approved(state: AgentState, previous: PlanContract | None, plan: PlanCon
     return previous.operation == plan.operation and beyond_approval(plan.capability, agreed) is None
 
 
-def _read(plan: PlanContract, nodes: NodeStore, language: str) -> str:
-    """Which parts a new chatflow of the rules has: whatever else the person wrote is only told to its model."""
-    if plan.operation != "create" or plan.flow_kind != "CHATFLOW" or plan.declined:
-        return ""
-    known = (nodes.schemas.get(node.node_name) for node in plan.nodes)
-    labels = dict.fromkeys(schema.label for schema in known if schema)
-    return say("plan_read", language, parts=", ".join(labels))
+def _about_starter(state: AgentState, starter: ChosenStarter) -> str:
+    """The fixed message of a flow that was matched and not read."""
+    failed = any(one.phase == "plan" for one in state.usage.degraded)
+    why = "The model gave no usable plan" if failed else "No model is connected"
+    words = f" for the words {', '.join(starter.words)}" if starter.words else ", since no other one fits"
+    names = ", ".join(starter.names) or "none"
+    return (
+        f"{why}: the starter '{starter.title}' was chosen{words}. Recognised names: {names}. Nothing else of the "
+        "sentence was read. Change the form, or connect a model."
+    )
 
 
 def _about_parts(plan: PlanContract) -> list[str]:
@@ -295,6 +304,24 @@ def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
     if questions := state.tests.questions:
         plan = plan.with_questions(questions)
     cancel = option("cancel", "Cancel", "End the session; nothing is written.")
+    starter = state.plan.starter
+    form = starter.form if starter else state.request.design
+    if plan.declined and starter:
+        return PlanApprovalInterrupt(
+            reason="starter",
+            message=f"{_about_starter(state, starter)} {plan.declined}",
+            options=[
+                option("request_changes", "Complete the form", "Send the form with what it lacks, or say it anew."),
+                cancel,
+            ],
+            data=PlanApprovalData(
+                plan=plan_markdown(plan, language=language),
+                contract=plan,
+                language=language,
+                starter=starter,
+                form=form,
+            ),
+        )
     if plan.declined:
         return PlanApprovalInterrupt(
             reason="question" if plan.asks else "declined",
@@ -305,7 +332,9 @@ def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
                 else option("request_changes", "Ask for something else", "Say what to build instead."),
                 cancel,
             ],
-            data=PlanApprovalData(plan=plan_markdown(plan, language=language), contract=plan, language=language),
+            data=PlanApprovalData(
+                plan=plan_markdown(plan, language=language), contract=plan, language=language, form=form
+            ),
         )
     details = plan_details(plan, base, language)
     added = beyond_approval(plan.capability, agreed) if plan.capability and agreed else None
@@ -317,6 +346,8 @@ def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
         reason, message = "plan_revised", "The plan changed."
         if verdict:
             message = f"{message} {verdict.reason} {verdict.fix}".strip()
+    elif starter:
+        reason, message = "starter", _about_starter(state, starter)
     else:
         reason, message = "plan_ready", "Please look at the plan. Nothing has been written yet."
         if plan.only_fills:
@@ -325,7 +356,7 @@ def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
             message += f" The change is tried on a draft; '{target.name}' stays as it is until you accept."
     return PlanApprovalInterrupt(
         reason=reason,
-        message=" ".join(filter(None, [message.strip(), state.plan.read, *_about_parts(plan), *state.plan.notes])),
+        message=" ".join(filter(None, [message.strip(), *_about_parts(plan), *state.plan.notes])),
         options=[
             option("approve", "Approve", "Build it and test it."),
             option("request_changes", "Ask for changes", "Say what should be different."),
@@ -335,6 +366,8 @@ def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
             plan=plan_markdown(plan, details, language),
             language=language,
             contract=plan,
+            starter=starter,
+            form=form,
             details=details,
             approaches=plan.approaches,
             missing_credentials=[item.type for item in state.credentials.missing],

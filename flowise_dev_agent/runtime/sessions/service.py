@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from pydantic import BaseModel, ValidationError
 
-from flowise_dev_agent.contracts.designs import DesignView, form_of, stored_form
+from flowise_dev_agent.contracts.designs import DesignView, stored_form
 from flowise_dev_agent.contracts.etags import Expected, session_etag
 from flowise_dev_agent.contracts.events import EventPage, SessionEvent
 from flowise_dev_agent.contracts.plan import Design
@@ -29,6 +29,7 @@ from flowise_dev_agent.errors import (
     SessionNotFoundError,
     TraceNotFoundError,
 )
+from flowise_dev_agent.forms.form_of import form_of
 from flowise_dev_agent.persistence import Blobs, Database, Events, SessionFilter, SessionRow, Sessions
 from flowise_dev_agent.persistence.database import translated_errors
 from flowise_dev_agent.persistence.sessions import Answer, NewSession

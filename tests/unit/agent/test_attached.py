@@ -15,7 +15,6 @@ from flowise_dev_agent.patch.model.attached_files import file_value, mark
 from flowise_dev_agent.patch.model.placeholders import MARK, placeholder_file
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.prompts import plan_prompt
-from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 from tests.support.requests import plan_request
 from tests.unit.agent.rig import Bench, _snapshot, plan
 from tests.unit.agent.test_graph import credentials
@@ -146,15 +145,6 @@ def test_what_a_file_says_stays_data_in_the_prompt() -> None:
 
     assert "handbook.pdf (pdf; 9 bytes; 12 pages) begins:" in prompt
     assert prompt.count("<requirement>") == prompt.count("</attachments>") == 1
-
-
-async def test_the_rules_load_attached_files_instead_of_placeholders() -> None:
-    made = (await DeterministicReasoner().plan(request("A bot that answers from our handbook", HANDBOOK))).value
-
-    assert made.declined is None
-    assert "pdfFile" in {node.node_name for node in made.nodes}
-    assert "plainText" not in {node.node_name for node in made.nodes}
-    assert with_attached(made, SCHEMAS, [HANDBOOK]).placeholders == []
 
 
 TESTS = AttachmentFacts(

@@ -10,7 +10,7 @@ from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.reasoning import LlmReasoner, PhasedReasoner, ReasoningEngine
 from flowise_dev_agent.reasoning.contracts import EngineResponse, Message, Usage
-from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
 from flowise_dev_agent.settings import ReasoningSettings
 from tests.unit.agent.rig import OPENAI, Bench, plan
 

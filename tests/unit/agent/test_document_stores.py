@@ -41,12 +41,16 @@ def proposed(store_node: str, *others: str, **values: Any) -> PlanContract:
     return plan(nodes=nodes, **values)
 
 
+def chosen(store: str, node: str = "documentStore") -> PlannedValue:
+    return PlannedValue(node_id=f"{node}_0", param="selectedStore", value=store)
+
+
 def value_of(made: PlanContract) -> list[object]:
     return [one.value for one in made.values if one.param == "selectedStore"]
 
 
-def stored(made: PlanContract, said: str = "", *, files: Any = (), stores: Any = (), by_rules: bool = False) -> Any:
-    return with_stores(made, files, stores, said, by_rules=by_rules, schemas=SCHEMAS)
+def stored(made: PlanContract, said: str = "", *, files: Any = (), stores: Any = (), by_form: bool = False) -> Any:
+    return with_stores(made, files, stores, said, by_form=by_form, schemas=SCHEMAS)
 
 
 @pytest.mark.parametrize("said", ["Answer from HR policies.", "Source: id-hr"])
@@ -81,9 +85,9 @@ def test_without_a_vector_store_to_use_a_search_is_refused_and_a_loader_is_not()
 
 
 @pytest.mark.parametrize(("stores", "searched"), [([HR], True), ([DRAFTS], False)])
-def test_what_rules_plan_in_memory_is_searched_where_that_is_possible(stores: Any, searched: bool) -> None:
-    rules = proposed("documentStore", "memoryVectorStore", "openAIEmbeddings")
-    made = stored(rules, files=[HANDBOOK], stores=stores, by_rules=True)
+def test_what_a_form_plans_in_memory_is_searched_where_that_is_possible(stores: Any, searched: bool) -> None:
+    form = proposed("documentStore", "memoryVectorStore", "openAIEmbeddings")
+    made = stored(form, files=[HANDBOOK], stores=stores, by_form=True)
     names = {node.node_name for node in made.nodes}
     assert ("documentStoreVS" in names, "memoryVectorStore" in names, "openAIEmbeddings" in names) == (
         searched,
@@ -93,34 +97,36 @@ def test_what_rules_plan_in_memory_is_searched_where_that_is_possible(stores: An
     assert len(made.document_stores) == 1
 
 
-def test_rules_ask_for_a_store_that_nobody_has_named() -> None:
-    rules = proposed("documentStore", "memoryVectorStore", "openAIEmbeddings")
-    asked = stored(rules, "A bot for our document store", stores=[HR, DRAFTS], by_rules=True)
+def test_a_store_that_a_form_names_and_the_server_lacks_is_asked_for() -> None:
+    asked = stored(proposed("documentStore", values=[chosen("Payroll")]), stores=[HR, DRAFTS], by_form=True)
     assert asked.declined == "There are: HR policies, HR. Which document store should it answer from?"
     assert asked.asks
-    answered = stored(rules, "A bot for our document store HR policies", stores=[HR, DRAFTS], by_rules=True)
-    assert value_of(answered) == ["id-hr"]
+
+
+@pytest.mark.parametrize("searched", [True, False])
+def test_a_store_that_a_form_names_is_searched_where_that_is_possible(searched: bool) -> None:
+    names = ("documentStore", "memoryVectorStore", "openAIEmbeddings")
+    store = HR if searched else DRAFTS
+    made = stored(proposed(*names, values=[chosen(store.name)]), stores=[HR, DRAFTS], by_form=True)
+    assert value_of(made) == [store.id]
+    assert ("documentStoreVS_0" in {node.node_id for node in made.nodes}) is searched
 
 
 @pytest.mark.parametrize(
-    ("said", "chosen", "by_rules", "adds"),
+    ("given", "by_form", "adds"),
     [
-        ("Answer from HR policies, and add the handbook to it", None, True, True),
-        ("Nimm das Handbuch in HR policies auf", None, True, True),
-        ("A bot like HR policies for our legal handbook, with our address", None, True, False),
-        ("Add it to our HR store", "[ADD TO STORE: HR policies]", False, True),
-        ("Add it to our HR store", "[ADD TO STORE: id-hr]", False, True),
-        ("Answer from HR policies", "id-hr", False, False),
+        ("HR policies", True, True),
+        ("[ADD TO STORE: HR policies]", False, True),
+        ("[ADD TO STORE: id-hr]", False, True),
+        ("id-hr", False, False),
     ],
-    ids=["English", "German", "another wish", "mark by name", "mark by id", "an id alone"],
+    ids=["form", "mark by name", "mark by id", "an id alone"],
 )
-def test_files_are_added_to_a_store_only_where_words_or_plan_say_so(
-    said: str, chosen: str | None, by_rules: bool, adds: bool
-) -> None:
-    given = [PlannedValue(node_id="documentStoreVS_0", param="selectedStore", value=chosen)] if chosen else []
-    made = stored(proposed("documentStoreVS", values=given), said, files=[HANDBOOK], stores=[HR], by_rules=by_rules)
+def test_files_are_added_to_a_store_only_where_form_or_plan_say_so(given: str, by_form: bool, adds: bool) -> None:
+    planned = proposed("documentStoreVS", values=[chosen(given, "documentStoreVS")])
+    made = stored(planned, "Answer from HR policies", files=[HANDBOOK], stores=[HR], by_form=by_form)
     assert [one.id for one in made.document_stores if one.id] == (["id-hr"] if adds else [])
-    assert (value_of(made) == ["id-hr"]) is (adds or chosen == "id-hr")
+    assert value_of(made) == ["id-hr"]
 
 
 def test_what_is_added_to_a_store_is_shown_with_the_flows_that_use_it_and_whether_it_can_be_undone() -> None:

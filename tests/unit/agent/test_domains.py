@@ -10,11 +10,14 @@ import pytest
 
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import DiscoverRequest
+from flowise_dev_agent.agent.domains import flowise
+from flowise_dev_agent.agent.domains.candidates import candidates
 from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
 from flowise_dev_agent.agent.domains.tool_domain import ToolDomain
 from flowise_dev_agent.agent.graph import build_graph
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Prediction
+from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.contracts import ReadyTool
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials, ops
@@ -35,16 +38,16 @@ async def test_a_plan_for_a_domain_that_is_not_there_is_refused_with_a_finding()
     assert not bench.flowise.flows
 
 
-async def test_p86_what_fits_is_looked_up_beside_the_event_loop() -> None:
+async def test_p86_what_fits_is_looked_up_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first time it takes seconds of a busy machine, in which a worker on the loop would count as lost."""
     bench = Bench(ops(), credentials("1"))
     threads: list[int] = []
 
-    def suggest(*_: Any) -> list[str]:
+    def find(*given: Any, **more: Any) -> tuple[NodeSchema, ...]:
         threads.append(threading.get_ident())
-        return []
+        return candidates(*given, **more)
 
-    bench.reasoner.suggest_node_types = suggest
+    monkeypatch.setattr(flowise, "candidates", find)
     await bench.start()
     assert threads
     assert threading.get_ident() not in threads

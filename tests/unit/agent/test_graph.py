@@ -155,14 +155,6 @@ async def test_an_approved_approach_reaches_the_op_writer() -> None:
     assert bench.reasoner.seen["patch"][0].approach == "Small"
 
 
-async def test_a_plan_without_a_model_says_which_parts_it_has_and_that_the_rest_is_only_told(bench: Bench) -> None:
-    bench.reasoner.mode = "deterministic"
-    message = (await bench.start())["message"]
-    assert "the flow has only these parts: OpenAI, Conversation Chain, Buffer Memory." in message
-    bench.reasoner.mode = "llm_guided"
-    assert "only these parts" not in (await bench.answer(action="request_changes", feedback="shorter"))["message"]
-
-
 async def test_what_cannot_be_built_is_said_and_ends_as_declined(bench: Bench) -> None:
     bench.reasoner.plans = [plan(nodes=[], declined="There is no node quantumTeleporter.")]
     approval = await bench.start()

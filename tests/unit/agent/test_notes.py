@@ -10,8 +10,8 @@ from flowise_dev_agent.agent.pattern_reuse import find_notes
 from flowise_dev_agent.agent.state import AgentState, RequestState
 from flowise_dev_agent.contracts.node_artifacts import NodeArtifact
 from flowise_dev_agent.errors import DatabaseUnavailableError
+from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
 from flowise_dev_agent.reasoning.prompts import patch_prompt, plan_prompt
-from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 from tests.unit.agent.rig import OPENAI, Bench
 from tests.unit.agent.test_graph import credentials
 
@@ -81,16 +81,8 @@ async def test_what_was_read_is_a_memory_artifact_of_the_session() -> None:
     assert (payload.llm_guided_retrieve.query_text, payload.llm_guided_retrieve.limit) == ("A support bot", 10)
 
 
-class Rules(DeterministicReasoner):
-    """As they are in their process."""
-
-    @property
-    def reads_candidates(self) -> bool:
-        return False
-
-
-async def test_rules_do_not_ask_for_notes() -> None:
-    bench = Noted([], credentials(OPENAI), reasoner=Rules())
+async def test_without_a_model_no_notes_are_asked_for() -> None:
+    bench = Noted([], credentials(OPENAI), reasoner=DeterministicReasoner())
     bench.notes = Notes()
     await bench.start("A support bot with GPT-4o and memory")
     assert bench.notes.asked == []

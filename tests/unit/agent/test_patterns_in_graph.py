@@ -1,31 +1,35 @@
-"""A new flow on the base of an accepted one, on the real graph: with a scripted model and with the rules."""
+"""A new flow on the base of an accepted one, on the real graph: with a scripted model and with a form."""
 
 import json
 from typing import Any
 
 import pytest
 
+from flowise_dev_agent.contracts.designs import DesignForm
+from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.contracts.verdict import CriterionVerdict, Evidence
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.patch import AddNode, Connect, PatchOp, SetParam
-from flowise_dev_agent.reasoning.contracts import PlanContract, PlannedNode, Reasoned, Verdict
-from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+from flowise_dev_agent.reasoning.contracts import Intent, PlanContract, PlannedNode, Reasoned, Verdict
+from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
 from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, Script, plan
 from tests.unit.agent.test_graph import ops
 from tests.unit.knowledge.memory_patterns import MemoryPatterns
 
-WISH = "Customer support bot for our bicycle shop, with memory, at temperature 0.7"
-SIMILAR = "Customer support bot for a bicycle shop with window memory of 6 messages"
+FORM = DesignForm(name="Customer support bot for our bicycle shop", temperature=0.7)
+COLDER = FORM.model_copy(update={"temperature": 0.3})
+SIMILAR_FORM = DesignForm(name="Customer support bot for a bicycle shop", memory=6)
+WISH, SIMILAR = FORM.as_text(), SIMILAR_FORM.as_text()
 
 
 def credentials() -> CredentialStore:
     return CredentialStore.from_rows([Credential(id=OPENAI, name="key", credential_name="openAIApi")])
 
 
-def by_rules(rows: MemoryPatterns, flowise: BenchFlowise | None = None) -> Bench:
+def by_form(rows: MemoryPatterns, flowise: BenchFlowise | None = None) -> Bench:
     return Bench([], credentials(), reasoner=DeterministicReasoner(), patterns=library(rows), flowise=flowise)
 
 
@@ -33,9 +37,9 @@ def library(rows: MemoryPatterns) -> PatternLibrary:
     return PatternLibrary(rows, instance_id="default")
 
 
-async def build(rows: MemoryPatterns, wish: str, end: str = "accept") -> tuple[Bench, dict[str, Any]]:
-    bench = by_rules(rows)
-    assert (await bench.start(wish))["type"] == "plan_approval"
+async def build(rows: MemoryPatterns, form: DesignForm, end: str = "accept") -> tuple[Bench, dict[str, Any]]:
+    bench = by_form(rows)
+    assert (await bench.start(form.as_text(), design=form.model_dump(mode="json")))["type"] == "plan_approval"
     review = await bench.answer(action="approve")
     assert review["reason"] == "tests_passed", review
     (row,) = bench.flowise.flows.values()
@@ -54,11 +58,11 @@ def edges_of(flow: dict[str, Any]) -> set[tuple[str, str]]:
 
 async def test_the_second_similar_flow_starts_from_the_first_and_is_right_all_the_same() -> None:
     rows = MemoryPatterns()
-    first, _ = await build(rows, WISH)
+    first, _ = await build(rows, FORM)
     assert (await first.state()).pattern.id is None
     assert [row.category for row in rows.rows.values()] == ["conversational"]
     assert OPENAI not in json.dumps([row.ops for row in rows.rows.values()])
-    second, flow = await build(rows, SIMILAR)
+    second, flow = await build(rows, SIMILAR_FORM)
     state = await second.state()
     assert state.pattern.id == 1
     assert len(state.pattern.ops) == 3  # model, chain and their connection; the memory is another one
@@ -81,9 +85,9 @@ async def test_the_second_similar_flow_starts_from_the_first_and_is_right_all_th
 @pytest.mark.parametrize("end", ["accept", "rollback"])
 async def test_a_flow_that_starts_from_a_pattern_equals_one_from_nothing(end: str) -> None:
     rows = MemoryPatterns()
-    await build(rows, WISH)
-    _, seeded = await build(rows, WISH.replace("0.7", "0.3"), end)
-    _, fresh = await build(MemoryPatterns(), WISH.replace("0.7", "0.3"))
+    await build(rows, FORM)
+    _, seeded = await build(rows, COLDER, end)
+    _, fresh = await build(MemoryPatterns(), COLDER)
     assert edges_of(seeded) == edges_of(fresh)
     assert {id_: data["inputs"] for id_, data in nodes_of(seeded).items()} == {
         id_: data["inputs"] for id_, data in nodes_of(fresh).items()
@@ -93,18 +97,22 @@ async def test_a_flow_that_starts_from_a_pattern_equals_one_from_nothing(end: st
 
 async def test_a_broken_library_stops_nothing() -> None:
     rows = MemoryPatterns()
-    await build(rows, WISH)
+    await build(rows, FORM)
     rows.broken = True
-    bench, _ = await build(rows, SIMILAR)
+    bench, _ = await build(rows, SIMILAR_FORM)
     state = await bench.state()
     assert (state.outcome, state.pattern.id) == ("accepted", None)
 
 
 async def test_an_update_neither_uses_nor_makes_a_pattern() -> None:
     rows = MemoryPatterns()
-    first, _ = await build(rows, WISH)
-    bench = by_rules(rows, first.flowise)
+    first, _ = await build(rows, FORM)
+    bench = Bench([], credentials(), patterns=library(rows), flowise=first.flowise)
     (id_,) = bench.flowise.flows
+    bench.reasoner.intents = [Intent(operation="update", ambiguity=0, title="Colder")]
+    colder = PlannedValue(node_id="chatOpenAI_0", param="temperature", value=0.1)
+    bench.reasoner.plans = [plan(operation="update", nodes=[], values=[colder])]
+    bench.reasoner.patches = [[SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.1)]]
     await bench.start("Set the temperature to 0.1", operation="update", target=id_)
     await bench.answer(action="approve")
     await bench.answer(action="accept")
@@ -113,10 +121,10 @@ async def test_an_update_neither_uses_nor_makes_a_pattern() -> None:
     assert not any("pattern" in event["summary"].casefold() for event in bench.events)
 
 
-async def steps_of(rows: MemoryPatterns, wish: str) -> list[str]:
+async def steps_of(rows: MemoryPatterns, form: DesignForm) -> list[str]:
     """The plan's steps about nodes, as shown for approval; values and credentials are left out."""
-    bench = by_rules(rows)
-    question = await bench.start(wish)
+    bench = by_form(rows)
+    question = await bench.start(form.as_text(), design=form.model_dump(mode="json"))
     steps = question["data"]["contract"]["steps"]
     assert all(f"- {step}\n" in question["data"]["plan"] for step in steps)
     return [step for step in steps if "Set" not in step and "credential" not in step]
@@ -127,26 +135,26 @@ WINDOW = "It remembers the last 6 exchanges, each a question with its answer (`b
 
 async def test_the_plan_says_what_is_taken_over_and_adds_only_the_rest() -> None:
     rows = MemoryPatterns()
-    await build(rows, WISH)
-    assert await steps_of(rows, SIMILAR) == [
+    await build(rows, FORM)
+    assert await steps_of(rows, SIMILAR_FORM) == [
         f'Start from pattern 1 ("{WISH}"), an accepted flow: take over Conversation Chain, OpenAI.',
         "Add and connect Buffer Window Memory.",
         WINDOW,
     ]
-    assert await steps_of(rows, WISH.replace("0.7", "0.3")) == [
+    assert await steps_of(rows, COLDER) == [
         f'Start from pattern 1 ("{WISH}"), an accepted flow: take over Conversation Chain, Buffer Memory, OpenAI.'
     ]
 
 
 async def test_a_plan_whose_pattern_falls_away_adds_every_node(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = MemoryPatterns()
-    await build(rows, WISH)
+    await build(rows, FORM)
 
     async def lost(*_: object) -> None:
         raise DatabaseUnavailableError("gone")
 
     monkeypatch.setattr(rows, "touch", lost)
-    assert await steps_of(rows, SIMILAR) == [
+    assert await steps_of(rows, SIMILAR_FORM) == [
         "Add and connect Conversation Chain, OpenAI.",
         "Add and connect Buffer Window Memory.",
         WINDOW,
@@ -163,7 +171,7 @@ def model_ops() -> list[PatchOp]:
 
 async def test_the_model_is_told_what_is_there_and_what_the_plan_leaves_out_falls_away() -> None:
     rows = MemoryPatterns()
-    await build(rows, WISH)
+    await build(rows, FORM)
     bench = Bench(model_ops(), credentials(), patterns=library(rows))
     bench.reasoner.patches.append([SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.1)])
     bench.reasoner.plans = [
@@ -194,7 +202,7 @@ async def test_the_model_is_told_what_is_there_and_what_the_plan_leaves_out_fall
 
 async def test_a_plan_that_takes_nothing_over_starts_from_nothing() -> None:
     rows = MemoryPatterns()
-    await build(rows, WISH)
+    await build(rows, FORM)
     bench = Bench([], credentials(), patterns=library(rows))
     await bench.start(SIMILAR)
     state = await bench.state()
@@ -233,7 +241,7 @@ class Seeker(Script):
 
 async def test_a_pattern_that_the_planner_finds_by_a_tool_is_the_base_of_the_flow() -> None:
     rows = MemoryPatterns()
-    await build(rows, WISH)
+    await build(rows, FORM)
     seeker = Seeker()
     seeker.patches = [[SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.2)]]
     bench = Bench([], credentials(), reasoner=seeker, patterns=library(rows))

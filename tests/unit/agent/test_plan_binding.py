@@ -23,6 +23,7 @@ from flowise_dev_agent.contracts.plan import (
     PlannedValue,
     ToolBinding,
 )
+from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
     AddNode,
@@ -35,7 +36,6 @@ from flowise_dev_agent.patch import (
     SetParam,
     compile_ops,
 )
-from flowise_dev_agent.reasoning.credential_requirements import required_types
 from tests.unit.agent.rig import plan
 from tests.unit.agent.test_update import COLDER, add_flow, drafts, inputs_of, made_for
 

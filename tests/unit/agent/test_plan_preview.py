@@ -6,16 +6,17 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.agent.plan_preview import PlannedFlow, planned_flow
+from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.contracts.plan import DesignConnection, Part, PlanContract
 from flowise_dev_agent.contracts.preview import Preview
+from flowise_dev_agent.forms.offer import Offer
+from flowise_dev_agent.forms.ops import to_ops
+from flowise_dev_agent.forms.plan import plan_of
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
 from flowise_dev_agent.runtime.flows.preview import Picture, drawn
 from tests.unit.agent.test_plan_review import node, planned
-from tests.unit.reasoning import test_rules_build as build
-from tests.unit.reasoning.test_rules_change import AGENT, DOCUMENTS, SUPPORT, Session
 
-STEPS = "First summarize the message, then translate the summary into French"
 CHAIN = [
     AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"temperature": 0.9}),
     AddNode(node_name="bufferMemory", node_id="bufferMemory_0"),
@@ -36,37 +37,29 @@ def preview_of(plan: PlanContract, catalogue: NodeStore, base: GraphIR | None = 
     return drawn(picture, catalogue.schemas, name="")
 
 
-@pytest.mark.parametrize("text", [*(case[0] for case in build.CASES[::6]), STEPS], ids=lambda text: text[:30])
-async def test_a_plan_is_drawn_as_the_rules_then_build_it(text: str, catalogue: NodeStore) -> None:
-    contract = await build.plan(text, catalogue)
-    made = compile_ops(GraphIR.empty(), await build.write(text, contract, catalogue), catalogue.schemas).graph
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"memory": 3, "model": "claude-sonnet-4-6"},
+        {"tools": ["calculator"], "sources": [{"kind": "text", "text": "We open at 9."}]},
+        {"sources": [{"kind": "web", "url": "https://a.example"}], "refused_words": ["bet"]},
+        {"kind": "task", "fields": [{"name": "total"}]},
+        {
+            "kind": "steps",
+            "steps": [{"kind": "answer", "prompt": "Sum up."}, {"kind": "answer", "prompt": "Translate."}],
+        },
+    ],
+)
+async def test_a_plan_is_drawn_as_code_then_builds_it(form: dict[str, Any], catalogue: NodeStore) -> None:
+    contract = plan_of(DesignForm.model_validate({"name": "Desk", **form}), Offer(catalogue, {"openAIApi": 1}))
+    ops = to_ops(contract, catalogue, existing={})
+    made = compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph
     drawn_ = planned_flow(contract, GraphIR.empty(), catalogue.schemas)
     assert [(one.id, one.name, one.label) for one in drawn_.graph.nodes] == [
         (one.id, one.name, one.label) for one in made.nodes
     ]
     assert ends(drawn_.graph) == ends(made)
     assert (drawn_.unknown, drawn_.unconnected) == ((), ())
-
-
-@pytest.mark.parametrize(
-    ("before", "wish"),
-    [
-        (SUPPORT, "use Claude instead"),
-        (SUPPORT, "give it a calculator"),
-        (AGENT, "remember only the last 3 messages"),
-        (DOCUMENTS, "set the temperature to 0.1"),
-    ],
-)
-async def test_a_change_is_drawn_as_the_rules_then_make_it(before: str, wish: str, catalogue: NodeStore) -> None:
-    session = Session(before, catalogue)
-    await session.plan()
-    await session.write()
-    contract = await session.plan(wish)
-    assert contract.declined is None
-    found = planned_flow(contract, session.graph, catalogue.schemas)
-    await session.write()
-    assert {(one.id, one.name) for one in found.graph.nodes} == {(one.id, one.name) for one in session.graph.nodes}
-    assert ends(found.graph) == ends(session.graph)
 
 
 def test_connections_that_follow_from_types_are_expected_and_named_ones_are_not(catalogue: NodeStore) -> None:

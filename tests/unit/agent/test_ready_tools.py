@@ -17,7 +17,7 @@ from flowise_dev_agent.contracts.verdict import Trace, TracedTool, Trial
 from flowise_dev_agent.knowledge.openapi import read_openapi
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, SetParam
 from flowise_dev_agent.reasoning.contracts import ReadyTool
-from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
 from tests.unit.agent.rig import Bench, _snapshot, plan
 from tests.unit.agent.test_graph import credentials
 
@@ -187,15 +187,17 @@ def model_ops() -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("by_rules", [False, True])
-async def test_a_described_api_becomes_a_tool_of_the_written_flow(by_rules: bool) -> None:
-    reasoner = DeterministicReasoner() if by_rules else None
+@pytest.mark.parametrize("design", [None, {"name": "Desk", "model": "gpt-4.1-mini"}])
+async def test_a_described_api_becomes_a_tool_of_the_written_flow(design: dict[str, Any] | None) -> None:
+    reasoner = DeterministicReasoner() if design else None
     bench = Bench(model_ops(), credentials("0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c001"), reasoner=reasoner)
     bench.graph = build_graph([FlowiseCapability(), OpenApiCapability()], bench.graph.checkpointer)
     bench.files = ApiFile()
     bench.reasoner.plans = [agent_plan()]
 
-    question = await bench.start("Build a bot with GPT-4o that calls our ticket API to tell the status of a ticket")
+    question = await bench.start(
+        "Build a bot with GPT-4o that calls our ticket API to tell the status of a ticket", design=design
+    )
     assert question["type"] == "plan_approval", question
     assert question["reason"] == "plan_ready", question["message"]
     assert "tickets.example.com" in question["data"]["capability"]["hosts"]

@@ -5,7 +5,6 @@ from typing import Any
 from flowise_dev_agent.contracts.plan import Part
 from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.reasoning.contracts import Intent
-from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials
 from tests.unit.agent.test_update import COLDER, add_flow, made_for
@@ -66,27 +65,6 @@ async def test_a_revision_that_leaves_out_more_is_shown_again() -> None:
         same.model_copy(update={"parts": planned({**keeps, "state": "not_understood"}, PONY).parts})
     ]
     assert (await bench.answer(action="iterate", feedback="again"))["type"] == "plan_approval"
-
-
-async def test_p83_what_the_rules_do_not_recognise_as_structure_is_told_to_the_model() -> None:
-    bench = Bench([], credentials(OPENAI), reasoner=DeterministicReasoner())
-    approval = await bench.start("A support chatbot with memory. Wxyz qwrt zzkk vbnm.")
-    assert approval["data"]["not_done"] == []
-    parts = {part["quote"]: part["values"] for part in approval["data"]["contract"]["parts"]}
-    assert parts["Wxyz qwrt zzkk vbnm."] == ["conversationChain_0.systemMessagePrompt"]
-    values = {value["param"]: value["value"] for value in approval["data"]["contract"]["values"]}
-    assert values["systemMessagePrompt"] == "A support chatbot. Wxyz qwrt zzkk vbnm."
-
-
-async def test_the_answer_to_a_plan_that_is_declined_with_a_question_settles_it() -> None:
-    bench = Bench([], credentials(OPENAI), reasoner=DeterministicReasoner())
-    declined = await bench.start("A flow that returns its answer as structured JSON from GPT-4o")
-    assert (declined["reason"], declined["options"][0]["label"]) == ("question", "Answer")
-    assert declined["message"].startswith("Which fields")
-    approval = await bench.answer(action="request_changes", feedback="name, date and amount")
-    assert approval["reason"] == "plan_ready"
-    (rows,) = [one["value"] for one in approval["data"]["contract"]["values"] if one["param"] == "jsonStructure"]
-    assert [row["property"] for row in rows] == ["name", "date", "amount"]
 
 
 async def test_p97_findings_that_the_base_had_never_go_back_to_the_op_writer(monkeypatch: Any) -> None:

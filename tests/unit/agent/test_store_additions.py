@@ -4,15 +4,14 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.store_additions import only_adds, stores_of, with_additions
+from flowise_dev_agent.agent.store_additions import stores_of, with_additions
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
-from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedValue
+from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
 from flowise_dev_agent.flowise.document_stores import Component, DocumentStore
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, PatchOp, compile_ops
 from flowise_dev_agent.reasoning.contracts import Intent
-from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, plan
 from tests.unit.agent.test_attached import HANDBOOK, Files
 from tests.unit.agent.test_document_stores import DRAFTS, HR
@@ -37,36 +36,13 @@ def flow(*stores: str) -> GraphIR:
     return compile_ops(GraphIR.empty(), ops, SCHEMAS).graph
 
 
-def changed(declined: str | None = None, *, mark: str | None = None) -> PlanContract:
+def changed(*, mark: str | None = None) -> PlanContract:
     values = [PlannedValue(node_id="documentStoreVS_0", param="selectedStore", value=mark)] if mark else []
-    return plan(operation="update", nodes=[], values=values, declined=declined)
+    return plan(operation="update", nodes=[], values=values)
 
 
-def added(made: PlanContract, base: GraphIR, said: str = WISH, *, by_rules: bool, files: Any = (HANDBOOK,)) -> Any:
-    return with_additions(made, base, files, STORES, said, wish=said, by_rules=by_rules)
-
-
-@pytest.mark.parametrize(
-    ("said", "alone"),
-    [
-        (WISH, True),
-        ("Please put our handbook into the document store HR policies.", True),
-        ("Nimm das Handbuch in den Dokumentenspeicher auf", True),
-        ("Ajoute ce fichier à la base de connaissances", True),
-        ("Añade este archivo al almacén de documentos", True),
-        (f"{WISH}, please.", True),
-        ("Bitte nimm das Handbuch in den Dokumentenspeicher auf", True),
-        (f"{WISH} and use a temperature of 0.1", False),
-        (f"{WISH}. Use GPT-4o.", False),
-        ("Add a calculator", False),
-        ("Answer from the document store", False),
-    ],
-)
-def test_rules_take_words_that_ask_for_files_in_a_store_and_nothing_else(said: str, alone: bool) -> None:
-    assert only_adds(said) is alone
-    made = added(changed("Not possible"), flow(HR_ID), said, by_rules=True)
-    assert [one.id for one in made.document_stores] == ([HR_ID] if alone else [])
-    assert (made.declined is None) is made.only_fills is alone
+def added(made: PlanContract, base: GraphIR, *, files: Any = (HANDBOOK,)) -> Any:
+    return with_additions(made, base, files, STORES)
 
 
 def test_a_loader_holds_the_name_of_its_store_behind_its_id() -> None:
@@ -76,22 +52,16 @@ def test_a_loader_holds_the_name_of_its_store_behind_its_id() -> None:
     assert stores_of(compile_ops(GraphIR.empty(), [loader], SCHEMAS).graph) == {"documentStore_0": HR_ID}
 
 
-def test_what_rules_had_not_understood_of_the_wish_is_done() -> None:
-    part = Part(id="p1", quote=WISH, source="requirement", state="not_understood", reason="nothing takes it")
-    made = added(changed("Not possible").model_copy(update={"parts": [part]}), flow(HR_ID), by_rules=True)
-    assert [(one.state, one.reason) for one in made.parts] == [("covered", "")]
-
-
 @pytest.mark.parametrize("mark", ["[ADD TO STORE: HR policies]", f"[ADD TO STORE: {HR_ID}]"])
 def test_a_plan_says_by_a_mark_that_the_store_of_a_node_grows(mark: str) -> None:
-    made = added(changed(mark=mark), flow(HR_ID), by_rules=False)
+    made = added(changed(mark=mark), flow(HR_ID))
     (store,) = made.document_stores
     assert (store.id, store.files, store.like) == (HR_ID, ["handbook.pdf"], HR_ID)
     assert (made.values, made.only_fills) == ([], True)
 
 
 def test_a_mark_for_another_store_also_changes_the_flow() -> None:
-    made = added(changed(mark="[ADD TO STORE: HR policies]"), flow(DRAFTS_ID), by_rules=False)
+    made = added(changed(mark="[ADD TO STORE: HR policies]"), flow(DRAFTS_ID))
     assert [one.id for one in made.document_stores] == [HR_ID]
     assert ([one.value for one in made.values], made.only_fills) == ([HR_ID], False)
 
@@ -108,17 +78,7 @@ def test_a_mark_for_another_store_also_changes_the_flow() -> None:
 def test_nothing_is_added_without_a_store_of_the_flow_and_a_document(
     made: PlanContract, base: GraphIR, files: list[AttachmentFacts]
 ) -> None:
-    assert added(made, base, by_rules=False, files=files) == made
-
-
-def test_of_several_stores_the_words_say_which_and_otherwise_it_is_asked() -> None:
-    base = flow(DRAFTS_ID, HR_ID)
-    asked = added(changed("Not possible"), base, by_rules=True)
-    assert asked.declined == "The flow answers from HR, HR policies. Which of them gets the files?"
-    named = added(changed("Not possible"), base, f"{WISH} HR policies", by_rules=True)
-    assert [one.id for one in named.document_stores] == [HR_ID]
-    answered = with_additions(asked, base, [HANDBOOK], STORES, f"{WISH} HR policies", wish=WISH, by_rules=True)
-    assert answered.document_stores == named.document_stores
+    assert added(made, base, files=files) == made
 
 
 class Server(BenchFlowise):
@@ -141,40 +101,9 @@ class Server(BenchFlowise):
         return ["Travel bot"]
 
 
-@pytest.mark.parametrize(
-    ("said", "reason"),
-    [
-        (f"{WISH} and set the temperature to 0.1", "Ask for that alone"),
-        ("Füge die Datei zum Dokumentenspeicher hinzu und setze die Temperatur auf 0.1", "Bitte nur darum"),
-    ],
-    ids=["English", "German"],
-)
-async def test_rules_do_another_wish_and_say_why_files_beside_it_are_not_added(said: str, reason: str) -> None:
+async def test_the_approval_covers_the_files_and_says_that_flows_have_them_at_once() -> None:
     server = Server()
-    bench = Bench([], credentials(OPENAI), reasoner=DeterministicReasoner(), flowise=server)
-    bench.files = Files(HANDBOOK)
-    ready = await bench.start(said, operation="update", target=server.row.id)
-    assert (ready["type"], ready["reason"]) == ("plan_approval", "plan_ready")
-    assert [one["value"] for one in ready["data"]["contract"]["values"]] == [0.1]
-    (missed,) = ready["data"]["not_done"]
-    assert reason in missed["reason"]
-    assert not ready["data"]["contract"]["document_stores"]
-
-
-async def test_rules_say_why_a_part_that_cannot_be_built_beside_files_is_declined() -> None:
-    server = Server()
-    bench = Bench([], credentials(OPENAI), reasoner=DeterministicReasoner(), flowise=server)
-    bench.files = Files(HANDBOOK)
-    wish = "Add this file to my bot's store and also add a calculator"
-    declined = await bench.start(wish, operation="update", target=server.row.id)
-    assert declined["reason"] == "declined"
-    assert "no agent that could use a tool" in declined["message"]
-
-
-@pytest.mark.parametrize("by_rules", [True, False], ids=["rules", "model"])
-async def test_the_approval_covers_the_files_and_says_that_flows_have_them_at_once(by_rules: bool) -> None:
-    server = Server()
-    bench = Bench([], credentials(OPENAI), reasoner=DeterministicReasoner() if by_rules else None, flowise=server)
+    bench = Bench([], credentials(OPENAI), flowise=server)
     bench.files = Files(HANDBOOK)
     bench.reasoner.intents = [Intent(operation="update", ambiguity=0, title="Travel bot")]
     bench.reasoner.plans = [changed(mark="[ADD TO STORE: HR policies]")]

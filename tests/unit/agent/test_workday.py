@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from flowise_dev_agent.knowledge.refresh import Refresh
 from flowise_dev_agent.knowledge.snapshot import schemas_dir
 from flowise_dev_agent.knowledge.workday import API_FILE, MCP_FILE, WorkdayKnowledgeProvider, meta_file
 from flowise_dev_agent.patch import GraphIR
-from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
 from tests.unit.agent.rig import Bench
 from tests.unit.agent.test_graph import credentials
 from tests.unit.agent.test_ready_tools import API, agent_plan, model_ops
@@ -59,13 +60,15 @@ async def test_a_requirement_that_does_not_name_workday_gets_nothing_of_it() -> 
     assert (found.ready_tools, found.facts, found.skill) == ((), {}, "")
 
 
-@pytest.mark.parametrize("by_rules", [False, True])
-async def test_a_session_plans_and_writes_the_blueprint_with_its_personal_data_shown(by_rules: bool) -> None:
-    bench = Bench(model_ops(), credentials(OPENAI), reasoner=DeterministicReasoner() if by_rules else None)
+@pytest.mark.parametrize("design", [None, {"name": "Desk", "model": "gpt-4.1-mini"}])
+async def test_a_session_plans_and_writes_the_blueprint_with_its_personal_data_shown(
+    design: dict[str, Any] | None,
+) -> None:
+    bench = Bench(model_ops(), credentials(OPENAI), reasoner=DeterministicReasoner() if design else None)
     bench.graph = build_graph([FlowiseCapability(), WorkdayCapability()], bench.graph.checkpointer)
     bench.reasoner.plans = [agent_plan()]
 
-    question = await bench.start(SENTENCE)
+    question = await bench.start(SENTENCE, design=design)
     assert question["reason"] == "plan_ready", question["message"]
     assert "## Personal data\n- `worker.location`\n- `worker.name`" in question["data"]["plan"]
     await bench.answer(action="approve")

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from flowise_dev_agent.contracts.designs import DesignForm, FormField, FormSource, form_of, stored_form
+from flowise_dev_agent.contracts.designs import DesignForm, FormField, FormSource, stored_form
 from flowise_dev_agent.contracts.form_parts import WEEKDAYS
 from flowise_dev_agent.contracts.form_steps import KINDS, FormStep, Paths, Place, names_at, tree_of
-from flowise_dev_agent.contracts.plan import Part
 from flowise_dev_agent.contracts.requests import StartSession
+from flowise_dev_agent.forms.form_of import form_of
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.contracts import PlanContract
-from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
 from tests.support.requests import plan_request
 
 
@@ -360,44 +360,6 @@ def test_a_step_that_two_lead_to_is_in_no_form(catalogue: NodeStore) -> None:
     more = plan.connections[0].model_copy(update={"target": "llmAgentflow_1"})
     assert form_of(plan.model_copy(update={"connections": [*plan.connections, more]}), "") is None
     assert form_of(plan.model_copy(update={"connections": plan.connections[:1]}), "") is None
-
-
-def steps_of(form: DesignForm | None) -> list[FormStep]:
-    assert form is not None
-    assert len(form.steps) <= 20
-    return form.steps
-
-
-def test_a_declined_flow_of_steps_comes_back_with_a_step_for_each_part(catalogue: NodeStore) -> None:
-    long = "and post what it says about the harbours of the north and the west to"
-    said = ["Read the {mail}.", f"POST it to https://log.example/x, {long} https://y.example/?a=b.", "Ada approves it."]
-    parts = [Part(id=f"p{n}", quote=quote) for n, quote in enumerate(said, 1)]
-    plan = planned(steps_form(DRAFT), catalogue)
-    plan = plan.model_copy(update={"declined": "No.", "parts": parts, "nodes": [], "values": [], "connections": []})
-    assert form_of(plan, "") == steps_form(
-        {"kind": "answer", "prompt": "Read the (mail)."},
-        {
-            "kind": "call",
-            "title": "POST it to https://log.example/x,",
-            "method": "POST",
-            "url": "https://log.example/x",
-        },
-        {"kind": "answer", "prompt": f"{long} https://y.example/?a=b."},
-        {"kind": "call", "url": "https://y.example/?a=b"},
-        {"kind": "answer", "prompt": "Ada approves it."},
-    )
-    secret = [Part(id="p1", quote="Fetch https://ada:secret@a.example/x")]
-    assert [one.kind for one in steps_of(form_of(plan.model_copy(update={"parts": secret}), ""))] == ["answer"]
-
-
-@pytest.mark.parametrize("count", [18, 19, 20, 21, 30])
-def test_of_a_long_declined_wish_no_word_is_lost_in_the_form(catalogue: NodeStore, count: int) -> None:
-    quotes = [f"Call https://a.example/{n} {'x' * 80}" for n in range(1, count + 1)]
-    parts = [Part(id=f"p{n}", quote=quote) for n, quote in enumerate(quotes, 1)]
-    plan = planned(steps_form(DRAFT), catalogue).model_copy(update={"declined": "No.", "parts": parts})
-    text = "\n".join(one.line for one in steps_of(form_of(plan, "")))
-    assert all(f"https://a.example/{n} " in f"{text} ".replace("\n", " ") for n in range(1, count + 1))
-    assert text.count("x" * 80) == count
 
 
 def test_the_example_of_the_documentation_is_a_form_and_comes_back(catalogue: NodeStore) -> None:

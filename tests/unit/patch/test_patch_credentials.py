@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.errors import PatchError
+from flowise_dev_agent.knowledge.credential_requirements import nested_types
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.compile.compiler import compile_ops
 from flowise_dev_agent.patch.model.findings import errors
@@ -15,7 +16,6 @@ from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, nested_componen
 from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, PatchOp, ReplaceNode, SetLabel, SetParam
 from flowise_dev_agent.patch.validate import validate_flow
 from flowise_dev_agent.patch.views.canvas_view import canvas_view
-from flowise_dev_agent.reasoning.credential_requirements import nested_types
 
 OPENAI = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c001"
 BRAVE = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c003"

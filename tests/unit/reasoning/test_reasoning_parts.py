@@ -1,11 +1,8 @@
 """The small parts: parsing, prices, cards, skills, text, settings to reasoner, reading of numbers and names."""
 
 import re
-import tomllib
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
-from string import Formatter
 from typing import Any
 
 import pytest
@@ -23,15 +20,9 @@ from flowise_dev_agent.reasoning import (
 from flowise_dev_agent.reasoning.cards import fields_line, schema_card
 from flowise_dev_agent.reasoning.catalogue import STAPLES, catalogue_line, catalogue_text
 from flowise_dev_agent.reasoning.contracts import EngineResponse, Usage
+from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
 from flowise_dev_agent.reasoning.engines.response_buffer import cost
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_model, parse_object
-from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.details import find_fields, read_numbers
-from flowise_dev_agent.reasoning.rules.design.providers import chat_provider, embeddings_provider, model_id
-from flowise_dev_agent.reasoning.rules.design.reading import read
-from flowise_dev_agent.reasoning.rules.language.text import Scan, detect_language
-from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
-from flowise_dev_agent.reasoning.rules_process import RulesProcess
 from flowise_dev_agent.reasoning.skills import PACKAGED, Skills
 
 
@@ -266,168 +257,13 @@ def test_a_section_of_the_agentflow_chapter_is_replaced_alone(tmp_path: Path) ->
     assert LlmReasoner(NoEngine(), settings).skills_version == "flowise_builder 5, agentflows 3+ours"
 
 
-def test_the_rules_read_no_skills() -> None:
+def test_without_a_model_no_skills_are_read() -> None:
     assert DeterministicReasoner().skills_version is None
 
 
 def test_settings_choose_the_reasoner() -> None:
-    rules = ReasoningSettings(REASONING_ENGINE="deterministic")
-    assert isinstance(make_reasoner(rules), RulesProcess)
+    without = ReasoningSettings(REASONING_ENGINE="deterministic")
+    assert isinstance(make_reasoner(without), DeterministicReasoner)
     for engine, key in (("claude", "ANTHROPIC_API_KEY"), ("openai", "OPENAI_API_KEY")):
         settings = ReasoningSettings(REASONING_ENGINE=engine, **{key: "sk-test"})
         assert isinstance(make_reasoner(settings), PhasedReasoner)
-
-
-@pytest.mark.parametrize(
-    ("text", "model"),
-    [
-        ("GPT-4o", "gpt-4o"),
-        ("gpt 4o mini", "gpt-4o-mini"),
-        ("switch from gpt-3.5-turbo to GPT-4.1", "gpt-4.1"),
-        ("gpt-4.1-nano please", "gpt-4.1-nano"),
-        ("o3-mini", "o3-mini"),
-        ("Claude Sonnet 4.5", "claude-sonnet-4-5"),
-        ("claude-opus-4-6", "claude-opus-4-6"),
-        ("Claude 3.5 Sonnet", "claude-3-5-sonnet-latest"),
-        ("claude-3-haiku-20240307", "claude-3-haiku-20240307"),
-        ("Gemini 2.5 Flash", "gemini-2.5-flash"),
-        ("mistral-large-latest", "mistral-large-latest"),
-        ("Groq with llama-3.1-8b-instant", "llama-3.1-8b-instant"),
-        ("Claude", None),
-        ("a GPT-powered bot", None),
-    ],
-)
-def test_model_is_spelt_as_the_provider_spells_it(text: str, model: str | None) -> None:
-    assert model_id(text) == model
-
-
-@pytest.mark.parametrize(
-    ("text", "chat"),
-    [
-        ("with OpenAI", "chatOpenAI"),
-        ("Azure OpenAI", "azureChatOpenAI"),
-        ("Claude instead of OpenAI", "chatAnthropic"),
-        ("not OpenAI but Mistral", "chatMistralAI"),
-        ("use OpenAI embeddings and a Claude model", "chatAnthropic"),
-        ("OpenAI for the model and embeddings", "chatOpenAI"),
-        ("first OpenAI. No: use Groq", "groqChat"),
-        ("a cooking bot", None),
-    ],
-)
-def test_provider_is_the_one_that_is_meant(text: str, chat: str | None) -> None:
-    provider = chat_provider(text)
-    assert (provider.chat if provider else None) == chat
-
-
-def test_embeddings_have_their_own_provider() -> None:
-    provider = embeddings_provider("Claude for chat, Cohere embeddings")
-    assert provider
-    assert provider.embeddings == "cohereEmbeddings"
-
-
-@pytest.mark.parametrize(
-    ("text", "values"),
-    [
-        ("temperature 0.2", {"temperature": 0.2}),
-        ("Temperatur von 0,7", {"temperature": 0.7}),
-        ("temperature of 1", {"temperature": 1}),
-        ("temperature 0.2. No, set the temperature to 0.5", {"temperature": 0.5}),
-        ("at most 200 tokens", {"max_tokens": 200}),
-        ("the last ten messages", {"memory_window": 10}),
-        ("die letzten zwölf Nachrichten", {"memory_window": 12}),
-        ("los últimos 3 mensajes", {"memory_window": 3}),
-        ("les 6 derniers messages", {"memory_window": 6}),
-        ("as últimas 9 mensagens", {"memory_window": 9}),
-        ("a window of 5", {"memory_window": 5}),
-        ("500-character chunks with an overlap of 50", {"chunk_size": 500, "chunk_overlap": 50}),
-        ("split into chunks of 1,200 characters, 10 characters overlap", {"chunk_size": 1200, "chunk_overlap": 10}),
-        ("fragmentos de 400 caracteres con 40 de solapamiento", {"chunk_size": 400, "chunk_overlap": 40}),
-        ("morceaux de 300 caractères, chevauchement de 30", {"chunk_size": 300, "chunk_overlap": 30}),
-        ("retrieve the top 4 documents", {"top_k": 4}),
-        ("tell three jokes in 20 words", {}),
-    ],
-)
-def test_numbers_find_their_place(text: str, values: dict[str, float]) -> None:
-    assert read_numbers(Scan(text)) == values
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("Extract the name, the age and the city of a person", ["name", "age", "city"]),
-        ("Return JSON with title, author and year", ["title", "author", "year"]),
-        ("Extrahiere den Namen, das Alter und die Straße aus einem Text als JSON", ["namen", "alter", "strasse"]),
-        ("fields: first name, last name, email", ["first_name", "last_name", "email"]),
-        ("Return it as JSON", []),
-    ],
-)
-def test_fields_are_taken_from_the_listing(text: str, names: list[str]) -> None:
-    assert [field.name for field in find_fields(text)] == names
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "No memory needed",
-        "without any memory",
-        "It does not need to remember anything",
-        "memory is not required",
-        "Kein Gedächtnis nötig",
-        "sin memoria",
-        "sans mémoire",
-        "sem memória",
-    ],
-)
-def test_denied_memory_is_no_memory(text: str) -> None:
-    reading = read(f"A chain that translates. {text}.")
-    assert (reading.memory, reading.no_memory) == (None, True)
-
-
-def test_vectors_in_memory_are_no_memory() -> None:
-    assert read("Keep the vectors in memory").memory is None
-
-
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("Build a chatbot with memory", "en"),
-        ("do something nice", "en"),
-        ("Ein Bot für unsere Kunden", "de"),
-        ("Quiero un bot para mi tienda", "es"),
-        ("Je veux un robot pour mon magasin", "fr"),
-        ("Quero um bot para a minha loja", "pt"),
-        ("チャットボットを作って", "ja"),
-        ("Quita la calculadora", "es"),
-        ("Supprime la mémoire", "fr"),
-        ("Remova a calculadora", "pt"),
-        ("Switch the model to Mistral Le Chat", "en"),
-    ],
-)
-def test_language_is_detected(text: str, code: str) -> None:
-    assert detect_language(text) == code
-
-
-def test_language_without_phrases_gets_english() -> None:
-    assert say("judged", "ja") == say("judged", "en")
-
-
-@pytest.mark.parametrize("language", ["it", "nl", "pl"])
-def test_a_language_with_some_phrases_has_all_that_go_into_a_flow_or_refuse(language: str) -> None:
-    table = tomllib.loads(files("flowise_dev_agent.reasoning").joinpath("phrases.toml").read_text("utf-8"))
-    refuses = {key for key in table["en"] if key.startswith("gap")} | {"declined_parts", "declined_impossible"}
-    assert refuses | {"approval", "declined_steps", "from_documents", "question_vague"} <= set(table[language])
-    for key, phrase in table[language].items():
-        slots = [{name for _, name, _, _ in Formatter().parse(one)} for one in (phrase, table["en"][key])]
-        assert slots[0] == slots[1], key
-
-
-@pytest.mark.parametrize("language", ["de", "es", "fr", "pt"])
-def test_every_phrase_is_said_in_every_language_about_the_same_things(language: str) -> None:
-    table = tomllib.loads(files("flowise_dev_agent.reasoning").joinpath("phrases.toml").read_text("utf-8"))
-
-    def slots(phrase: str) -> set[str | None]:
-        return {name for _, name, _, _ in Formatter().parse(phrase)} - {None}
-
-    # A title needs no translation.
-    wanted = {key: slots(phrase) for key, phrase in table["en"].items() if key != "purpose_other"}
-    assert {key: slots(phrase) for key, phrase in table[language].items()} == wanted

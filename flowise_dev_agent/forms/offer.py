@@ -1,0 +1,42 @@
+"""The node types and credentials that a flow is built with."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import NodeSchema
+
+
+class DeclinedError(Exception):
+    """Says to the person why their form cannot be built on this Flowise, and what to do."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a Flowise instance has. `credentials` counts them by type."""
+
+    store: NodeStore
+    credentials: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def schema(self, name: str) -> NodeSchema:
+        """Raises DeclinedError: this Flowise has no such type."""
+        if (schema := self.store.get(name)) is None:
+            raise DeclinedError(f"This Flowise has no node '{name}', which the form needs.")
+        return schema
+
+    def first(self, names: Sequence[str]) -> str:
+        """The first type whose credential the instance has, else the first."""
+        known = {name: schema.credential_names for name in names if (schema := self.store.get(name))}
+        return next((name for name, types in known.items() if any(map(self.credentials.get, types))), names[0])
+
+    def tool(self, name: str) -> NodeSchema:
+        """The tool that a form names by its type or its title. Raises DeclinedError."""
+        same = (one for one in self.store.schemas.values() if one.label.casefold() == name.strip().casefold())
+        known = [one for one in (self.store.get(name), *same) if one and "Tool" in one.base_classes]
+        if not known:
+            near = [one for one in self.store.suggest(name) if "Tool" in self.store.schemas[one].base_classes]
+            close = f" Close names are: {', '.join(near)}." if near else ""
+            raise DeclinedError(
+                f"This Flowise has no tool '{name}' that an agent takes.{close} Name a node type or its title."
+            )
+        return min(known, key=lambda one: one.deprecated)

@@ -1,0 +1,158 @@
+"""Model providers and models by their names."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from flowise_dev_agent.forms.offer import DeclinedError, Offer
+from flowise_dev_agent.patch.model.suggest import fold
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A house that serves models, by the node types for it.
+
+    `names` are what people call it, `families` how the ids of its models begin, `model` is for a node without a default
+    model. `common`: the order in which one is taken where none is named.
+    """
+
+    chat: str
+    names: tuple[str, ...]
+    families: tuple[str, ...] = ()
+    embeddings: str | None = None
+    model: str | None = None
+    common: int = 9
+
+
+#: The more specific names first: "Azure OpenAI" is not OpenAI, and "Llama on Groq" is Groq's.
+PROVIDERS: Final = (
+    Provider("azureChatOpenAI", ("azure openai", "azure"), (), "azureOpenAIEmbeddings", "gpt-4.1-mini"),
+    Provider("awsChatBedrock", ("aws bedrock", "bedrock"), (), "AWSBedrockEmbeddings"),
+    Provider("chatGoogleVertexAI", ("vertex ai", "vertex"), (), "googlevertexaiEmbeddings", "gemini-2.5-flash"),
+    Provider("chatOpenRouter", ("openrouter",), (), None, "openai/gpt-4.1-mini"),
+    Provider("groqChat", ("groq",), ("llama",), None, "llama-3.3-70b-versatile", 5),
+    Provider("chatOllama", ("ollama",), (), "ollamaEmbedding", "llama3.2"),
+    Provider("chatTogetherAI", ("together ai", "together"), (), "togetherAIEmbedding",
+             "meta-llama/Llama-3.3-70B-Instruct-Turbo"),
+    Provider("chatFireworks", ("fireworks",)),
+    Provider("chatCerebras", ("cerebras",)),
+    Provider("chatSambanova", ("sambanova",)),
+    Provider("chatHuggingFace", ("hugging face",), (), "huggingFaceInferenceEmbeddings",
+             "HuggingFaceH4/zephyr-7b-beta"),
+    Provider("chatIBMWatsonx", ("watsonx",), ("granite",), "ibmEmbedding", "ibm/granite-3-8b-instruct"),
+    Provider("chatAnthropic", ("anthropic",), ("claude", "sonnet", "haiku", "opus"), common=2),
+    Provider("chatGoogleGenerativeAI", ("google ai", "google"), ("gemini",), "googleGenerativeAiEmbeddings", common=3),
+    Provider("chatMistralAI", ("mistral ai",), ("mistral", "mixtral", "ministral"), "mistralAIEmbeddings", common=4),
+    Provider("chatDeepseek", (), ("deepseek",)),
+    Provider("chatCohere", ("cohere",), ("command",), "cohereEmbeddings"),
+    Provider("chatPerplexity", ("perplexity",), ("sonar",)),
+    Provider("chatXAI", ("x.ai", "xai"), ("grok",), None, "grok-3-mini"),
+    Provider("chatOpenAI", ("openai", "chatgpt"), ("gpt", "o1", "o3", "o4"), "openAIEmbeddings", common=1),
+)  # fmt: skip
+BY_CHAT: Final = {provider.chat: provider for provider in PROVIDERS}
+#: Fields that hold the id of a model.
+MODEL_PARAMS: Final = frozenset({"modelName", "model"})
+#: A name of a family without a version means the newest one of these ids.
+_NEWEST: Final = {
+    "claude-sonnet": "claude-sonnet-4-6",
+    "claude-haiku": "claude-haiku-4-5",
+    "claude-opus": "claude-opus-4-7",
+    "gemini-flash": "gemini-2.5-flash",
+    "gemini-pro": "gemini-2.5-pro",
+    "mistral-small": "mistral-small-latest",
+    "mistral-medium": "mistral-medium-latest",
+    "mistral-large": "mistral-large-latest",
+}
+#: What names of models are made of beside families and numbers.
+_PART: Final = re.compile(
+    r".*\d.*|mini|nano|pro|flash|lite|turbo|sonnet|haiku|opus|tiny|small|medium|large|latest|instruct|preview|chat|"
+    r"reasoner|plus|codex",
+)
+#: An id with a size, as Ollama has them: llama3.1:8b.
+_OLLAMA: Final = re.compile(r"[a-z]+[\w.-]*:\d{1,3}b\S*", re.IGNORECASE)
+
+
+def named_model(said: str | None, offer: Offer) -> tuple[Provider | None, str | None]:
+    """The provider and the model that a form names; no model where it names a provider alone.
+
+    Raises:
+        DeclinedError: no provider is known by that name.
+    """
+    text = " ".join((said or "").split())
+    if not text:
+        return None, None
+    labels = [(one.label, one.name) for one in offer.store.schemas.values() if one.category == "Chat Models"]
+    for label, name in sorted(labels, key=lambda one: -len(one[0])):
+        if f"{text} ".casefold().startswith(f"{label} ".casefold()):
+            provider = BY_CHAT.get(name) or Provider(name, ())
+            return provider, _id_of(text[len(label) :].strip() or name, provider)
+    provider = _provider_of(text)
+    if provider is None or provider.chat not in offer.store.schemas:
+        raise DeclinedError(
+            f"This Flowise has no model '{text}'. Name a provider or a model, for example `OpenAI` or "
+            "`claude-sonnet-4-6`."
+        )
+    return provider, _id_of(text, provider)
+
+
+def _provider_of(text: str) -> Provider | None:
+    folded = fold(text)
+    if node := next((one for one in PROVIDERS if folded in (fold(one.chat), _plain(one))), None):
+        return node
+    if _OLLAMA.fullmatch(text):
+        return BY_CHAT["chatOllama"]
+    named = next((one for one in PROVIDERS if any(_whole(name).search(text) for name in one.names)), None)
+    return named or next((one for one in PROVIDERS if any(_family(name).search(text) for name in one.families)), None)
+
+
+def _id_of(text: str, provider: Provider) -> str | None:
+    if fold(text) in (fold(provider.chat), _plain(provider)):
+        return None
+    for name in provider.names:
+        text = _whole(name).sub(" ", text)
+    words = text.split()
+    if len(words) <= 1:
+        return _spelt(words[0], provider) if words else None
+    parts = [one for one in words if _PART.fullmatch(one.casefold()) or any(
+             _family(name).match(one) for other in PROVIDERS for name in other.families)]  # fmt: skip
+    return _spelt("-".join(parts).casefold(), provider) if parts else None
+
+
+def _spelt(name: str, provider: Provider) -> str | None:
+    """A model as its provider spells it; None for a family alone."""
+    plain = name.casefold()
+    if plain in provider.families and provider.chat != "chatAnthropic":
+        return None
+    if provider.chat == "chatAnthropic":
+        plain = name = (plain if plain.startswith("claude") else f"claude-{plain}").replace(".", "-")
+        if plain == "claude":
+            return None
+    name = re.sub(r"^gpt(?=\d)", "gpt-", plain) if plain.startswith("gpt") else name
+    return _NEWEST.get(plain, name)
+
+
+def default_provider(offer: Offer, *, with_embeddings: bool) -> Provider:
+    """The provider to take where none is named: one whose credential is there, common ones first, else OpenAI."""
+    # Those that serve both come first: one credential instead of two.
+    ordered = sorted(PROVIDERS, key=lambda one: (with_embeddings and one.embeddings is None, one.common))
+    return BY_CHAT[offer.first([one.chat for one in ordered if one.chat in offer.store.schemas])]
+
+
+def default_embeddings(offer: Offer) -> str:
+    """The embeddings to take where the provider of the chat model has none."""
+    return offer.first([one.embeddings for one in sorted(PROVIDERS, key=lambda one: one.common) if one.embeddings])
+
+
+def _plain(provider: Provider) -> str:
+    """The node type without the word that all of them have."""
+    return fold(re.sub(r"^chat|Chat", "", provider.chat))
+
+
+def _whole(name: str) -> re.Pattern[str]:
+    said = "[ -]?".join(map(re.escape, name.split()))
+    return re.compile(rf"(?<![\w/]){said}(?!\w)", re.IGNORECASE)
+
+
+def _family(name: str) -> re.Pattern[str]:
+    # "gpt4", "o3-mini"; no "option" and no "commander".
+    return re.compile(rf"(?<!\w){name}(?![^\W\d])", re.IGNORECASE)

@@ -1,0 +1,293 @@
+"""Connections of nodes by what their schemas give and take."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from flowise_dev_agent.contracts.plan import PlanContract
+from flowise_dev_agent.forms.step_plans import INSIDE
+from flowise_dev_agent.patch import (
+    Connect,
+    Disconnect,
+    InputAnchor,
+    NodeSchema,
+    OutputOption,
+    PatchOp,
+    Schemas,
+    SetParent,
+)
+
+ENDING_CATEGORIES = frozenset({"Chains", "Agents", "Engine"})
+#: Of these a flow has one; another one takes its place. Completion models are models, too.
+MODEL_CATEGORIES: Final = frozenset({"Chat Models", "LLMs"})
+_FAMILIES: Final = (MODEL_CATEGORIES, *(frozenset({name}) for name in (
+    "Memory", "Vector Stores", "Embeddings", "Text Splitters", "Document Loaders", "Output Parsers",
+)))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """The connections, and what is wrong with them: required inputs (node id, name) that nothing feeds, ids of nodes
+    that nothing takes, and inputs for which there are several nodes, of which the first one is connected."""
+
+    connections: tuple[Connect, ...]
+    unmet: tuple[tuple[str, str], ...]
+    loose: tuple[str, ...]
+    open: tuple[tuple[str, str], ...] = ()
+
+
+def fitting_output(source: NodeSchema, anchor: InputAnchor) -> OutputOption | None:
+    """The output of `source` that `anchor` takes, None when none does."""
+    wanted = set(anchor.types)
+    return next((output for output in source.outputs if wanted & set(output.base_classes)), None)
+
+
+def endings(nodes: Mapping[str, NodeSchema]) -> list[str]:
+    """Ids of the nodes that a flow may end in."""
+    return [node_id for node_id, schema in nodes.items() if schema.category in ENDING_CATEGORIES]
+
+
+def wire(nodes: Mapping[str, NodeSchema], fixed: Sequence[str] = (), occupied: frozenset[str] | None = None) -> Wiring:
+    """Connect `nodes` (id -> schema, in plan order) so that everything leads to the ending node.
+
+    Nodes in `fixed` are in the flow already: nothing is wired between two of them, and their inputs count as connected
+    as far as they are in `occupied` ("id.input"; None: all). Lists take more in any case. Required inputs come first;
+    optional ones take only nodes that nothing else has taken, so that a model is not handed to every node that could do
+    with one.
+    """
+    taken: dict[str, str] = {}
+    ending = ending_of(nodes)
+    connections: list[Connect] = []
+    unmet: list[tuple[str, str]] = []
+    open_: list[tuple[str, str]] = []
+    # The consumers nearest to the end first: a retriever goes to the chain before anything else gets it.
+    order = sorted(nodes, key=lambda node_id: nodes[node_id].category not in ENDING_CATEGORIES)
+
+    def connect(source: str, target: str, anchor: InputAnchor, output: OutputOption) -> None:
+        connections.append(
+            Connect(
+                source_node_id=source,
+                source_anchor=output.name if nodes[source].multi_output else None,
+                target_node_id=target,
+                target_anchor=anchor.name,
+            )
+        )
+        taken[source] = output.name
+
+    for required in (True, False):
+        for target in order:
+            for anchor in nodes[target].anchors:
+                if anchor.optional is required or anchor.show:
+                    continue
+                connected = occupied is None or f"{target}.{anchor.name}" in occupied
+                settled = target in fixed and not anchor.is_list and connected
+                found = (
+                    []
+                    if settled
+                    else _sources(nodes, target, anchor, taken, connections, fixed, ending, only_free=not required)
+                )
+                for source, output in found if anchor.is_list else found[:1]:
+                    connect(source, target, anchor, output)
+                if len(found) > 1 and not anchor.is_list:
+                    open_.append((target, anchor.name))
+                if required and not found and target not in fixed:
+                    unmet.append((target, anchor.name))
+    loose = [
+        node_id
+        for node_id, schema in nodes.items()
+        if node_id not in taken and node_id not in fixed and schema.category not in ENDING_CATEGORIES
+    ]
+    return Wiring(tuple(connections), tuple(unmet), tuple(loose), tuple(open_))
+
+
+def complete(names: Sequence[str], schemas: Schemas, defaults: Mapping[str, str]) -> list[str]:
+    """`names` with a default node (class name -> node name) for each required input that nothing among them feeds."""
+    result = list(names)
+    position = 0
+    while position < len(result):
+        for anchor in schemas[result[position]].anchors:
+            if anchor.optional or anchor.show:
+                continue
+            # An agent ends a flow and is no part of another node.
+            parts = (schemas[name] for name in result if schemas[name].category != "Agents")
+            if any(fitting_output(part, anchor) for part in parts):
+                continue
+            default = next((defaults[kind] for kind in anchor.types if kind in defaults), None)
+            if default and default in schemas:
+                result.append(default)
+        position += 1
+    return result
+
+
+def ending_of(nodes: Mapping[str, NodeSchema]) -> str | None:
+    """The node that the flow ends in: of several the agent, since a chain can be one of its tools, else the last."""
+    ids = endings(nodes)
+    agents = [node_id for node_id in ids if nodes[node_id].category == "Agents"]
+    return (agents or ids or [None])[-1]
+
+
+def _sources(
+    nodes: Mapping[str, NodeSchema],
+    target: str,
+    anchor: InputAnchor,
+    taken: Mapping[str, str],
+    made: Sequence[Connect],
+    fixed: Sequence[str],
+    ending: str | None,
+    *,
+    only_free: bool,
+) -> list[tuple[str, OutputOption]]:
+    found: list[tuple[str, OutputOption]] = []
+    for node_id, schema in nodes.items():
+        output = fitting_output(schema, anchor)
+        if node_id in (target, ending) or output is None or (node_id in fixed and (target in fixed or anchor.optional)):
+            continue
+        # Of the chains only those that an input names by class are parts of others.
+        if schema.category in ENDING_CATEGORIES and "BaseChain" not in anchor.types:
+            continue
+        # A node with several outputs gives the same one to all.
+        if schema.multi_output and taken.get(node_id, output.name) != output.name:
+            continue
+        if only_free and not _serves_alike(nodes, node_id, target, anchor, made):
+            continue
+        found.append((node_id, output))
+    found = _own_share(nodes, target, _furthest(nodes, found))
+    # A list collects what is there for it and not what already serves another.
+    free = [item for item in found if item[0] not in taken]
+    return free or found
+
+
+def _serves_alike(
+    nodes: Mapping[str, NodeSchema], source: str, target: str, anchor: InputAnchor, made: Sequence[Connect]
+) -> bool:
+    """Whether nothing has taken `source` but nodes of the same category at the same input."""
+    return all(
+        op.target_anchor == anchor.name and nodes[op.target_node_id].category == nodes[target].category
+        for op in made
+        if op.source_node_id == source
+    )
+
+
+def _furthest(nodes: Mapping[str, NodeSchema], found: list[tuple[str, OutputOption]]) -> list[tuple[str, OutputOption]]:
+    """Without those that go into another one of them: a reranker is asked, not the store that it reads from."""
+    behind = {
+        source
+        for source, _ in found
+        for other, _ in found
+        if other != source
+        and any(not anchor.optional and fitting_output(nodes[source], anchor) for anchor in nodes[other].anchors)
+        and not any(not anchor.optional and fitting_output(nodes[other], anchor) for anchor in nodes[source].anchors)
+    }
+    return [item for item in found if item[0] not in behind]
+
+
+def _own_share(
+    nodes: Mapping[str, NodeSchema], target: str, found: list[tuple[str, OutputOption]]
+) -> list[tuple[str, OutputOption]]:
+    """As many sources of a type as targets of a type: one each, in order."""
+    twins = [node_id for node_id, schema in nodes.items() if schema.name == nodes[target].name]
+    if len(twins) < 2:
+        return found
+    shares: list[tuple[str, OutputOption]] = []
+    for source, output in found:
+        alike = [node_id for node_id, _ in found if nodes[node_id].name == nodes[source].name]
+        if len(alike) != len(twins) or alike.index(source) == twins.index(target):
+            shares.append((source, output))
+    return shares
+
+
+# --- a whole plan -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PlanWiring:
+    """The ops that connect what a plan adds, and what is wrong with them, as in `Wiring`."""
+
+    ops: tuple[PatchOp, ...]
+    unmet: tuple[tuple[str, str], ...] = ()
+    loose: tuple[str, ...] = ()
+    open: tuple[tuple[str, str], ...] = ()
+
+
+def wire_plan(
+    plan: PlanContract,
+    there: Mapping[str, NodeSchema],
+    added: Mapping[str, NodeSchema],
+    pairs: Mapping[str, str],
+    occupied: frozenset[str],
+) -> PlanWiring:
+    """Connect the new nodes of `plan` (`added`, by id) with those of the flow that it is for (`there`), and what the
+    plan itself connects and cuts. `pairs` are those of `replacements`, `occupied` the inputs of the flow that are
+    connected ("id.input")."""
+    cut = [
+        Disconnect(
+            source_node_id=c.source, source_anchor=c.output or None, target_node_id=c.target, target_anchor=c.input
+        )
+        for c in plan.disconnections
+    ]
+    inside = [c for c in plan.connections if c.output == INSIDE and added.get(c.source, there.get(c.source))]
+    named = [
+        Connect(source_node_id=c.source, source_anchor=c.output or None, target_node_id=c.target, target_anchor=c.input)
+        for c in plan.connections
+        if c not in inside
+    ]
+    if plan.flow_kind == "AGENTFLOW":
+        return PlanWiring((*cut, *(SetParent(node_id=c.target, parent_id=c.source) for c in inside), *named))
+    new = {id_: schema for id_, schema in added.items() if id_ not in pairs.values()}
+    stays = {id_: schema for id_, schema in there.items() if id_ not in plan.removals}
+    present = {**stays, **{id_: added[id_] for id_ in pairs.values()}}
+    further = [op for old, id_ in pairs.items() for op in _further_inputs(id_, there[old], present)]
+    wiring = wire({**new, **present}, fixed=list(present), occupied=renamed(occupied, pairs))
+    made = [op for op in wiring.connections if op.source_node_id in new or op.target_node_id in new]
+    return PlanWiring((*cut, *further, *made, *named), wiring.unmet, wiring.loose, wiring.open)
+
+
+def replacements(
+    plan: PlanContract, there: Mapping[str, NodeSchema], added: Mapping[str, NodeSchema]
+) -> dict[str, str]:
+    """Removed node id -> id of the planned node that takes its place: a new one of the same kind. A step of an
+    AgentFlow whose place the plan names takes no other's."""
+    placed = {id_ for one in plan.connections for id_ in (one.source, one.target)}
+    free = {id_: schema for id_, schema in added.items() if not (schema.is_agentflow and id_ in placed)}
+    found = dict[str, str]()
+    for node_id in plan.removals:
+        old = there.get(node_id)
+        twin = next((id_ for id_, schema in free.items() if old and _same_kind(old, schema)), None)
+        if twin:
+            found[node_id] = twin
+            del free[twin]
+    return found
+
+
+def family_of(schema: NodeSchema) -> frozenset[str]:
+    """The categories of which a flow has one together; none for other nodes."""
+    return next((kind for kind in _FAMILIES if schema.category in kind), frozenset())
+
+
+def renamed(occupied: frozenset[str], ids: Mapping[str, str]) -> frozenset[str]:
+    """The inputs after nodes were put in the place of others (old id -> new id), which keep what fits."""
+    split = (place.partition(".") for place in occupied)
+    return frozenset(f"{ids.get(node_id, node_id)}.{name}" for node_id, _, name in split)
+
+
+def _same_kind(old: NodeSchema, new: NodeSchema) -> bool:
+    same = old.category == new.category or {old.category, new.category} <= ENDING_CATEGORIES
+    return same or new.category in family_of(old)
+
+
+def _further_inputs(node_id: str, old: NodeSchema, nodes: Mapping[str, NodeSchema]) -> list[Connect]:
+    """Connections for required inputs that the old type did not have, from what is in the flow."""
+    had = {anchor.name for anchor in old.anchors}
+    found: list[Connect] = []
+    for anchor in nodes[node_id].anchors:
+        if anchor.optional or anchor.show or anchor.name in had:
+            continue
+        sources = {id_: schema for id_, schema in nodes.items()
+                   if id_ != node_id and schema.category not in ENDING_CATEGORIES}  # fmt: skip
+        for source, schema in sources.items():
+            if output := fitting_output(schema, anchor):
+                name = output.name if schema.multi_output else None
+                found.append(Connect(source_node_id=source, source_anchor=name, target_node_id=node_id,
+                                     target_anchor=anchor.name))  # fmt: skip
+                break
+    return found

@@ -1,0 +1,141 @@
+"""The four questions of `Reasoner`, answered by code. No model, no key, no network."""
+
+import re
+from dataclasses import replace
+from typing import Any, Final
+
+from flowise_dev_agent.contracts.designs import ChosenStarter, DesignForm
+from flowise_dev_agent.contracts.plan import OpsAnswer, PatchAnswer
+from flowise_dev_agent.forms.offer import Offer
+from flowise_dev_agent.forms.ops import to_ops
+from flowise_dev_agent.forms.plan import incomplete, plan_of
+from flowise_dev_agent.forms.starters import choose, needs_of
+from flowise_dev_agent.forms.telling import short
+from flowise_dev_agent.reasoning import contracts
+from flowise_dev_agent.reasoning.reasoner import Reasoner
+
+#: What is said to words that would have to be read.
+WORDS_NEED_A_MODEL: Final = (
+    "Words are read by a model, and none is connected. Without one: change the flow by hand on its page, describe a "
+    "new one with the form, copy it or rename it. To use words, connect a model in the settings."
+)
+_ERROR_ANSWER: Final = re.compile(
+    r"^\s*(error: |error \d|[45]\d\d\b[\s:]|missing credentials|cannot read propert|access to this host is denied|"
+    r"internal server error|not found\s*$)",
+    re.IGNORECASE,
+)
+_TITLE_CHARS: Final = 60
+
+
+class DeterministicReasoner(Reasoner):
+    """Builds from forms and starters, and reads no words. The same request always gives the same answer."""
+
+    async def classify(self, request: contracts.ClassifyRequest) -> contracts.Reasoned[contracts.Intent]:
+        """The operation follows from what the request says: a target is changed, else a new flow is made."""
+        operation = request.forced or ("update" if request.target else "create")
+        line = " ".join(request.requirement.split())
+        return _reasoned(
+            contracts.Intent(operation=operation, ambiguity=0, title=line[:_TITLE_CHARS] or "New chatflow")
+        )
+
+    async def plan(self, request: contracts.PlanRequest) -> contracts.Reasoned[contracts.PlanContract]:
+        """The plan of a form, of a starter, or of a copy or a new name; words for all else are declined."""
+        if request.design is not None:
+            return _of_form(request.design, request)
+        if request.new_name is not None:
+            return _reasoned(_renamed(request, request.new_name))
+        if request.is_new and (request.previous is None or request.previous.declined):
+            return _started(request)
+        goal, name = short(request.feedback or request.requirement), request.target or request.intent.title
+        declined = contracts.PlanContract(
+            goal=goal, operation=request.intent.operation, flow_name=name, declined=WORDS_NEED_A_MODEL
+        )
+        return _reasoned(declined)
+
+    @property
+    def reads_candidates(self) -> bool:
+        return False
+
+    async def patch(self, request: contracts.PatchRequest) -> contracts.Reasoned[PatchAnswer]:
+        """Raises ModelOutputError where the plan leaves open how its nodes are connected."""
+        ops = to_ops(
+            request.plan,
+            request.nodes,
+            existing=request.existing,
+            occupied=request.occupied,
+            inside={(place.partition(".")[0], name) for place, name in request.inside.items()},
+            outdated=[one.where for one in request.findings if one.code == "UNKNOWN_PARAM"],
+            seeded=bool(request.seed),
+            max_ops=request.max_ops,
+        )
+        return _reasoned(OpsAnswer(ops=ops))
+
+    async def judge(self, request: contracts.JudgeRequest) -> contracts.Reasoned[contracts.Verdict]:
+        """Answers that are empty or report an error fail; nothing is said of the others."""
+        notes, failed = list[str](), list[str]()
+        for trial in request.trials:
+            note = _problem_of(trial.answer)
+            notes.append(note or f"answered ({len(trial.answer)} characters)")
+            failed += [f"{trial.question}: {note}"] if note else []
+        if failed:
+            return _reasoned(contracts.Verdict(done=False, category="LOGIC", reason="; ".join(failed), notes=notes))
+        reason = "Judged without a model: the answers are there and report no error; what they say was not judged."
+        return _reasoned(contracts.Verdict(done=True, reason=reason, notes=notes))
+
+
+def _reasoned(value: Any) -> contracts.Reasoned[Any]:
+    return contracts.Reasoned(value, mode="deterministic")
+
+
+def _of_form(form: DesignForm, request: contracts.PlanRequest) -> contracts.Reasoned[contracts.PlanContract]:
+    """The plan of a form; one that began as a starter may lack more than the form itself knows."""
+    plan = _plan_of(form, request)
+    if request.starter is None:
+        return _reasoned(plan)
+    needs = needs_of(request.starter.id, form, attached=bool(request.attachments))
+    if not needs:
+        return _reasoned(plan)
+    starter = request.starter.model_copy(update={"form": form, "needs": [*needs]})
+    return replace(_reasoned(incomplete(plan, needs)), starter=starter)
+
+
+def _plan_of(form: DesignForm, request: contracts.PlanRequest) -> contracts.PlanContract:
+    return plan_of(
+        form,
+        Offer(request.nodes, request.credential_types),
+        parts=request.parts,
+        ready=request.ready_nodes,
+        taken=request.pattern.nodes if request.pattern else {},
+    )
+
+
+def _renamed(request: contracts.PlanRequest, name: str) -> contracts.PlanContract:
+    """A plain copy of that name, or the flow under it."""
+    former = request.target or request.intent.title
+    copies = request.intent.operation == "copy"
+    return contracts.PlanContract(
+        goal=f"{'Copy' if copies else 'Rename'} '{former}' {'as' if copies else 'to'} '{name}'.",
+        operation=request.intent.operation,
+        flow_name=name if copies else former,
+        new_name=None if copies else name,
+        parts=[part.model_copy(update={"state": "covered", "reason": ""}) for part in request.parts],
+    )
+
+
+def _started(request: contracts.PlanRequest) -> contracts.Reasoned[contracts.PlanContract]:
+    """The plan of the starter for the latest words; declined while its form lacks something."""
+    latest = request.clarifications[-1][1] if request.clarifications else request.requirement
+    attached = [one.kind for one in request.attachments]
+    chosen = choose(latest, request.nodes, stores=request.stores, attached=attached, language=request.intent.language)
+    starter = ChosenStarter(
+        id=chosen.starter, title=chosen.title, form=chosen.form, words=[*chosen.matched], names=[*chosen.recognised],
+        needs=[*chosen.needs],
+    )  # fmt: skip
+    plan = _plan_of(chosen.form, replace(request, parts=()))
+    return replace(_reasoned(incomplete(plan, starter.needs) if starter.needs else plan), starter=starter)
+
+
+def _problem_of(answer: str) -> str:
+    if not answer.strip():
+        return "no answer"
+    return "the answer reports an error" if _ERROR_ANSWER.match(answer) else ""

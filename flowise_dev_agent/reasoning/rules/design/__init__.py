@@ -1,1 +1,0 @@
-"""From words to a design: what is said, which nodes it takes, with which values."""

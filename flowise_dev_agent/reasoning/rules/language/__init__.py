@@ -1,1 +1,0 @@
-"""What the words of a language mean, and small tools for reading text."""

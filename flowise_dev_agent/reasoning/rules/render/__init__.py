@@ -1,1 +1,0 @@
-"""A design as a person reads it and as ops."""
