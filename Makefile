@@ -3,8 +3,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-# A test module runs in one process from its start to its end; the long ones come first.
-PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=15
+# Two processes; whoever is done takes half of what the other one still has.
+PYTEST := $(BIN)/pytest -n 2 --dist worksteal --durations=15
 # The embedded Postgres keeps a lock there (and its socket, when the path of its data is too long for one).
 ifeq ($(XDG_RUNTIME_DIR),)
   XDG_RUNTIME_DIR := $(HOME)/.cache/flowise-dev-agent/run

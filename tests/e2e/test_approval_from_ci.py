@@ -23,6 +23,8 @@ from tests.e2e.service import ServiceProcess
 from tests.e2e.workflow import ROOT, Workflow
 from tests.fixtures.receiver import Receiver, running_receiver
 
+pytestmark = pytest.mark.nightly
+
 DOCS = ROOT / "docs" / "ci"
 
 

@@ -7,10 +7,13 @@ from uuid import UUID
 
 import httpx2
 import psycopg
+import pytest
 from procrastinate import App, PsycopgConnector
 
 from flowise_dev_agent.persistence.queue import MAINTENANCE_QUEUE, MAINTENANCE_TASK
 from tests.e2e.people import MakeService, answer, http_of, ok, start
+
+pytestmark = pytest.mark.nightly
 
 MODES = {
     "RETENTION_MODE_PLAN": "ttl",

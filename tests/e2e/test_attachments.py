@@ -63,6 +63,7 @@ async def test_a_pdf_that_goes_with_the_sentence_is_what_the_bot_answers_from(
         assert done["outcome"] == "accepted"
 
 
+@pytest.mark.nightly
 async def test_a_pdf_becomes_a_document_store_that_the_bot_answers_from(
     shared_service: SharedService, flowise_client: FlowiseClient, vectors: VectorSpec, stores_of_the_test: None
 ) -> None:
@@ -105,6 +106,7 @@ async def test_a_pdf_becomes_a_document_store_that_the_bot_answers_from(
         assert any("1 piece embedded, and found by a search" in one for one in said)
 
 
+@pytest.mark.nightly
 async def test_a_store_that_the_flow_reads_goes_with_a_rollback_and_files_come_over_mcp(
     shared_service: SharedService, flowise_client: FlowiseClient, stores_of_the_test: None
 ) -> None:
@@ -134,6 +136,7 @@ async def test_a_store_that_the_flow_reads_goes_with_a_rollback_and_files_come_o
         assert made["id"] not in (await http.get("/document-stores")).text
 
 
+@pytest.mark.nightly
 async def test_a_file_that_a_session_adds_to_a_store_goes_with_its_rollback_and_the_store_stays(
     shared_service: SharedService,
     flowise_client: FlowiseClient,
@@ -176,6 +179,7 @@ async def test_a_file_that_a_session_adds_to_a_store_goes_with_its_rollback_and_
     await flowise_client.delete_chatflow(other.id)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "wanted",
     [
@@ -236,6 +240,7 @@ def mood_bot(mark: str) -> dict[str, Any]:
     return {"classify": intent, "plan": plan, "patch": {"ops": ops}, "judge": DONE}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("by_model", [False, True], ids=["rules", "model"])
 async def test_examples_are_in_the_prompt_of_the_flow_and_a_table_of_questions_tests_it(
     shared_service: SharedService, standin: ModelStandIn, by_model: bool

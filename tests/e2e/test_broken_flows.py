@@ -3,10 +3,14 @@
 The judge's answers were given by people who saw the prompts only; `scripts/bench/verdicts.py --record` asks again.
 """
 
+import pytest
+
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from scripts.bench.verdicts import SIDES, read_cases, report, run
+
+pytestmark = pytest.mark.nightly
 
 
 async def test_broken_flows_are_told_and_right_ones_are_not(

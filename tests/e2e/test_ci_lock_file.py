@@ -10,6 +10,8 @@ import yaml
 
 from tests.e2e.test_ci_templates import ACTION, GITLAB, Runner
 
+pytestmark = pytest.mark.nightly
+
 LOCK = "flows/flows.lock.json"
 _PEOPLE = {f"GIT_{role}_{what}": "dev@acme.test" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 

@@ -155,6 +155,7 @@ def flows_of(folder: Path, name: str, expected: str) -> Path:
     return file
 
 
+@pytest.mark.nightly
 async def test_the_github_action_tests_comments_and_applies(
     service: ServiceProcess, comments: Comments, flowise_client: FlowiseClient, tmp_path: Path
 ) -> None:
@@ -184,6 +185,7 @@ async def test_the_github_action_tests_comments_and_applies(
     assert (await runner.action(**own, mode="destroy"))[0] == 2
 
 
+@pytest.mark.nightly
 async def test_the_gitlab_template_tests_comments_and_applies(
     service: ServiceProcess, comments: Comments, flowise_client: FlowiseClient, tmp_path: Path
 ) -> None:

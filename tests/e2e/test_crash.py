@@ -48,6 +48,7 @@ async def _flows(flowise_client: FlowiseClient) -> set[str]:
     return {row.id async for row in flowise_client.iter_chatflows()}
 
 
+@pytest.mark.nightly
 async def test_p40_p02_kill_9_at_every_step_leaves_one_finished_session_and_one_chatflow(
     service: ServiceProcess, client: AgentClient, flowise_client: FlowiseClient
 ) -> None:
@@ -110,7 +111,7 @@ async def test_p02_kill_9_while_the_create_is_in_flight_leaves_one_chatflow(
     assert sum(line.startswith("POST /api/v1/chatflows") for line in faulty_flowise.seen) == 1
 
 
-@pytest.mark.parametrize("fault", ["drop_answer", "drop_request"])
+@pytest.mark.parametrize("fault", ["drop_answer", pytest.param("drop_request", marks=pytest.mark.nightly)])
 async def test_p03_a_create_whose_answer_is_lost_is_adopted_or_made_once(
     service: ServiceProcess, client: AgentClient, flowise_client: FlowiseClient, faulty_flowise: FaultyProxy, fault: str
 ) -> None:
@@ -126,6 +127,7 @@ async def test_p03_a_create_whose_answer_is_lost_is_adopted_or_made_once(
     assert await _flows(flowise_client) - before == {view.chatflow_id}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("fault", "words"), [("status_500", "Boom"), ("html", "Flowise")])
 async def test_p12_a_create_that_flowise_refuses_is_said_in_its_words_and_never_called_built(
     service: ServiceProcess,
@@ -148,6 +150,7 @@ async def test_p12_a_create_that_flowise_refuses_is_said_in_its_words_and_never_
     assert await _flows(flowise_client) == before
 
 
+@pytest.mark.nightly
 async def test_sigterm_hands_the_work_to_the_next_process(service: ServiceProcess, client: AgentClient) -> None:
     started = await client.start(StartSession(requirement=REQUIREMENT))
     assert await service.stop() == 0

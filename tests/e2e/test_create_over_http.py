@@ -75,6 +75,7 @@ async def test_p60_words_that_are_not_a_plain_yes_change_the_plan(shared_service
         assert again["chatflow_id"] is None
 
 
+@pytest.mark.nightly
 async def test_a_rollback_deletes_what_the_session_made(
     shared_service: SharedService, flowise_client: FlowiseClient
 ) -> None:
@@ -120,6 +121,7 @@ async def test_p65_p66_the_key_and_the_rate_limit_hold_in_the_real_service(make_
     assert KEY not in service.log()
 
 
+@pytest.mark.nightly
 async def test_a_wrong_flowise_key_is_said_at_the_start_and_in_the_session(make_service: MakeService) -> None:
     service = make_service(FLOWISE_API_KEY="wrong")
     await service.start()
@@ -171,6 +173,7 @@ OPS = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("engine", ["claude", "openai"])
 async def test_the_same_with_a_model_behind_the_real_sdk(
     shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn, engine: str

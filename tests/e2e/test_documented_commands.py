@@ -76,6 +76,7 @@ async def reader(database_dsn: str, flowise: FlowiseAccess, built_page: Path, tm
     return reader
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 async def test_the_commands_of_the_readme_and_the_pages_do_what_they_say(
     reader: Reader, flowise_client: FlowiseClient

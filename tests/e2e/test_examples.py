@@ -26,6 +26,8 @@ from tests.fixtures.oidc import CLIENT, SECRET, OidcProvider
 from tests.fixtures.receiver import running_receiver
 from tests.runtime_world import until
 
+pytestmark = pytest.mark.nightly
+
 FILE: Final = Path(api.__file__).with_name("examples.json")
 SECRETS_KEY: Final = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

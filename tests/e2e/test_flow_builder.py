@@ -14,6 +14,8 @@ from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInToolCal
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.people import KEY, LOCKED, SharedService, http_of, ok
 
+pytestmark = pytest.mark.nightly
+
 WISH = "Build a customer support chatbot with GPT-4o and memory"
 SAID = "Please have a support bot with memory built, says the heron"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -60,6 +61,7 @@ async def test_a_flow_is_validated_and_tested_and_nothing_of_it_stays(
     assert {found.id async for found in flowise_client.iter_chatflows()} == flows
 
 
+@pytest.mark.nightly
 async def test_the_command_line_says_by_its_exit_code_what_a_flow_showed(
     shared_service: SharedService, flowise_client: FlowiseClient, tmp_path: Path
 ) -> None:
@@ -79,6 +81,7 @@ async def test_the_command_line_says_by_its_exit_code_what_a_flow_showed(
     await run_command(service, tmp_path, "flows", "check", "no-such-file", code=1)
 
 
+@pytest.mark.nightly
 async def test_an_agent_checks_and_tests_a_chatflow_over_mcp(
     shared_service: SharedService, flowise_client: FlowiseClient
 ) -> None:

@@ -16,6 +16,8 @@ from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.people import MakeService
 from tests.e2e.service import QUICK, until_settled
 
+pytestmark = pytest.mark.nightly
+
 REQUIREMENT = "A customer support chatbot with GPT-4o and memory"
 
 

@@ -74,6 +74,7 @@ async def test_a_change_is_seen_before_it_is_written_on_the_draft_and_between_ve
         assert part in summary
 
 
+@pytest.mark.nightly
 async def test_p07_what_someone_else_changed_is_shown_beside_the_sessions_own_change(
     http: httpx2.AsyncClient, flowise_client: FlowiseClient
 ) -> None:

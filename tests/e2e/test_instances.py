@@ -14,6 +14,8 @@ from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
 from tests.e2e.people import MakeService, answer, events_of, http_of, make_flow, nodes_of, ok, run_command, start
 
+pytestmark = pytest.mark.nightly
+
 #: Nobody listens there; on a port that was free a moment ago somebody may.
 NOWHERE = "http://127.0.0.1:9"
 COLDER = "Set the temperature to 0.2, change nothing else"

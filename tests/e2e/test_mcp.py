@@ -164,6 +164,7 @@ async def test_an_agent_creates_a_chatflow_and_a_person_confirms(
     assert KEY not in service.log()
 
 
+@pytest.mark.nightly
 async def test_a_desktop_client_changes_a_chatflow_by_stdio(
     make_service: MakeService, flowise_client: FlowiseClient, tmp_path: Path
 ) -> None:
@@ -201,6 +202,7 @@ async def test_a_desktop_client_changes_a_chatflow_by_stdio(
         assert (await http.get("/knowledge/search?query=x&instance=none")).json()["code"] == "invalid_input"
 
 
+@pytest.mark.nightly
 async def test_an_agent_reads_versions_compares_exports_tests_and_puts_one_back(
     shared_service: SharedService, flowise_client: FlowiseClient
 ) -> None:
@@ -243,6 +245,7 @@ async def test_an_agent_reads_versions_compares_exports_tests_and_puts_one_back(
         assert row.name in await agent.read(f"chatflows/{row.id}")
 
 
+@pytest.mark.nightly
 async def test_an_agent_asks_for_several_node_types_with_schemas_and_examples(
     shared_service: SharedService, flowise_client: FlowiseClient
 ) -> None:

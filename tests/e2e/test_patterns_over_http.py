@@ -9,6 +9,8 @@ import pytest
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.people import SharedService, http_of
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture
 async def http(shared_service: SharedService) -> AsyncIterator[httpx2.AsyncClient]:

@@ -12,6 +12,8 @@ from tests.e2e.test_mcp import over_http
 from tests.e2e.test_workday_session import variables
 from tests.fixtures.workday import WorkdayServer
 
+pytestmark = pytest.mark.nightly
+
 __all__ = ["variables"]
 #: What `getMyInfo` of the test's Workday says, and nobody else.
 MARK = "Lovelace"

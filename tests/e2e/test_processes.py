@@ -128,6 +128,7 @@ async def test_p50_sigterm_ends_open_streams_and_a_hanging_run_soon_after_its_gr
     assert runs == [("queued", 0)]
 
 
+@pytest.mark.nightly
 async def test_ten_replicas_start_at_once_on_an_empty_database(own_postgres: EmbeddedPostgres, launch: Launch) -> None:
     environment = {"POSTGRES_DSN": own_postgres.create_database("replicas")}
     replicas = [launch(environment, "serve", "--concurrency", "1") for _ in range(10)]
@@ -148,6 +149,7 @@ async def test_ten_replicas_start_at_once_on_an_empty_database(own_postgres: Emb
         assert (answer.status_code, answer.json()["database"]["pending_migrations"]) == (200, [])
 
 
+@pytest.mark.nightly
 async def test_two_apis_and_two_workers_of_the_compose_file_serve_behind_a_transaction_pooler(
     database_dsn: str, transaction_pooler: TransactionPooler, tmp_path: Path
 ) -> None:

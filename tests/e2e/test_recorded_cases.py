@@ -36,7 +36,14 @@ def test_every_case_has_its_answers() -> None:
     assert {case["id"] for case in CASES} == {file.stem for file in ANSWERS.glob("*.json")}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        # Every eighth; all of them in `make nightly`.
+        pytest.param(case, id=case["id"], marks=() if number % 8 == 0 else pytest.mark.nightly)
+        for number, case in enumerate(CASES)
+    ],
+)
 async def test_the_answers_of_a_model_become_the_flow_that_was_asked_for(
     case: dict[str, Any],
     cassette: Cassette,

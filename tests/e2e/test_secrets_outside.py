@@ -14,6 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 import httpx2
+import pytest
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.devkit.standin import ModelStandIn
@@ -30,6 +31,8 @@ from tests.fixtures.database import stored_text
 from tests.fixtures.oidc import CLIENT, OidcProvider
 from tests.fixtures.oidc import SECRET as CLIENT_SECRET
 from tests.fixtures.receiver import running_receiver
+
+pytestmark = pytest.mark.nightly
 
 _TAIL = "Kq2LmP4vT7wRb1NcY5sHd8JfGzX9aE3uQo"
 IN_FLOW = ("name", "label", "prompt", "note", "unknown", "header", "chatbot", "api", "category")

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import httpx2
+import pytest
 
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
@@ -112,6 +113,7 @@ async def test_sorting_with_approval_works_with_two_agents_and_a_person_on_refun
     assert (names.count("agentAgentflow"), names.count("conditionAgentAgentflow")) == (2, 1)
 
 
+@pytest.mark.nightly
 async def test_one_agent_and_approval_for_everything_does_not_work(
     shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:
@@ -167,6 +169,7 @@ async def _accepted(http: httpx2.AsyncClient, wish: str, **request: Any) -> tupl
     return view, await answer(http, view, action="accept")
 
 
+@pytest.mark.nightly
 async def test_a_copy_has_the_name_and_the_language_that_were_asked_for(
     shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:
@@ -189,6 +192,7 @@ async def test_a_copy_has_the_name_and_the_language_that_were_asked_for(
     assert await flowise_client.get_chatflow(row.id) == row
 
 
+@pytest.mark.nightly
 async def test_another_language_than_asked_for_does_not_work(
     shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:
@@ -208,6 +212,7 @@ async def test_another_language_than_asked_for_does_not_work(
     assert "Not shown: The answers are in French (The answer is in English)" in message
 
 
+@pytest.mark.nightly
 async def test_claude_in_a_flow_that_exists_changes_that_flow_and_keeps_the_model_of_the_plan(
     shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:
@@ -296,6 +301,7 @@ EVERY_MORNING = Case.model_validate(
 )
 
 
+@pytest.mark.nightly
 async def test_a_schedule_is_made_and_said_not_to_be_tested(
     shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
+import pytest
 
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
@@ -82,6 +83,7 @@ async def test_p07_keeping_both_changes_at_the_write_and_at_the_promotion(
     assert '"theirs"' in live.flow_data
 
 
+@pytest.mark.nightly
 async def test_p07_overwriting_takes_the_persons_change_back_and_keeps_it_as_a_version(
     shared_service: SharedService, flowise_client: FlowiseClient
 ) -> None:
@@ -104,6 +106,7 @@ async def test_p07_overwriting_takes_the_persons_change_back_and_keeps_it_as_a_v
             assert (await flowise_client.get_chatflow(theirs.id)).flow_data == theirs.flow_data
 
 
+@pytest.mark.nightly
 async def test_p07_stopping_leaves_the_flow_as_the_person_made_it_and_no_draft(
     shared_service: SharedService, flowise_client: FlowiseClient
 ) -> None:

@@ -14,6 +14,8 @@ from tests.e2e.people import SharedService, answer, events_of, http_of, ok
 from tests.e2e.scripted import DONE, model_environment, script
 from tests.e2e.test_attachments import TEXT, handbook
 
+pytestmark = pytest.mark.nightly
+
 CHAIN = "conversationalRetrievalQAChain"
 
 

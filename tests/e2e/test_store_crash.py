@@ -75,7 +75,14 @@ async def deletions(database: Database) -> list[str]:
     return [row["words"] for row in rows]
 
 
-@pytest.mark.parametrize("call", ["POST /api/v1/document-store/store", READ, EMBED], ids=["create", "read", "embed"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param("POST /api/v1/document-store/store", id="create"),
+        pytest.param(READ, id="read", marks=pytest.mark.nightly),
+        pytest.param(EMBED, id="embed", marks=pytest.mark.nightly),
+    ],
+)
 async def test_p02_kill_9_while_a_store_is_filled_leaves_one_store_that_is_whole(
     service: ServiceProcess, flowise_client: FlowiseClient, faulty_flowise: FaultyProxy, vectors: VectorSpec, call: str
 ) -> None:
@@ -99,6 +106,7 @@ async def test_p02_kill_9_while_a_store_is_filled_leaves_one_store_that_is_whole
     assert sum(line.startswith(call) for line in faulty_flowise.seen) == 1
 
 
+@pytest.mark.nightly
 async def test_a_store_whose_session_is_cancelled_while_it_fills_is_removed_and_named_in_the_ledger(
     service: ServiceProcess,
     flowise_client: FlowiseClient,
@@ -122,6 +130,7 @@ async def test_a_store_whose_session_is_cancelled_while_it_fills_is_removed_and_
     assert said.startswith("Deleted the document store '")
 
 
+@pytest.mark.nightly
 async def test_the_store_of_a_deleted_session_goes_after_its_flow_and_its_vectors_are_named(
     service: ServiceProcess,
     flowise_client: FlowiseClient,
@@ -145,6 +154,7 @@ async def test_the_store_of_a_deleted_session_goes_after_its_flow_and_its_vector
     assert "stay in postgres (tableName fda_" in said
 
 
+@pytest.mark.nightly
 async def test_a_store_that_a_flow_uses_stays_whatever_became_of_its_session(
     service: ServiceProcess, flowise_client: FlowiseClient, database: Database, sweep: Reconciler
 ) -> None:

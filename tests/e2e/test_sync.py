@@ -107,6 +107,7 @@ async def test_a_directory_is_planned_applied_and_watched_for_drift(
     assert (await flowise_client.get_chatflow(flow_id)).id == flow_id
 
 
+@pytest.mark.nightly
 async def test_what_fails_its_tests_is_not_written(repository: Repository, flowise_client: FlowiseClient) -> None:
     tests = [{"turns": ["Hello"], "expect": {"contains": ["a text that nobody says"]}}]
     repository.write("bad.yaml", name="Synced failing", ops=OPS, tests=tests)
@@ -122,6 +123,7 @@ async def test_what_fails_its_tests_is_not_written(repository: Repository, flowi
     assert "Synced failing" not in names
 
 
+@pytest.mark.nightly
 async def test_words_become_a_session_that_waits_for_an_answer_or_takes_the_defaults(repository: Repository) -> None:
     repository.write("cook.yaml", name="Synced cook", requirement="A cooking assistant with memory")
     code, first = await repository.sync("--yes", "--wait", "0")

@@ -2,11 +2,15 @@
 
 import asyncio
 
+import pytest
+
 from flowise_dev_agent.client import RUN_END_EVENTS, SyncAgentClient
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.people import SharedService
+
+pytestmark = pytest.mark.nightly
 
 
 def script(url: str) -> SessionView:

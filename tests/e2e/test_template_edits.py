@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
+import pytest
 
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
@@ -30,6 +31,8 @@ from flowise_dev_agent.patch import (
 )
 from tests.e2e.people import MakeService, answer, http_of, make_flow, start
 from tests.e2e.scripted import DONE, model_environment, script
+
+pytestmark = pytest.mark.nightly
 
 #: Sessions at a time.
 AT_ONCE = 3

@@ -4,6 +4,8 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
+
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.devkit.standin.protocol import StandInFailure
@@ -108,6 +110,7 @@ def _set(node_id: str, name: str, value: Any) -> dict[str, Any]:
 INTENT = {"operation": "update", "ambiguity": 0, "questions": [], "title": "Change it"}
 
 
+@pytest.mark.nightly
 async def test_a_live_flow_answers_without_a_break_while_its_change_fails_is_mended_and_goes_live(
     shared_service: SharedService, flowise: FlowiseAccess, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:
@@ -167,6 +170,7 @@ async def test_a_live_flow_answers_without_a_break_while_its_change_fails_is_men
     assert 0 <= len(history) - 2 * (len(answers) + more) <= 2 * 3
 
 
+@pytest.mark.nightly
 async def test_an_agentflow_is_drafted_tested_promoted_and_rolled_back_and_written_directly(
     shared_service: SharedService, flowise: FlowiseAccess, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:
@@ -212,6 +216,7 @@ async def test_an_agentflow_is_drafted_tested_promoted_and_rolled_back_and_writt
     assert await history_of(flowise, row.id) == []
 
 
+@pytest.mark.nightly
 async def test_a_copy_leaves_the_original_alone_and_a_question_writes_nothing(
     shared_service: SharedService, flowise_client: FlowiseClient
 ) -> None:

@@ -155,6 +155,7 @@ async def test_a_session_says_works_when_each_criterion_was_shown(
         assert people == [test.human for test in _CASES[id_].tests]
 
 
+@pytest.mark.nightly
 async def test_a_source_is_in_the_trace_and_evidence_for_the_criterion(
     shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:
@@ -173,6 +174,7 @@ async def test_a_source_is_in_the_trace_and_evidence_for_the_criterion(
         assert "No document was found." in broken["interrupt"]["message"]
 
 
+@pytest.mark.nightly
 async def test_a_quote_that_no_trial_holds_shows_nothing(
     shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:
@@ -187,6 +189,7 @@ async def test_a_quote_that_no_trial_holds_shows_nothing(
         assert "Not shown: The answer says the number of days" in view["interrupt"]["message"]
 
 
+@pytest.mark.nightly
 async def test_what_lies_behind_a_placeholder_is_not_shown(
     shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:

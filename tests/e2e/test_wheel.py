@@ -17,6 +17,8 @@ from tests.e2e.documented import Command, Reader
 from tests.e2e.people import answer, ok
 from tests.e2e.service import OWN_VARIABLES, free_port, until_it_answers
 
+pytestmark = pytest.mark.nightly
+
 ROOT = Path(__file__).resolve().parents[2]
 _INSTALL_SECS = 500
 
@@ -80,7 +82,7 @@ async def url(environment: Path, empty_database: str, flowise: FlowiseAccess, tm
 
 
 @pytest.mark.timeout(900)
-async def test_the_installed_wheel_builds_a_chatflow(environment: Path, url: str, tmp_path: Path) -> None:
+async def test_p120_the_installed_wheel_builds_a_chatflow(environment: Path, url: str, tmp_path: Path) -> None:
     python = environment / "bin/python"
     where = run(python, "-c", "import flowise_dev_agent; print(flowise_dev_agent.__file__)", cwd=tmp_path)
     assert Path(where.strip()).is_relative_to(environment)

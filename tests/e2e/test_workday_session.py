@@ -63,6 +63,7 @@ async def test_a_session_over_two_domains_calls_workdays_tool_and_shows_its_pers
     assert "worker 21042 in Zurich" in test["answer"]
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("variables")
 async def test_a_session_over_three_domains_keeps_the_names_of_people_out_of_the_trace(
     shared_service: SharedService, standin: ModelStandIn, workday: WorkdayServer
@@ -132,6 +133,7 @@ class TicketsOfPeople(BackgroundServer):
         ).encode()
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("variables")
 @pytest.mark.parametrize(("passed_on", "passes"), [("21042", True), ("30000", False)], ids=["its id", "made up"])
 async def test_a_field_of_one_domain_becomes_the_input_of_another_while_the_flow_runs(

@@ -48,6 +48,7 @@ async def test_p71_a_form_becomes_a_chatflow_and_its_session_a_form(
     await expect(page.get_by_role("group", name="Steps", exact=True)).to_be_visible()
 
 
+@pytest.mark.nightly
 async def test_p71_typed_steps_become_an_agentflow_and_its_session_the_same_steps(
     screen: Screen, flowise_flows: FlowiseClient
 ) -> None:
@@ -96,6 +97,7 @@ async def test_p71_typed_steps_become_an_agentflow_and_its_session_the_same_step
     await expect(stop.get_by_label("Branch", exact=True)).to_have_value("rejected")
 
 
+@pytest.mark.nightly
 async def test_a_session_that_began_with_words_is_opened_as_a_form(
     screen: Screen, flowise_flows: FlowiseClient
 ) -> None:
@@ -106,6 +108,7 @@ async def test_a_session_that_began_with_words_is_opened_as_a_form(
     await expect(screen.page.get_by_label("Prompt")).to_have_value("A chatbot for a zoo")
 
 
+@pytest.mark.nightly
 async def test_a_wish_that_is_declined_is_gone_on_with_as_a_form_with_its_words(screen: Screen) -> None:
     wish = "An agentflow that drafts a tender. Three managers vote on it and it repeats until two agree."
     await screen.start(wish)

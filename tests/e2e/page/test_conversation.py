@@ -6,7 +6,7 @@ from playwright.async_api import expect
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import Screen
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
 
 async def test_what_a_person_said_is_read_in_order_and_again_at_the_next_change_of_the_flow(

@@ -130,6 +130,7 @@ async def test_p102_a_secret_in_a_requirement_goes_to_flowise_by_the_form_and_st
     await screen.status("Cancelled")
 
 
+@pytest.mark.nightly
 async def test_a_credential_that_the_plan_misses_is_added_in_place_and_the_work_goes_on(
     screen: Screen, page_service: ServiceProcess, flowise_flows: FlowiseClient
 ) -> None:

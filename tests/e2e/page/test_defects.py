@@ -34,7 +34,7 @@ from tests.e2e.scripted import model_environment
 from tests.e2e.service import ServiceProcess
 from tests.e2e.test_update_over_http import make_flow
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
 SHOP = (
     "Build an agent with GPT-4o for our online shop that remembers the conversation and has a calculator. "

@@ -72,6 +72,7 @@ async def test_a_plan_and_a_result_are_changed_by_hand_with_undo_and_written_as_
     await screen.status("Accepted")
 
 
+@pytest.mark.nightly
 async def test_on_a_phone_another_model_is_chosen_and_a_placeholder_is_typed(
     screen: Screen, flowise_flows: FlowiseClient
 ) -> None:

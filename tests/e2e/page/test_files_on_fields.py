@@ -11,7 +11,7 @@ from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import SIZES, Screen
 from tests.e2e.test_attachments import TEXT, handbook
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
 NOTES = "The lighthouse opens at nine and closes at five."
 FILE = {"name": "notes.md", "mimeType": "text/markdown", "buffer": NOTES.encode()}

@@ -106,6 +106,7 @@ async def test_a_new_service_is_connected_at_the_page_and_starts(
     assert complaints_of(screen) == []
 
 
+@pytest.mark.nightly
 async def test_open_sessions_are_kept_or_stopped_as_the_person_says_when_the_server_changes(
     browser: Browser, built_page: Path, make_service: MakeService, flowise: FlowiseAccess
 ) -> None:
@@ -176,6 +177,7 @@ async def plan_with_remark(screen: Screen, words: str) -> Locator:
     return plan
 
 
+@pytest.mark.nightly
 async def test_without_a_secrets_key_the_page_says_which_settings_to_write(
     browser: Browser, built_page: Path, make_service: MakeService
 ) -> None:

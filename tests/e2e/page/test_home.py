@@ -70,6 +70,7 @@ async def test_flows_are_found_by_their_cards_and_each_action_leads_on(
     assert await screen.violations() == []
 
 
+@pytest.mark.nightly
 async def test_any_of_300_flows_is_found_on_the_page(screen: Screen, flowise_flows: FlowiseClient) -> None:
     page = screen.page
     row = await make_flow(flowise_flows)
@@ -99,6 +100,7 @@ async def test_any_of_300_flows_is_found_on_the_page(screen: Screen, flowise_flo
     assert await screen.violations() == []
 
 
+@pytest.mark.nightly
 async def test_the_card_of_a_flow_that_was_just_deleted_asks_for_nothing(
     screen: Screen, flowise_flows: FlowiseClient
 ) -> None:
@@ -120,6 +122,7 @@ async def test_the_card_of_a_flow_that_was_just_deleted_asks_for_nothing(
     assert any("pictures=true" in url for url in asked)
 
 
+@pytest.mark.nightly
 async def test_what_waits_for_a_person_is_first_and_a_draft_survives(
     screen: Screen, flowise_flows: FlowiseClient
 ) -> None:
@@ -141,6 +144,7 @@ async def test_what_waits_for_a_person_is_first_and_a_draft_survives(
     await expect(page.get_by_label("What should the chatbot do?")).to_have_value("word " * 7_000)
 
 
+@pytest.mark.nightly
 async def test_a_flow_is_promoted_to_another_server_after_a_look_at_what_would_be_written(
     browser: Browser,
     built_page: Path,
@@ -191,6 +195,7 @@ async def test_a_flow_is_promoted_to_another_server_after_a_look_at_what_would_b
     await page.context.close()
 
 
+@pytest.mark.nightly
 async def test_start_waits_for_a_flowise_that_is_away_and_says_what_to_do(
     browser: Browser, built_page: Path, make_service: MakeService
 ) -> None:

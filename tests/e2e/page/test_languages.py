@@ -110,6 +110,7 @@ async def english(
     return list(dict.fromkeys(found))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("language", ["de", "fr", "es"])
 async def test_every_view_speaks_the_language_of_the_person_and_fits_a_phone(
     language: str, browser: Browser, page_service: ServiceProcess, flowise_flows: FlowiseClient
@@ -140,6 +141,7 @@ async def test_every_view_speaks_the_language_of_the_person_and_fits_a_phone(
     await page.context.close()
 
 
+@pytest.mark.nightly
 async def test_a_german_person_reads_no_english_from_the_plan_to_a_conflict(
     browser: Browser, page_service: ServiceProcess, flowise_flows: FlowiseClient
 ) -> None:

@@ -7,7 +7,7 @@ from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import AUTHORIZATION, WORK_MS, Screen
 from tests.e2e.page.test_edits import inputs
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
 AGENT = {
     "name": "Zoo",

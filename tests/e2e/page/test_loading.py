@@ -13,7 +13,7 @@ from tests.e2e.page.screen import GIVE_KEY, SIZES, WORK_MS, Screen
 from tests.e2e.service import ServiceProcess
 from tests.e2e.test_update_over_http import make_flow
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
 #: Of a layout: what moves without the person's doing, as browsers measure it.
 MOST_SHIFT = 0.05

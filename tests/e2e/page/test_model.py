@@ -15,7 +15,7 @@ from tests.e2e.people import SharedService
 from tests.e2e.scripted import DONE, model_environment, script
 from tests.e2e.test_create_over_http import INTENT, OPS, PLAN
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
 SUPPORT = "Build a customer support chatbot with GPT-4o and memory"
 ANSWERS = {"classify": INTENT, "plan": PLAN, "patch": {"ops": OPS}, "judge": DONE}

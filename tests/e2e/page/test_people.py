@@ -17,7 +17,7 @@ from tests.e2e.service import ServiceProcess, free_port
 from tests.e2e.test_mcp import over_http
 from tests.fixtures.oidc import CLIENT, SECRET, OidcProvider
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
 WISH = "Build a chatbot for a harbour with GPT-4o and memory"
 REFUSAL = "You started this session, so somebody else has to decide."

@@ -44,6 +44,7 @@ async def test_a_flow_and_its_actions_are_reached_by_keys_alone(screen: Screen, 
     await expect(page.get_by_role("heading", level=1, name="Patterns")).to_be_visible()
 
 
+@pytest.mark.nightly
 async def test_the_browser_tells_of_a_question_once_when_the_person_wants_it(screen: Screen) -> None:
     page = screen.page
     await page.add_init_script(RECORD_NOTICES)
@@ -68,6 +69,7 @@ async def test_the_browser_tells_of_a_question_once_when_the_person_wants_it(scr
     await screen.reads("Notify me in the browser")
 
 
+@pytest.mark.nightly
 async def test_the_keys_of_undo_and_redo_change_the_edits_but_not_in_a_text_field(
     screen: Screen, flowise_flows: FlowiseClient
 ) -> None:
@@ -91,6 +93,7 @@ async def test_the_keys_of_undo_and_redo_change_the_edits_but_not_in_a_text_fiel
     await screen.reads("1 changed by hand")
 
 
+@pytest.mark.nightly
 async def test_a_person_who_asked_for_less_motion_sees_none(browser: Browser, page_service: ServiceProcess) -> None:
     moving = """() => {
         const one = document.body.appendChild(document.createElement("span"));

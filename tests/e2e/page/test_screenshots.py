@@ -13,6 +13,8 @@ from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.people import KEY
 from tests.e2e.service import ServiceProcess
 
+pytestmark = pytest.mark.nightly
+
 ROOT = Path(__file__).resolve().parents[3]
 
 

@@ -6,7 +6,7 @@ from playwright.async_api import Locator, expect
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import SIZES, Screen
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
 LONG = (
     "Build a customer support chatbot for our online shop with GPT-4o that remembers the conversation, "

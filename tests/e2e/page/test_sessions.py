@@ -69,6 +69,7 @@ async def test_p71_a_sentence_becomes_an_accepted_chatflow_and_every_state_survi
     assert [row.deployed async for row in flowise_flows.iter_chatflows()].count(True) >= 1
 
 
+@pytest.mark.nightly
 async def test_an_earlier_iteration_is_accepted_in_place_of_the_newest(
     screen: Screen, flowise_flows: FlowiseClient
 ) -> None:
@@ -92,6 +93,7 @@ async def test_an_earlier_iteration_is_accepted_in_place_of_the_newest(
     assert (accepted.flow_data, accepted.deployed) == (first.flow_data, True)
 
 
+@pytest.mark.nightly
 async def test_p71_questions_are_answered_and_lead_to_a_plan(screen: Screen) -> None:
     await screen.start(VAGUE)
     card = await screen.question("A few questions first")
@@ -141,6 +143,7 @@ async def test_p71_a_missing_credential_is_created_chosen_and_the_work_is_stoppe
     await screen.status("Cancelled")
 
 
+@pytest.mark.nightly
 async def test_two_tabs_answer_one_question_and_the_slower_one_sees_the_answer(
     screen: Screen, flowise_flows: FlowiseClient
 ) -> None:
@@ -182,6 +185,7 @@ async def test_p70_what_people_and_models_write_is_shown_and_never_run(screen: S
     assert await screen.page.locator("a[href^='javascript']").count() == 0
 
 
+@pytest.mark.nightly
 async def test_sessions_are_found_filtered_renamed_paged_and_deleted(
     screen: Screen, page_service: ServiceProcess
 ) -> None:
@@ -219,6 +223,7 @@ async def test_sessions_are_found_filtered_renamed_paged_and_deleted(
     await screen.reads("No matching sessions.")
 
 
+@pytest.mark.nightly
 async def test_the_key_is_asked_for_and_kept_for_the_tab(browser: Browser, page_service: ServiceProcess) -> None:
     screen = await Screen.open(browser, page_service.url, has_key=False)
     page = screen.page
@@ -264,6 +269,7 @@ async def test_a_lost_connection_loses_nothing(browser: Browser, page_service: S
     await page.context.close()
 
 
+@pytest.mark.nightly
 async def test_a_phone_a_dark_room_and_a_keyboard_are_enough(browser: Browser, page_service: ServiceProcess) -> None:
     screen = await Screen.open(browser, page_service.url, color_scheme="dark")
     page = screen.page

@@ -10,7 +10,7 @@ from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import SIZES, WORK_MS, Screen
 from tests.e2e.people import LOCKED, SharedService
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
 SECRETS_KEY = base64.b64encode(b"a key that signs links, 32 bytes").decode()
 WISH = "Build a chatbot for a lighthouse with GPT-4o and memory"

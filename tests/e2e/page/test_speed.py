@@ -13,7 +13,7 @@ from playwright.async_api import Browser
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
 
 def program() -> ModuleType:

@@ -9,7 +9,7 @@ from playwright.async_api import expect
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import SIZES, Screen
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
 RULES = "Travel rules of the page"
 HANDBOOK = "Handbook of the page"

@@ -83,6 +83,7 @@ async def test_a_person_lets_the_flow_go_on_or_refuses_and_sees_which_nodes_ran(
     assert await screen.violations() == []
 
 
+@pytest.mark.nightly
 async def test_the_form_of_a_flow_is_filled_in(
     screen: Screen, flowise: FlowiseAccess, flowise_flows: FlowiseClient, schemas: Schemas
 ) -> None:
@@ -112,6 +113,7 @@ async def test_the_form_of_a_flow_is_filled_in(
     await expect(page.get_by_text("Eva is 41 and large")).to_be_in_viewport(ratio=1)
 
 
+@pytest.mark.nightly
 async def test_a_file_goes_with_a_question_and_the_flow_reads_it(screen: Screen, flowise_flows: FlowiseClient) -> None:
     page = screen.page
     row = await make_flow(flowise_flows)
@@ -129,6 +131,7 @@ async def test_a_file_goes_with_a_question_and_the_flow_reads_it(screen: Screen,
     await expect(page.locator('.react-flow__node[data-id^="conversationChain"] .ran')).to_have_text("3")
 
 
+@pytest.mark.nightly
 async def test_a_file_is_dropped_on_the_wish_and_the_session_has_it(
     screen: Screen, flowise_flows: FlowiseClient
 ) -> None:

@@ -21,7 +21,7 @@ from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import WORK_MS, Screen
 from tests.e2e.test_update_over_http import make_flow
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
 ZOO = "Build a chatbot with GPT-4o and memory for a zoo"
 

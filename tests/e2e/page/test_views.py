@@ -97,6 +97,7 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(si
         await expect(page.locator("main")).to_be_focused()
 
 
+@pytest.mark.nightly
 async def test_the_newest_version_is_undone_by_one_press_and_that_by_the_next(site: Site) -> None:
     row = await make_flow(site.flowise)
     reviewed = await site.answer(await site.start(COLDER, target=row.id), action="approve")
@@ -156,6 +157,7 @@ def many_nodes(template: dict[str, Any]) -> dict[str, Any]:
     return {"nodes": nodes, "edges": chain, "viewport": {"x": 0, "y": 0, "zoom": 1}}
 
 
+@pytest.mark.nightly
 async def test_of_400_nodes_only_those_in_sight_are_rendered(site: Site) -> None:
     row = await site.flow(many_nodes(await site.template("Conversation Chain")))
     async with site.page(f"/f/{row.id}/default") as page:
@@ -207,6 +209,7 @@ async def fewer(boxes: Any, limit: int) -> None:
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.nightly
 async def test_p70_an_agentflow_with_its_notes_and_texts_is_drawn_and_no_script_runs(site: Site) -> None:
     flow = await site.template("Agentic RAG")
     note = next(node for node in flow["nodes"] if node["type"] == "stickyNote")
@@ -223,6 +226,7 @@ async def test_p70_an_agentflow_with_its_notes_and_texts_is_drawn_and_no_script_
         assert await page.locator("main img, main script").count() == 0
 
 
+@pytest.mark.nightly
 async def test_a_flow_is_tried_out_and_the_conversation_deleted(site: Site) -> None:
     row: Chatflow = await make_flow(site.flowise)
     async with site.page(f"/f/{row.id}/default") as page:
@@ -234,6 +238,7 @@ async def test_a_flow_is_tried_out_and_the_conversation_deleted(site: Site) -> N
         await expect(page.locator(".answered")).to_have_count(0)
 
 
+@pytest.mark.nightly
 async def test_patterns_are_imported_found_exported_and_deleted(site: Site, tmp_path: Path) -> None:
     pattern = {
         "requirement": "A travel bot for Lisbon",
@@ -267,6 +272,7 @@ def receiver() -> Iterator[Receiver]:
         yield receiver
 
 
+@pytest.mark.nightly
 async def test_p63_a_webhook_is_shown_with_its_status_and_sent_again(site: Site, receiver: Receiver) -> None:
     view = await site.start("A chatbot with GPT-4o", webhook_url=receiver.url("/hook?token=t0ken"))
     await asyncio.to_thread(receiver.wait_for, 1)
@@ -282,6 +288,7 @@ async def test_p63_a_webhook_is_shown_with_its_status_and_sent_again(site: Site,
     await site.http.post(f"/sessions/{view['thread_id']}/cancel")
 
 
+@pytest.mark.nightly
 async def test_an_instance_is_refreshed_and_its_state_and_the_settings_are_shown(site: Site) -> None:
     async with site.page("/knowledge") as page:
         await page.get_by_role("button", name="Refresh").click()
@@ -297,6 +304,7 @@ async def test_an_instance_is_refreshed_and_its_state_and_the_settings_are_shown
         assert "whsec" not in await page.content()
 
 
+@pytest.mark.nightly
 async def test_a_rename_is_seen_before_it_is_approved_and_put_back_by_a_rollback(site: Site) -> None:
     row = await make_flow(site.flowise)
     planned = await site.start("Rename the flow to Kingfisher", target=row.id, write_mode="direct")
@@ -315,6 +323,7 @@ async def test_a_rename_is_seen_before_it_is_approved_and_put_back_by_a_rollback
     assert (after.name, after.flow_data) == (row.name, row.flow_data)
 
 
+@pytest.mark.nightly
 async def test_a_note_is_remembered_and_deleted_on_the_page(site: Site) -> None:
     text = "Our bots are polite.\nThey never name prices."
     async with site.page("/knowledge") as page:

@@ -171,7 +171,7 @@ async def test_what_cannot_be_read_is_said_and_nothing_else_is_used_in_its_place
         assert refused.json()["details"] == {"connection": "model"}
         await http.delete("/connections/model")
         assert (await http.get("/health")).json()["reasoning"]["error"] is None
-        assert (await http.post("/sessions", json=start)).status_code == 202
+        assert (await http.post("/sessions?wait=0", json=start)).status_code == 202
 
 
 async def test_another_flowise_is_connected_over_open_sessions_only_by_force_and_they_do_not_go_on_there(
@@ -182,7 +182,8 @@ async def test_another_flowise_is_connected_over_open_sessions_only_by_force_and
         second = {"endpoint": f"http://127.0.0.1:{other.port}", "api_key": FLOWISE_KEY}
         async with whole_service(database_dsn) as http:
             await http.put("/connections/flowise", json=first)
-            session = (await http.post("/sessions", json={"requirement": "A support chatbot"})).json()["thread_id"]
+            begun = await http.post("/sessions?wait=0", json={"requirement": "A support chatbot"})
+            session = begun.json()["thread_id"]
             # Another key of the same server concerns nobody.
             assert (await http.put("/connections/flowise", json=first)).status_code == 200
             for method, body in (("PUT", {"json": second}), ("DELETE", {})):

@@ -54,6 +54,7 @@ def until(condition: Callable[[], bool], seconds: float) -> bool:
     return False
 
 
+@pytest.mark.nightly
 def test_second_run_finds_what_the_first_one_made_and_nothing_stays_running(folder: Path) -> None:
     lines: list[str] = []
     stack = DevStack(folder, flowise_port=0).start(lines.append)
@@ -78,6 +79,7 @@ def test_second_run_finds_what_the_first_one_made_and_nothing_stays_running(fold
     assert processes_of(folder) == []
 
 
+@pytest.mark.nightly
 def test_what_a_killed_run_left_behind_is_ended(folder: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from flowise_dev_agent.devkit.stack import DevStack;"

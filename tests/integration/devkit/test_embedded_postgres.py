@@ -42,6 +42,7 @@ def test_database_from_a_template_has_its_tables_and_is_a_copy(postgres_server: 
     assert not postgres_server.has_database("devkit_copy")
 
 
+@pytest.mark.nightly
 def test_stop_leaves_no_process_and_the_data_is_there_on_the_next_start(folder: Path) -> None:
     with EmbeddedPostgres(folder / "data") as server:
         server.create_database("kept")
@@ -51,6 +52,7 @@ def test_stop_leaves_no_process_and_the_data_is_there_on_the_next_start(folder: 
         assert server.has_database("kept")
 
 
+@pytest.mark.nightly
 def test_a_data_folder_in_use_is_refused_with_the_owner_named(folder: Path) -> None:
     with EmbeddedPostgres(folder / "data"), pytest.raises(ConfigurationError, match="in use by process"):
         EmbeddedPostgres(folder / "data").start()
@@ -70,6 +72,7 @@ def test_the_server_of_a_killed_process_is_taken_over_and_ended(folder: Path) ->
     assert processes_on(folder) == []
 
 
+@pytest.mark.nightly
 def test_a_server_that_need_not_be_durable_does_not_wait_for_the_disk(folder: Path) -> None:
     with EmbeddedPostgres(folder / "data", durable=False) as server, psycopg.connect(server.dsn()) as connection:
         assert connection.execute("SHOW fsync").fetchone() == ("off",)

@@ -17,7 +17,7 @@ from tests.fixtures.browser import complaints
 from tests.fixtures.editor_flows import AGENTFLOWS, CHATFLOWS
 from tests.fixtures.golden_flows import agentflow, chat_with_window_memory, rag, tool_agent
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
 Build = Callable[[Mapping[str, str]], list[PatchOp]]
 FLOWS: dict[str, Build] = {

@@ -10,6 +10,8 @@ from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.patch import GraphIR, Schemas, compile_ops
 from tests.fixtures.trial_flows import TRIAL_FLOWS
 
+pytestmark = pytest.mark.nightly
+
 
 class Server:
     """Stores trial flows and asks the server about them."""

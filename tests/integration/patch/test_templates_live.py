@@ -35,6 +35,8 @@ from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.patch.validate.context import known_names
 from tests.fixtures.golden_flows import agentflow
 
+pytestmark = pytest.mark.nightly
+
 KINDS = {"Chatflow": "CHATFLOW", "AgentflowV2": "AGENTFLOW"}
 #: Node types that 3.1.4 removed, by template.
 REMOVED_NODES = {"CSV Agent": "csvAgent", "ReAct Agent": "reactAgentChat"}

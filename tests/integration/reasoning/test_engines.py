@@ -549,7 +549,7 @@ async def test_thinking_that_forbids_a_forced_tool_is_asked_for_by_words(standin
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_signed_thinking_goes_back_with_its_calls_and_never_into_the_text(
+async def test_p106_signed_thinking_goes_back_with_its_calls_and_never_into_the_text(
     streamed: bool, name: str, engine: ReasoningEngine, standin: ModelStandIn
 ) -> None:
     calls = (StandInToolCall("flowise__get_node", {"name": "x"}, "c1"),)

@@ -150,34 +150,31 @@ async def test_failures_of_nodes_are_explained_by_their_cause(server: Server) ->
     assert wrong == {}
 
 
-@pytest.mark.parametrize(("status", "words", "cause"), PROVIDERS)
-async def test_failures_of_providers_are_explained_by_their_cause(
-    status: int, words: str, cause: str, server: Server, standin: ModelStandIn
-) -> None:
-    standin.script(lambda _: True, StandInFailure.http(status, words))
-    text = await server.failure(server.flow("tool", "calculator", {}))
-    known = playbook.known(text)
-    assert known is not None, text
-    assert known.cause == cause
+async def test_failures_of_providers_are_explained_by_their_cause(server: Server, standin: ModelStandIn) -> None:
+    for status, words, cause in PROVIDERS:
+        standin.reset()
+        standin.script(lambda _: True, StandInFailure.http(status, words))
+        text = await server.failure(server.flow("tool", "calculator", {}))
+        known = playbook.known(text)
+        assert known is not None, text
+        assert known.cause == cause, text
 
 
-@pytest.mark.parametrize(
-    ("name", "param"),
-    [
-        ("pdfFile", "pdfFile"),
-        ("docxFile", "docxFile"),
-        ("microsoftWord", "docxFile"),
-        ("microsoftExcel", "excelFile"),
-        ("textFile", "txtFile"),
-        ("csvFile", "csvFile"),
-        ("jsonFile", "jsonFile"),
-        ("jsonlinesFile", "jsonlinesFile"),
-        ("fileLoader", "file"),
-    ],
-)
-async def test_a_flow_runs_with_a_marked_file_where_the_person_will_put_one(
-    name: str, param: str, server: Server
-) -> None:
-    more = {"pointerName": "text"} if name == "jsonlinesFile" else {}
-    flow = server.flow("loader", name, {**more, param: "[PLACEHOLDER: the house rules]"})
-    assert await server.failure(flow) == "None"
+async def test_a_flow_runs_with_a_marked_file_where_the_person_will_put_one(server: Server) -> None:
+    async def failure(name: str, param: str) -> str:
+        more = {"pointerName": "text"} if name == "jsonlinesFile" else {}
+        return await server.failure(server.flow("loader", name, {**more, param: "[PLACEHOLDER: the house rules]"}))
+
+    loaders = {
+        "pdfFile": "pdfFile",
+        "docxFile": "docxFile",
+        "microsoftWord": "docxFile",
+        "microsoftExcel": "excelFile",
+        "textFile": "txtFile",
+        "csvFile": "csvFile",
+        "jsonFile": "jsonFile",
+        "jsonlinesFile": "jsonlinesFile",
+        "fileLoader": "file",
+    }
+    failures = await asyncio.gather(*(failure(name, param) for name, param in loaders.items()))
+    assert dict(zip(loaders, failures, strict=True)) == dict.fromkeys(loaders, "None")

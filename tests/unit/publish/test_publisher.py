@@ -370,7 +370,7 @@ async def test_p89_a_chatflow_of_a_person_with_our_tag_stays(desk: Desk) -> None
     assert desk.flowise.flows[before.id] == before
 
 
-async def test_acceptance_takes_only_our_tag_off_deploys_and_removes_late_twins(desk: Desk) -> None:
+async def test_p91_acceptance_takes_only_our_tag_off_deploys_and_removes_late_twins(desk: Desk) -> None:
     desk.flowise.before["create"] = desk.flowise.lose(FlowiseTimeoutError)
     with pytest.raises(FlowiseTimeoutError):
         await desk.create()
@@ -383,7 +383,7 @@ async def test_acceptance_takes_only_our_tag_off_deploys_and_removes_late_twins(
     assert (row.id, row.category, row.deployed) == (first.chatflow_id, "support;beta", True)
 
 
-async def test_acceptance_of_what_one_call_made_reads_no_other_flow(desk: Desk) -> None:
+async def test_p91_acceptance_of_what_one_call_made_reads_no_other_flow(desk: Desk) -> None:
     first = await desk.create()
     desk.flowise.find_chatflow_by_category_tag = never_asked
     await desk.again().accept(chatflow_id=first.chatflow_id, deploy=True, iteration=0)

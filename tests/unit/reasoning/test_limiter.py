@@ -51,7 +51,7 @@ async def calling(ceiling: int = 1_000) -> AsyncIterator[Calls]:
         await asyncio.gather(*calls.tasks, return_exceptions=True)
 
 
-async def test_the_limit_begins_at_64_and_doubles_in_each_round_up_to_the_ceiling() -> None:
+async def test_p92_the_limit_begins_at_64_and_doubles_in_each_round_up_to_the_ceiling() -> None:
     async with calling(ceiling=200) as calls:
         await calls.start(1_000)
         assert len(calls.running) == 64
@@ -75,7 +75,7 @@ async def test_a_limit_that_is_not_reached_does_not_grow() -> None:
 
 
 @pytest.mark.parametrize("status", [429, 503, 529])
-async def test_refusals_of_one_round_halve_the_limit_once(status: int) -> None:
+async def test_p92_refusals_of_one_round_halve_the_limit_once(status: int) -> None:
     async with calling() as calls:
         await calls.start(200)
         await calls.answer(40, status)
@@ -97,7 +97,7 @@ async def test_after_a_refusal_the_limit_grows_by_one_for_each_round() -> None:
         assert first < calls.limiter.limit < 64
 
 
-async def test_nothing_starts_before_the_time_that_a_refusal_names() -> None:
+async def test_p92_nothing_starts_before_the_time_that_a_refusal_names() -> None:
     async with calling() as calls:
         await calls.start(100)
         await calls.answer(1, 429, {"retry-after": "60"})
