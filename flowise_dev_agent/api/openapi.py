@@ -137,5 +137,20 @@ def _frame(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def rendered(app: FastAPI) -> str:
-    """The document as it is committed in `docs/openapi.json`: sorted keys, so that a diff shows only what changed."""
-    return json.dumps(app.openapi(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    """Text of the committed `docs/openapi.json`: keys sorted for readable diffs, without the examples of
+    `examples.json`."""
+    document = _without_examples(app.openapi())
+    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _without_examples(value: Any, *, keys_are_names: bool = False) -> Any:
+    """`value` without the keys `example` and `examples`; below `properties` and `schemas` a key is a name."""
+    if isinstance(value, list):
+        return [_without_examples(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: _without_examples(item, keys_are_names=key in {"properties", "schemas"} and not keys_are_names)
+        for key, item in value.items()
+        if keys_are_names or key not in {"example", "examples"}
+    }

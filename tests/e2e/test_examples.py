@@ -1,6 +1,6 @@
 """The examples of OpenAPI are what the service answered to a person's first day with it.
 
-`RECORD_EXAMPLES=1 pytest tests/e2e/test_examples.py` writes them again, then `make openapi`.
+`RECORD_EXAMPLES=1 pytest tests/e2e/test_examples.py` writes them again.
 """
 
 import json
@@ -218,7 +218,7 @@ async def test_every_operation_has_an_example_that_the_service_gave(
         for name, one in made.items()
         if name not in kept or kept[name]["status"] != one["status"] or gone(kept[name], one)
     }
-    assert differs == {}, "run with RECORD_EXAMPLES=1, then `make openapi`"
+    assert differs == {}, "run with RECORD_EXAMPLES=1"
 
 
 async def at_the_page(
