@@ -27,7 +27,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict, cast
 from uuid import UUID
 
 import psycopg
@@ -288,6 +288,7 @@ def make_agent(world: World) -> Agent:
             FlowiseSettings(instances_json=json.dumps([{"id": "main", "endpoint": "http://flowise.test"}]))
         ),
         chatflow_url=lambda endpoint, chatflow_id: f"{endpoint}/canvas/{chatflow_id}",
+        lookups=cast(Any, None),
         result_of=lambda interrupt: (
             RESULT.model_copy(update={"summary": interrupt.message}) if interrupt.message.startswith("review") else None
         ),

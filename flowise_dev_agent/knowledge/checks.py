@@ -7,17 +7,14 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.knowledge.credential_store import CREDENTIALS_FILE, allowlist_problems
 from flowise_dev_agent.knowledge.openapi import ApiDescription
-from flowise_dev_agent.knowledge.reference import REFERENCE_FILE
-from flowise_dev_agent.knowledge.reference_parser import parse_reference
+from flowise_dev_agent.knowledge.reference import REFERENCE_FILE, render_reference
 from flowise_dev_agent.knowledge.snapshot import (
     META_FILE,
     SNAPSHOT_FILE,
     SnapshotMeta,
     by_name,
-    fingerprint,
     sha256_of,
     slim,
 )
@@ -65,7 +62,8 @@ def check_nodes(root: Path) -> list[str]:
     problems += found
     if meta is not None:
         problems += _count_and_hash(SNAPSHOT_FILE, text, len(nodes), meta.node_count, meta.sha256)
-        problems += _page_problems(root / REFERENCE_FILE, meta)
+    if meta is not None and not problems:
+        problems += _page_problems(root / REFERENCE_FILE, nodes, meta)
     return problems
 
 
@@ -142,19 +140,11 @@ CHECKS: Final[dict[str, Callable[[Path], list[str]]]] = {
 }
 
 
-def _page_problems(path: Path, meta: SnapshotMeta) -> list[str]:
+def _page_problems(path: Path, nodes: list[Any], meta: SnapshotMeta) -> list[str]:
     problems, page = _text(path)
-    if problems:
-        return problems
-    try:
-        raw, of_page = parse_reference(page)
-    except ConfigurationError as error:
-        return [str(error)]
-    if of_page != meta:
-        return [f"{REFERENCE_FILE} and {META_FILE} describe different catalogues"]
-    if fingerprint(by_name(raw).values()) != meta.sha256:
-        return [f"{REFERENCE_FILE} does not hold the nodes of {SNAPSHOT_FILE}"]
-    return []
+    if not problems and page != render_reference(by_name(nodes).values(), meta):
+        problems.append(f"{REFERENCE_FILE} is not the page of {SNAPSHOT_FILE}; write it again with `refresh --nodes`")
+    return problems
 
 
 def _stub_meta(folder: Path, file: str, text: str, status: str, count: int) -> list[str]:

@@ -1,8 +1,7 @@
 """Refresh the snapshots in `schemas/`: `python -m flowise_dev_agent.knowledge.refresh --nodes`.
 
-Without `--from-server` the node snapshot is rebuilt from FLOWISE_NODE_REFERENCE.md, which needs no server; with it both
-are read from a live one, and the Workday blueprints are tried on it. Templates and credentials always come from a
-server.
+With `--from-server` the node types are read from a live server, and the Workday blueprints are tried on it; without it
+only FLOWISE_NODE_REFERENCE.md is written again from the snapshot. Templates and credentials always come from a server.
 """
 
 import argparse
@@ -23,11 +22,8 @@ from flowise_dev_agent.knowledge.drift import compare
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.openapi import read_openapi
 from flowise_dev_agent.knowledge.reference import REFERENCE_FILE, render_reference
-from flowise_dev_agent.knowledge.reference_parser import parse_reference
 from flowise_dev_agent.knowledge.snapshot import (
     SnapshotMeta,
-    by_name,
-    fingerprint,
     read_snapshot,
     sha256_of,
     write_snapshot,
@@ -73,23 +69,20 @@ class Refresh:
         return self.root / "schemas"
 
     async def nodes(self) -> str:
-        """Snapshot and reference page from the server, or the snapshot from the page."""
-        if not self.from_server:
-            store, meta = self._nodes_of_page()
-            page = None
-        else:
+        """The reference page from the snapshot; from a server, the snapshot first."""
+        if self.from_server:
             store = await self._with_client(NodeStore.from_server)
             meta = self._meta(store)
-            page = render_reference(store.schemas.values(), meta)
-            if fingerprint(by_name(parse_reference(page)[0]).values()) != meta.sha256:
-                raise ConfigurationError("The reference page cannot hold this catalogue; nothing was written.")
-        text = f"{meta.node_count} nodes of Flowise {meta.flowise_version}, fingerprint {meta.sha256[:12]}"
-        change = self._change(store)
+            schemas = store.schemas
+            change = f" {self._change(store)}"
+        else:
+            schemas, meta = read_snapshot(self.schemas)
+            change = ""
         if not self.dry_run:
-            write_snapshot(store.schemas, meta, self.schemas)
-            if page:
-                write_text(self.root / REFERENCE_FILE, page)
-        return f"{text}. {change}"
+            if self.from_server:
+                write_snapshot(schemas, meta, self.schemas)
+            write_text(self.root / REFERENCE_FILE, render_reference(schemas.values(), meta))
+        return f"{meta.node_count} nodes of Flowise {meta.flowise_version}, fingerprint {meta.sha256[:12]}.{change}"
 
     async def templates(self) -> str:
         """What the marketplace offers, without its flows and without Flowise's descriptions."""
@@ -156,23 +149,6 @@ class Refresh:
             f"{api.title} ({len(api.tools)} of {len(api.operations)} operations can be tools)" for api in store.apis
         ]
         return f"{', '.join(told)}."
-
-    def _nodes_of_page(self) -> tuple[NodeStore, SnapshotMeta]:
-        path = self.root / REFERENCE_FILE
-        if not path.is_file():
-            raise ConfigurationError(
-                f"{path} is missing; without a server the node snapshot is rebuilt from it.",
-                hint=f"Get it back with `git checkout HEAD -- {REFERENCE_FILE}`, or add --from-server.",
-            )
-        raw, meta = parse_reference(path.read_text(encoding="utf-8"))
-        schemas = by_name(raw)
-        if (found := fingerprint(schemas.values())) != meta.sha256 or len(schemas) != meta.node_count:
-            raise ConfigurationError(
-                f"{REFERENCE_FILE} was edited: its {len(schemas)} nodes have the fingerprint {found[:12]}, its head "
-                f"says {meta.node_count} and {meta.sha256[:12]}.",
-                hint=f"Get it back with `git checkout HEAD -- {REFERENCE_FILE}`, or add --from-server.",
-            )
-        return NodeStore(schemas, meta.flowise_version, fingerprint=meta.sha256), meta
 
     def _meta(self, store: NodeStore) -> SnapshotMeta:
         former = self._former()
@@ -257,7 +233,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m flowise_dev_agent.knowledge.refresh", description=__doc__, allow_abbrev=False
     )
-    parser.add_argument("--nodes", action="store_true", help="node schemas (and, from a server, the reference page)")
+    parser.add_argument("--nodes", action="store_true", help="the reference page; from a server, the node schemas too")
     parser.add_argument("--templates", action="store_true", help="what the marketplace offers, without its flows")
     parser.add_argument("--credentials", action="store_true", help="ids, names and types; the file stays out of git")
     parser.add_argument("--workday-mcp", action="store_true", help="the Workday blueprints")

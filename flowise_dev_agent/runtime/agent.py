@@ -1,28 +1,21 @@
-"""What the runtime needs of an agent. It is handed in, so the runtime runs any graph (and tests run small ones)."""
+"""The graph that the runtime executes, with what belongs to it: the runtime's tests execute small ones."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from langgraph.graph.state import CompiledStateGraph
 
+from flowise_dev_agent.agent import ToolRegistry
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt
-from flowise_dev_agent.contracts.plan import PlanContract, TestCase
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import PlanView, ResultView
-from flowise_dev_agent.errors import ConfigurationError
-from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.patch import Finding, GraphIR, Schemas
+from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.persistence import Lease, SessionRow
 from flowise_dev_agent.persistence.saver import CanWait, never
 from flowise_dev_agent.runtime.runs.emission import Emit
-
-if TYPE_CHECKING:
-    from flowise_dev_agent.agent import ToolRegistry
-    from flowise_dev_agent.agent.plan_preview import PlannedFlow
-    from flowise_dev_agent.agent.trials import TrialRun
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -39,55 +32,16 @@ class AnswerCheck(Protocol):
     def __call__(self, interrupt: Interrupt, body: ResumeSession, /) -> JsonMapping: ...
 
 
-class ToolSource(Protocol):
-    """The tools on an instance, outside of any session. `chosen`: credential type -> id."""
+class Lookups(Protocol):
+    """Reads of an instance outside of any run."""
 
-    def __call__(self, instance_id: str, chosen: Mapping[str, str], /) -> "ToolRegistry": ...
+    def tools(self, instance_id: str, chosen: Mapping[str, str], /) -> ToolRegistry:
+        """The lookup tools of an instance. `chosen`: credential type -> id."""
+        ...
 
-
-def no_tools(instance_id: str, chosen: Mapping[str, str], /) -> "ToolRegistry":
-    """Of a graph that comes without tools."""
-    raise ConfigurationError("This agent has no tools.")
-
-
-class TestHolder(Protocol):
-    """Holds conversations with a flow on a server, each `trials` times, in sessions named after `session`."""
-
-    __test__ = False  # not a pytest class
-
-    async def __call__(
-        self,
-        client: FlowiseClient,
-        chatflow_id: str,
-        flow_data: str,
-        tests: Sequence[TestCase],
-        *,
-        trials: int,
-        session: str,
-    ) -> "list[TrialRun]": ...
-
-
-async def no_tests(
-    client: FlowiseClient, chatflow_id: str, flow_data: str, tests: Sequence[TestCase], *, trials: int, session: str
-) -> "list[TrialRun]":
-    """Of a graph that cannot test flows."""
-    raise ConfigurationError("This agent cannot test flows.")
-
-
-class SchemaSource(Protocol):
-    """The node types of an instance, as the process knows them."""
-
-    async def __call__(self, instance_id: str, /) -> Schemas: ...
-
-
-async def no_schemas(instance_id: str, /) -> Schemas:
-    """Of a graph that knows no node types."""
-    return {}
-
-
-def no_planned_flow(plan: PlanContract, base: GraphIR, schemas: Schemas, /) -> "PlannedFlow":
-    """Of a graph whose plans cannot be drawn."""
-    raise ConfigurationError("This agent cannot draw plans.")
+    async def schemas(self, instance_id: str, /) -> Schemas:
+        """The node types of an instance."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -99,8 +53,7 @@ class Agent:
     takes an instance's endpoint and a chatflow's id. `result_of` gives what is kept of an interrupt after its answer,
     None for one that shows no result. `approved_plan` gives the plan that a checked answer to an interrupt approves, if
     any. `upgrade_state` takes the state's channels as an earlier version wrote them and gives those of this version,
-    None when nothing is to be done. `planned_flow` draws a plan on the flow that it is for, `wrong_by_hand`
-    says what is wrong with a person's own changes of it. `check_start` raises InvalidInputError for a start beyond
+    None when nothing is to be done. `check_start` raises InvalidInputError for a start beyond
     the operator's limits. `planned_with` names the engine and the model of a session that asks for this model, None
     for the rules. `can_wait`: see the saver.
     """
@@ -112,6 +65,7 @@ class Agent:
     check_answer: AnswerCheck
     instances: Instances
     chatflow_url: Callable[[str, str], str]
+    lookups: Lookups
     check_start: Callable[[StartSession], None] = lambda request: None
     planned_with: Callable[[str | None], str | None] = lambda model: None
     node_phases: Mapping[str, str] = field(default_factory=dict)
@@ -120,13 +74,6 @@ class Agent:
     upgrade_state: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda values: None
     can_wait: CanWait = never
     waiting_texts: Callable[[Any], dict[str, bytes]] = lambda context: {}
-    tools: ToolSource = no_tools
-    hold_tests: TestHolder = no_tests
-    schemas: SchemaSource = no_schemas
-    wrong_by_hand: Callable[[PlanContract | None, JsonMapping, GraphIR, Schemas], list[Finding]] = (
-        lambda plan, answer, base, schemas: []
-    )
-    planned_flow: "Callable[[PlanContract, GraphIR, Schemas], PlannedFlow]" = no_planned_flow
 
     def resolve_instance(self, name: str | None) -> str:
         """The id of the Flowise instance that a request names; None is the default one. Raises InvalidInputError and

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from flowise_dev_agent.agent import (
@@ -16,7 +16,6 @@ from flowise_dev_agent.agent import (
     build_graph,
     can_wait,
     chatflow_url,
-    hold_tests,
     initial_state,
     project,
     result_of,
@@ -25,13 +24,12 @@ from flowise_dev_agent.agent import (
 from flowise_dev_agent.agent.domain import DomainCapability, Domains, ToolScope
 from flowise_dev_agent.agent.domains.installed import installed_domains
 from flowise_dev_agent.agent.interrupts import check_answer
-from flowise_dev_agent.agent.own_hand import wrong_by_hand
-from flowise_dev_agent.agent.plan_preview import planned_flow
 from flowise_dev_agent.caller import current_caller
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.knowledge.credential_store import CredentialKnowledge, CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange
@@ -57,10 +55,9 @@ from flowise_dev_agent.persistence import (
 from flowise_dev_agent.persistence.blobs import encoded
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.runtime.agent import Agent
-from flowise_dev_agent.runtime.ceilings import check_budget, check_start
 from flowise_dev_agent.runtime.connections import Connections
 from flowise_dev_agent.runtime.runs.emission import Emit
-from flowise_dev_agent.settings import DriftPolicy, LimitSettings, Settings
+from flowise_dev_agent.settings import DriftPolicy, LimitSettings, ReasoningSettings, Settings
 
 _FRESH_SECS: Final = 1.0
 
@@ -99,17 +96,13 @@ async def open_agent(settings: Settings, database: Database, connections: Connec
             planned_with=connections.planned_with,
             instances=connections.instances,
             chatflow_url=chatflow_url,
+            lookups=contexts,
             node_phases=NODE_PHASES,
             upgrade_state=upgrade_state,
             result_of=result_of,
             approved_plan=approved_plan,
             can_wait=can_wait,
             waiting_texts=waiting_texts,
-            tools=contexts.tools,
-            hold_tests=hold_tests,
-            schemas=contexts.schemas,
-            planned_flow=planned_flow,
-            wrong_by_hand=wrong_by_hand,
         )
 
 
@@ -300,3 +293,25 @@ class _SessionFiles:
 
     async def content(self, name: str) -> tuple[str, bytes, str] | None:
         return await self.attachments.content(self.session_id, name)
+
+
+def check_start(request: StartSession, limits: LimitSettings, reasoning: ReasoningSettings) -> None:
+    """Raises InvalidInputError when a start asks for more than the operator allows."""
+    if request.model is not None and request.model not in reasoning.models:
+        raise InvalidInputError(
+            f"The model '{request.model}' is not allowed here.",
+            hint=f"Use one of: {', '.join(sorted(reasoning.models))}; REASONING_ALLOWED_MODELS names further ones.",
+        )
+    if request.budget is not None:
+        check_budget(request.budget.model_dump(exclude_none=True), limits)
+
+
+def check_budget(budget: Mapping[str, Any], limits: LimitSettings) -> None:
+    """Raises InvalidInputError when `tokens` or `usd` are above the operator's ceilings."""
+    for name, ceiling in limits.ceilings.items():
+        if budget.get(name, 0) > ceiling:
+            raise InvalidInputError(
+                f"A session may have at most {ceiling:g} {name}.",
+                hint=f"Ask for less, or have the operator raise SESSION_BUDGET_{name.upper()}_CEILING.",
+                details={"ceiling": ceiling},
+            )

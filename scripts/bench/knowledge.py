@@ -13,8 +13,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from flowise_dev_agent.knowledge.drift import compare
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.knowledge.reference import REFERENCE_FILE
-from flowise_dev_agent.knowledge.reference_parser import parse_reference
 from flowise_dev_agent.knowledge.search import NodeIndex
 from flowise_dev_agent.knowledge.templates import TemplateStore
 from scripts.bench.clock import heading, line, measure
@@ -49,14 +47,12 @@ def main() -> None:
     """Run all and print a line each."""
     store = NodeStore.from_snapshot()
     templates = TemplateStore.from_snapshot()
-    page = Path(__file__).parents[2] / REFERENCE_FILE
     names = list(store.schemas)
     store.search("warm up")
 
     print(heading())
     show(f"load the snapshot ({len(store)} nodes)", NodeStore.from_snapshot)
     show("build the search index", lambda: NodeIndex(store.schemas.values()))
-    show("read the reference page back", lambda: parse_reference(page.read_text(encoding="utf-8")))
     show("compare two catalogues", lambda: compare(store, NodeStore(store.schemas, "other")))
     show("look up all names, exact", lambda: [store.get(name) for name in names])
     show("look up all names, other case", lambda: [store.get(name.upper()) for name in names])

@@ -8,7 +8,7 @@ import gc
 import signal
 import sys
 from itertools import pairwise
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import interrupt
@@ -70,6 +70,7 @@ def build_agent() -> Agent:
         check_answer=lambda interrupt, body: body.answer or {},
         instances=Instances(FlowiseSettings()),
         chatflow_url=lambda endpoint, chatflow_id: f"{endpoint}/canvas/{chatflow_id}",
+        lookups=cast(Any, None),
         node_phases=dict.fromkeys(_names(STEPS), "bench"),
     )
 

@@ -122,7 +122,7 @@ class NodeTypes:
         self, instance: str | None, tool: str, arguments: JsonMapping, chosen: Mapping[str, str] | None = None
     ) -> tuple[str, Any]:
         known = self._agent.resolve_instance(instance)
-        result = await self._agent.tools(known, chosen or {}).call(f"flowise.{tool}", arguments)
+        result = await self._agent.lookups.tools(known, chosen or {}).call(f"flowise.{tool}", arguments)
         if isinstance(result.data, AgentError):
             raise result.data
         if not result.ok:

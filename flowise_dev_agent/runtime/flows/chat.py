@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
+from flowise_dev_agent.agent.traces import Exchange, trace_of
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.chat import CHAT_ID_PATTERN, CHAT_PREFIX, ChatAnswer, SourceText, ToolUse, WaitingStep
 from flowise_dev_agent.errors import FlowiseTimeoutError, InvalidInputError
@@ -39,9 +40,6 @@ class TryOut:
 
     async def ask(self, client: FlowiseClient, chatflow_id: str, said: ChatInput, chat_id: str | None) -> ChatAnswer:
         """One turn; a new conversation without `chat_id`. Raises FlowiseError, InvalidInputError."""
-        # The agent takes a second to import; a process that runs another graph needs none of it.
-        from flowise_dev_agent.agent.traces import Exchange, trace_of
-
         if chat_id is None:
             chat_id = f"{CHAT_PREFIX}{uuid4()}"
         _check(chat_id)

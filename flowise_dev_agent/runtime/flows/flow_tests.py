@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Final
 from uuid import UUID, uuid4
 
+from flowise_dev_agent.agent.flow_tests import hold_tests
 from flowise_dev_agent.caller import serving
 from flowise_dev_agent.contracts.flow_tests import (
     FlowTestView,
@@ -179,7 +180,7 @@ class FlowTester:
 
     async def _trials(self, row: FlowTestRow, client: FlowiseClient) -> list[tuple[dict[str, object], str]]:
         chatflow_id, flow_data = await _on_server(row, client)
-        runs = await self._agent.hold_tests(
+        runs = await hold_tests(
             client,
             chatflow_id,
             flow_data,

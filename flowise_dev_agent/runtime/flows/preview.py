@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 
+from flowise_dev_agent.agent.plan_preview import planned_flow
 from flowise_dev_agent.contracts.interrupts import PlanApprovalInterrupt
 from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedNode
 from flowise_dev_agent.contracts.preview import Preview, PreviewEdge, PreviewNode
@@ -48,7 +49,7 @@ class Previews:
     async def of(self, session_id: UUID) -> Preview:
         """The picture as of the session's last step."""
         row = await self._sessions.get(session_id)
-        schemas = await self._agent.schemas(row.instance_id)
+        schemas = await self._agent.lookups.schemas(row.instance_id)
         picture = await self._picture(row, schemas)
         return await asyncio.to_thread(drawn, picture, schemas, name=row.name or "")
 
@@ -71,7 +72,7 @@ class Previews:
                 "This session has no plan yet.", hint="Read the session: its open question says what it waits for."
             )
         base = await self._graph(change.get("base") or change.get("after"))
-        planned = await asyncio.to_thread(self._agent.planned_flow, contract, base, schemas)
+        planned = await asyncio.to_thread(planned_flow, contract, base, schemas)
         # What was taken over from a pattern is new to the person.
         before = base if change.get("before") or change.get("after") else GraphIR.empty()
         return Picture("plan", before, planned.graph, contract, planned.unknown, planned.unconnected)

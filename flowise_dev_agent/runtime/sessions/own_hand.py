@@ -5,6 +5,8 @@ import asyncio
 from dataclasses import asdict
 from typing import Any, Final
 
+from flowise_dev_agent.agent.own_hand import wrong_by_hand
+from flowise_dev_agent.agent.plan_preview import planned_flow
 from flowise_dev_agent.contracts.answers import PlanEdits
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt, PlanApprovalInterrupt
@@ -36,9 +38,9 @@ class OwnHand:
         change = await self._sessions.change(row.id) or {}
         sha256 = change.get("base") or change.get("after")
         base = GraphIR.from_flow_data(await self._blobs.get(sha256)) if sha256 else GraphIR.empty()
-        schemas = await self._agent.schemas(row.instance_id)
+        schemas = await self._agent.lookups.schemas(row.instance_id)
         plan = self._plan(row, interrupt)
-        found = await asyncio.to_thread(self._agent.wrong_by_hand, plan, answer, base, schemas)
+        found = await asyncio.to_thread(wrong_by_hand, plan, answer, base, schemas)
         if found:
             raise InvalidAnswerError(
                 f"Your changes cannot be made. {_told(found)}",
@@ -46,7 +48,7 @@ class OwnHand:
                 details={"findings": [finding.model_dump(mode="json") for finding in found]},
             )
         if answer.get("edits") and plan:
-            base = (await asyncio.to_thread(self._agent.planned_flow, plan, base, schemas)).graph
+            base = (await asyncio.to_thread(planned_flow, plan, base, schemas)).graph
         return {**answer, _TOLD: [asdict(one) for one in edit_views(ops, base, schemas)]}
 
     def _plan(self, row: SessionRow, interrupt: Interrupt) -> PlanContract | None:

@@ -11,6 +11,7 @@ from pydantic import HttpUrl, SecretStr
 
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database, FlowTests, Queue
+from flowise_dev_agent.runtime.flows import flow_tests
 from flowise_dev_agent.runtime.flows.flow_tests import FlowTester
 from flowise_dev_agent.runtime.runs.timings import Timings
 from flowise_dev_agent.settings import FlowiseSettings
@@ -74,7 +75,9 @@ async def test_only_its_own_job_holds_a_test_and_only_once(tests: FlowTests, dat
 
 
 @pytest.mark.parametrize("same", [False, True], ids=["another server", "the same at another address"])
-async def test_a_queued_test_is_refused_on_another_server(tests: FlowTests, database: Database, same: bool) -> None:
+async def test_a_queued_test_is_refused_on_another_server(
+    tests: FlowTests, database: Database, same: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     instances = Instances(FlowiseSettings(FLOWISE_API_ENDPOINT=HERE, FLOWISE_API_KEY=SecretStr("key")))
     reached: list[str] = []
 
@@ -88,7 +91,8 @@ async def test_a_queued_test_is_refused_on_another_server(tests: FlowTests, data
     row = await tests.start(uuid4(), "default", REQUEST, endpoint=HERE, chatflow_id="c1")
     instances.connect(HttpUrl(THERE), SecretStr("key"), formerly=[HttpUrl(HERE)] if same else [])
     instances.client().get_chatflow = get_chatflow
-    agent: Any = SimpleNamespace(instances=instances, hold_tests=hold_tests)
+    monkeypatch.setattr(flow_tests, "hold_tests", hold_tests)
+    agent: Any = SimpleNamespace(instances=instances)
 
     await FlowTester(tests, agent, Timings()).run(row.id, await job_of(database))
 

@@ -209,6 +209,7 @@ class World:
             check_answer=cast(Any, check_answer),
             instances=cast(Any, None),
             chatflow_url=lambda endpoint, chatflow_id: f"{endpoint}/{chatflow_id}",
+            lookups=cast(Any, None),
             node_phases=NODE_PHASES,
             result_of=result_of,
             can_wait=can_wait,
