@@ -19,6 +19,7 @@ from flowise_dev_agent.knowledge.pattern_library import MOST_MATCHES, Match, tri
 from flowise_dev_agent.patch import AddNode, GraphIR, Schemas, compile_ops, errors, summarize
 from flowise_dev_agent.reasoning.contracts import Pattern, PlanContract
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.texts import say
 
 _log = logging.getLogger(__name__)
 _MAX_WISH_CHARS = 120
@@ -140,7 +141,7 @@ async def apply_pattern(
     )
     accepted = shortened(" ".join(match.requirement.split()), _MAX_WISH_CHARS)
     nodes = _labels(plan, taken, schemas)
-    start = f'Start from pattern {match.id} ("{accepted}"), an accepted flow: take over {nodes}.'
+    start = say("plan.step.pattern", id=match.id, wish=accepted, nodes=nodes)
     return _with_first_step(plan, start), PatternState(id=match.id, ops=list(ops), flow_sha=flow_sha)
 
 
@@ -194,7 +195,7 @@ def _as_new(plan: PlanContract, schemas: Schemas) -> PlanContract:
     """Without a pattern, a new flow has no nodes yet."""
     if not (existing := {node.node_id for node in plan.nodes if node.existing}):
         return plan
-    added = _with_first_step(plan, f"Add and connect {_labels(plan, existing, schemas)}.")
+    added = _with_first_step(plan, say("plan.step.add", nodes=_labels(plan, existing, schemas)))
     return added.model_copy(update={"nodes": [node.model_copy(update={"existing": False}) for node in plan.nodes]})
 
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from flowise_dev_agent.texts import Param, catalogue, say
+from flowise_dev_agent.texts import Param, catalogue, say_in
 
 Severity = Literal["error", "warning"]
 
@@ -85,13 +85,13 @@ def where_is_position(where: str) -> bool:
     return where.startswith("op ")
 
 
-def sentence(code: str, params: Mapping[str, Param]) -> str:
+def sentence(code: str, params: Mapping[str, Param], language: str = "en") -> str:
     """The catalogue's sentence for a finding, with the node's name before it where `params` has one; '' without any."""
     key = f"finding.{code}"
     if key not in catalogue("en"):
         return ""
-    problem = say(key, **params)
-    return say("finding.at", node=params["node"], problem=problem) if "node" in params else problem
+    problem = say_in(language, key, **params)
+    return say_in(language, "finding.at", node=params["node"], problem=problem) if "node" in params else problem
 
 
 def error(

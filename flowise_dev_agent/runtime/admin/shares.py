@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from flowise_dev_agent.caller import Caller, Door, current_caller
 from flowise_dev_agent.contracts.interrupts import PlanApprovalInterrupt
-from flowise_dev_agent.contracts.plan_words import without_section
+from flowise_dev_agent.contracts.plan_text import without_section
 from flowise_dev_agent.contracts.preview import Preview
 from flowise_dev_agent.contracts.shares import MadeShare, NewShare, SharedVersion, SharedView, ShareList, ShareView
 from flowise_dev_agent.contracts.turns import ConversationSession, Turn
@@ -267,7 +267,7 @@ def _plan(row: SessionRow) -> str:
         text = interrupt.data.plan
     else:
         text = str((row.plan or {}).get("text") or "")
-    return without_section(text, "Personal data")
+    return without_section(text, "plan.heading.personal_data")
 
 
 def _public(value: T, shape: type[T]) -> T:

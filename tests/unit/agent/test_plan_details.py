@@ -1,19 +1,15 @@
 """What the person sees of a plan: real names and values, old beside new, and what an approval allows."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from flowise_dev_agent.agent.plan_binding import capability_of
 from flowise_dev_agent.agent.plan_details import plan_details
-from flowise_dev_agent.contracts import plan_words
 from flowise_dev_agent.contracts.plan import Part
 from flowise_dev_agent.contracts.plan_text import plan_markdown
-from flowise_dev_agent.contracts.plan_words import WORDS
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, compile_ops
 from flowise_dev_agent.reasoning.contracts import Intent
+from flowise_dev_agent.texts import LANGUAGES, catalogue
 from tests.unit.agent.rig import OPENAI, Bench
 from tests.unit.agent.test_graph import credentials, ops
 from tests.unit.agent.test_plan_binding import CHAT, contract, planned, value
@@ -103,20 +99,16 @@ async def test_the_question_shows_what_the_flow_holds_now() -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "heading"), [("de", "## Werte"), ("fr", "## Valeurs"), ("es", "## Valores"), ("pl", "## Wartości")]
+    ("language", "heading"), [("de", "## Werte"), ("fr", "## Valeurs"), ("es", "## Valores"), ("ja", "## Values")]
 )
 def test_the_fixed_words_of_a_plan_are_in_the_persons_language(language: str, heading: str) -> None:
     wanted = plan(values=[value("chatOpenAI_0", "temperature", 0.1)], tests=[], criteria=[])
-    shown = plan_markdown(wanted, plan_details(wanted, GraphIR.empty(), language), language)
-    assert heading in shown
-    assert not [line for line in shown.splitlines() if line.startswith("## ") and line[3:] in WORDS["de"]]
-    assert plan_markdown(wanted, None, "ja") == plan_markdown(wanted)
+    assert heading in plan_markdown(wanted, plan_details(wanted, GraphIR.empty(), language), language)
 
 
-def test_every_language_has_all_fixed_words_with_their_places() -> None:
-    assert {frozenset(words) for words in WORDS.values()} == {frozenset(WORDS["de"])}
-    for words in WORDS.values():
-        assert [key for key, text in words.items() if key.count("{}") != text.count("{}")] == []
+def test_every_language_has_all_fixed_words_of_a_plan() -> None:
+    wanted = [key for key in catalogue("en") if key.startswith("plan.")]
+    assert [(language, key) for language in LANGUAGES for key in wanted if key not in catalogue(language)] == []
 
 
 async def test_a_german_wish_gets_its_plan_under_german_headings() -> None:
@@ -125,12 +117,3 @@ async def test_a_german_wish_gets_its_plan_under_german_headings() -> None:
     asked = await bench.start("Ich brauche einen Chatbot")
     assert "## Knoten" in asked["data"]["plan"]
     assert asked["data"]["language"] == "de"
-
-
-@pytest.mark.parametrize("language", ["de", "es", "fr"])
-def test_the_page_has_the_words_of_the_plan(language: str) -> None:
-    texts = Path(plan_words.__file__).parents[1] / "web" / "app" / "src" / "i18n" / f"{language}.json"
-    page: dict[str, str] = json.loads(texts.read_text("utf-8"))
-    plan = {key: word for key, word in WORDS[language].items() if key in page}
-    assert {"Success criteria", "What an approval allows"} <= plan.keys()
-    assert plan == {key: page[key] for key in plan}

@@ -7,7 +7,7 @@ from uuid import UUID
 import jwt
 import pytest
 
-from flowise_dev_agent.contracts.plan_words import without_section
+from flowise_dev_agent.contracts.plan_text import without_section
 from flowise_dev_agent.errors import ShareNotSignableError
 from flowise_dev_agent.redaction import masked, without_contacts
 from flowise_dev_agent.runtime.admin.shares import ShareSigner
@@ -81,7 +81,7 @@ def test_contacts_are_masked_in_every_text_and_other_numbers_stay() -> None:
         assert without_contacts(text) == text
 
 
-@pytest.mark.parametrize("heading", ["Personal data", "Personenbezogene Daten", "Données personnelles"])
+@pytest.mark.parametrize("heading", ["Personal data", "Personenbezogene Daten", "Données personnelles", "Dane osobowe"])
 def test_a_section_is_left_out_of_a_plan_in_any_language(heading: str) -> None:
     text = f"# Flow\n\n## Nodes\n- a\n\n## {heading}\n- `ssn`\n- `salary`\n\n## Values\n- b"
-    assert without_section(text, "Personal data") == "# Flow\n\n## Nodes\n- a\n\n## Values\n- b"
+    assert without_section(text, "plan.heading.personal_data") == "# Flow\n\n## Nodes\n- a\n\n## Values\n- b"
