@@ -10,7 +10,6 @@ from flowise_dev_agent.agent.domain import (
 )
 from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
 from flowise_dev_agent.agent.emit import NODE_PHASES
-from flowise_dev_agent.agent.flow_tests import hold_tests
 from flowise_dev_agent.agent.graph import AgentGraph, build_graph, can_wait
 from flowise_dev_agent.agent.projection import approved_plan, project, result_of
 from flowise_dev_agent.agent.registry import ToolRegistry
@@ -18,6 +17,7 @@ from flowise_dev_agent.agent.state import AgentState, initial_state
 from flowise_dev_agent.agent.state_upgrade import upgrade_state
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult, execute_tool, result_to_str
 from flowise_dev_agent.contracts.verdict import Verdict
+from flowise_dev_agent.testing.flow_tests import hold_tests
 
 __all__ = [
     "NODE_PHASES",

@@ -14,6 +14,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair
 from flowise_dev_agent.knowledge.templates import Template, TemplateStore
+from flowise_dev_agent.planning.session_files import SessionFiles
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings
@@ -69,18 +70,6 @@ class SessionNotes(Protocol):
 
     async def find(self, words: str, *, limit: int) -> Sequence[tuple[int, str]]:
         """(id, text) of those nearest to the words, then the newest."""
-        ...
-
-
-class SessionFiles(Protocol):
-    """The files that go with the session's requirement."""
-
-    async def facts(self) -> Sequence[AttachmentFacts]:
-        """What is known of each, in the order in which they were handed over."""
-        ...
-
-    async def content(self, name: str) -> tuple[str, bytes, str] | None:
-        """(media type, bytes, text) of one; None when there is none of this name."""
         ...
 
 

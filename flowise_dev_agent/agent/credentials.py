@@ -6,13 +6,16 @@ from typing import Any
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.state import AgentState, CredentialState, Update
+from flowise_dev_agent.approval import manual_edits
 from flowise_dev_agent.contracts.interrupts import (
     CredentialCandidate,
     CredentialCheckData,
     CredentialCheckInterrupt,
     MissingCredential,
 )
+from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
+from flowise_dev_agent.patch import PatchOp
 
 #: Credential type -> those of the instance.
 Available = Mapping[str, Sequence[CredentialCandidate]]
@@ -49,6 +52,19 @@ def match_credentials(required: Sequence[str], available: Available, chosen: Map
         else:
             missing.append(MissingCredential(type=type_, candidates=candidates))
     return CredentialState(chosen=choices, missing=missing)
+
+
+async def with_edits(
+    state: AgentState, context: AgentContext, ops: Sequence[PatchOp]
+) -> tuple[PlanContract, CredentialState]:
+    """The session's plan with the person's ops, and the credentials that it needs then."""
+    schemas = (await context.knowledge.nodes()).schemas
+    plan = state.plan.current
+    wider = manual_edits.with_ops(plan, ops, [state.full_requirement, *state.intent.later], schemas)
+    if wider.credential_requirements == plan.credential_requirements:
+        return wider, state.credentials
+    available = await available_credentials(context)
+    return wider, match_credentials(wider.credential_requirements, available, state.credentials.chosen)
 
 
 def credential_question(missing: list[MissingCredential]) -> CredentialCheckInterrupt:

@@ -11,10 +11,9 @@ from typing import Final, TypeAlias
 from flowise_dev_agent.agent.context import AgentContext, Knowledge, SessionBlobs
 from flowise_dev_agent.agent.credentials import Available
 from flowise_dev_agent.agent.registry import ToolRegistry
-from flowise_dev_agent.agent.state import PatchScope
 from flowise_dev_agent.agent.targets import FoundTargets
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult
-from flowise_dev_agent.agent.trials import TrialConversation, TrialRun
+from flowise_dev_agent.approval.ops import PatchScope
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.document_stores import DocumentStoreView
@@ -40,6 +39,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Verdict,
 )
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.testing.trials import TrialConversation, TrialRun
 
 #: Code of a finding on a function that does not give what a sample says.
 SAMPLE_FAILS: Final = "SAMPLE_FAILS"

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flowise_dev_agent.agent.own_hand import ops_of, with_ops
 from flowise_dev_agent.agent.state import AgentState
+from flowise_dev_agent.approval.manual_edits import ops_of, with_ops
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt, PlanApprovalInterrupt, ResultReviewInterrupt
 from flowise_dev_agent.contracts.plan import PlanContract

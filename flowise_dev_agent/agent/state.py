@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypedDict, c
 from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, model_validator
 
 from flowise_dev_agent.agent.stages import Stage
+from flowise_dev_agent.approval.ops import PatchScope
 from flowise_dev_agent.contracts.base import Contract, JsonObject, Kept, Outcome
 from flowise_dev_agent.contracts.change import Conflict, Difference
 from flowise_dev_agent.contracts.designs import ChosenStarter, DesignForm, stored_form
@@ -159,14 +160,6 @@ class PatternState(StatePart):
     id: int | None = None
     ops: list[PatchOp] = Field(default_factory=list[PatchOp])
     flow_sha: str | None = None
-
-
-class PatchScope(Contract):
-    """What the op writer may do: ids of the planned nodes, and the ceilings of the settings."""
-
-    nodes: list[str]
-    max_ops: int
-    max_new_nodes: int
 
 
 class PatchState(StatePart):

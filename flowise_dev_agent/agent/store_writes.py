@@ -7,13 +7,13 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.document_stores import store_spec
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, CheckState, Update, WriteState
 from flowise_dev_agent.contracts.document_stores import PlannedStore, pieces
 from flowise_dev_agent.contracts.event_data import DecisionData, WriteData
 from flowise_dev_agent.errors import FlowiseError, WriteFailedError
 from flowise_dev_agent.patch import Finding, GraphIR
+from flowise_dev_agent.planning.passes.document_stores import store_spec
 
 #: Code of the finding on a vector store that has not got its documents.
 UPSERT_FAILED: Final = "UPSERT_FAILED"

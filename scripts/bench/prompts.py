@@ -21,12 +21,12 @@ import yaml
 from flowise_dev_agent.agent.domain import ToolScope
 from flowise_dev_agent.agent.domains.candidates import candidates
 from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
-from flowise_dev_agent.agent.prompt_context import components_of, focused_summary, texts_in_scope
 from flowise_dev_agent.contracts.plan import Intent, PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.templates import TemplateStore
 from flowise_dev_agent.patch import GraphIR, compile_ops
 from flowise_dev_agent.patch.model.ops import ops_from_list
+from flowise_dev_agent.planning.prompt_context import components_of, focused_summary, texts_in_scope
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     JudgeRequest,

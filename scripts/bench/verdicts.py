@@ -39,7 +39,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from flowise_dev_agent.agent import AgentContext, FlowiseCapability
 from flowise_dev_agent.agent.domain import EvaluateRequest
-from flowise_dev_agent.agent.trials import TrialConversation, TrialRun, hold_all
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.plan import TestCase
 from flowise_dev_agent.contracts.verdict import Verdict
@@ -54,6 +53,7 @@ from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Mes
 from flowise_dev_agent.reasoning.engines import ReasoningEngine, engine_for
 from flowise_dev_agent.reasoning.llm import LlmReasoner
 from flowise_dev_agent.settings import ReasoningSettings
+from flowise_dev_agent.testing.trials import TrialConversation, TrialRun, hold_all
 from scripts.bench.verdict_cases import Case, CustomTool, ScriptedModel, World
 
 CASES: Final = Path(__file__).parent / "cases" / "verdicts.yaml"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from flowise_dev_agent.agent.reach import hosts_in, hosts_said, reached, sets_credential
+from flowise_dev_agent.approval.reach import hosts_in, hosts_said, reached, sets_credential
 from flowise_dev_agent.flowise.responses import flowise_message, storable
 from flowise_dev_agent.knowledge.pattern_library import terms_of
 from flowise_dev_agent.patch.model.references import has_variable, referenced, sole_reference, variables

@@ -7,7 +7,6 @@ from typing import Final
 
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import by_type
-from flowise_dev_agent.agent.document_stores import measured
 from flowise_dev_agent.agent.domain import (
     DiscoverRequest,
     DomainDiscoveryResult,
@@ -23,15 +22,9 @@ from flowise_dev_agent.agent.domains.candidates import candidates
 from flowise_dev_agent.agent.domains.flowise_checks import CHECK_CHARS, RUN_CHARS, FlowiseChecks
 from flowise_dev_agent.agent.domains.flowise_tools import CARD_CHARS, LIST_CHARS, FlowiseTools
 from flowise_dev_agent.agent.domains.function_trials import failing_functions
-from flowise_dev_agent.agent.domains.verdicts import failed_verdict, with_pass_k
-from flowise_dev_agent.agent.judging import checked, judged, remarks_on, uses_models
-from flowise_dev_agent.agent.plan_review import reviewed
 from flowise_dev_agent.agent.targets import FoundTargets, find_targets
-from flowise_dev_agent.agent.test_cases import branch_cases, cases_for, why_not_testable
 from flowise_dev_agent.agent.tool_definition import as_tool
-from flowise_dev_agent.agent.tool_names import runtime_names
 from flowise_dev_agent.agent.tools import DomainTools, execute_tool
-from flowise_dev_agent.agent.trials import ConversationRunner, TrialConversation, TrialRun
 from flowise_dev_agent.contracts.document_stores import DocumentStoreView
 from flowise_dev_agent.contracts.plan import Expectation, TestCase
 from flowise_dev_agent.errors import FlowiseError
@@ -40,6 +33,8 @@ from flowise_dev_agent.knowledge.document_stores import read_stores
 from flowise_dev_agent.knowledge.flow_check import check_flow
 from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, summarize
+from flowise_dev_agent.planning.passes.document_stores import measured
+from flowise_dev_agent.planning.passes.feasibility import reviewed
 from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
     PatchRequest,
@@ -47,6 +42,11 @@ from flowise_dev_agent.reasoning.contracts import (
     Reasoned,
     Verdict,
 )
+from flowise_dev_agent.testing.cases import branch_cases, cases_for, why_not_testable
+from flowise_dev_agent.testing.judging import checked, judged, remarks_on, uses_models
+from flowise_dev_agent.testing.tool_names import runtime_names
+from flowise_dev_agent.testing.trials import ConversationRunner, TrialConversation, TrialRun
+from flowise_dev_agent.testing.verdicts import failed_verdict, with_pass_k
 
 #: By phase; what only an approved plan allows is in patch and test.
 _DISCOVER: Final = (

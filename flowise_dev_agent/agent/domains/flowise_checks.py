@@ -12,10 +12,10 @@ from typing import Annotated, Final
 from pydantic import Field, JsonValue
 
 from flowise_dev_agent.agent.domain import ToolScope
-from flowise_dev_agent.agent.ops_checks import compiled, completed, decided, findings_of
-from flowise_dev_agent.agent.reach import hosts_in
 from flowise_dev_agent.agent.tool_definition import AnyObject
 from flowise_dev_agent.agent.tools import ToolResult, shorten
+from flowise_dev_agent.approval.ops import compiled, completed, decided, findings_of
+from flowise_dev_agent.approval.reach import hosts_in
 from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.errors import FlowiseError, InvalidInputError, PatchError
 from flowise_dev_agent.knowledge.flow_check import check_flow

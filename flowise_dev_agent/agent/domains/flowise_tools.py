@@ -11,7 +11,6 @@ from pydantic import Field
 
 from flowise_dev_agent.agent.credentials import by_type
 from flowise_dev_agent.agent.domain import ToolScope
-from flowise_dev_agent.agent.prompt_context import ops_text, texts_in_scope
 from flowise_dev_agent.agent.targets import find_targets
 from flowise_dev_agent.agent.tools import ToolResult, shorten
 from flowise_dev_agent.contracts.base import JsonObject
@@ -31,6 +30,7 @@ from flowise_dev_agent.patch import (
     summarize,
 )
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
+from flowise_dev_agent.planning.prompt_context import ops_text, texts_in_scope
 from flowise_dev_agent.reasoning.cards import schema_card
 from flowise_dev_agent.redaction import guarded
 

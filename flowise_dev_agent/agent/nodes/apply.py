@@ -9,7 +9,6 @@ from langgraph.types import interrupt
 from flowise_dev_agent.agent import pattern_reuse
 from flowise_dev_agent.agent.budget import raised_budget
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.document_stores import to_make
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.stages import Stage, StageEvent, next_stage
@@ -30,6 +29,7 @@ from flowise_dev_agent.contracts.event_data import DecisionData, WriteData
 from flowise_dev_agent.contracts.interrupts import Option, PatchReviewData, PatchReviewInterrupt, TargetFlow
 from flowise_dev_agent.errors import WriteFailedError
 from flowise_dev_agent.patch import GraphIR, PatchOp, payload_sha256
+from flowise_dev_agent.planning.passes.document_stores import to_make
 from flowise_dev_agent.publish import Base, Stale, Written, changes, draft_columns
 from flowise_dev_agent.redaction import masked
 

@@ -8,7 +8,6 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from flowise_dev_agent.agent.attached import contents
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of, waits_for_budget
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import (
@@ -20,25 +19,16 @@ from flowise_dev_agent.agent.credentials import (
 from flowise_dev_agent.agent.domain import Domains
 from flowise_dev_agent.agent.drift import check_drift
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.ops_checks import UNUSABLE, compiled, completed, findings_of
-from flowise_dev_agent.agent.plan_binding import amended, beyond_approval, capability_of, with_agreed
-from flowise_dev_agent.agent.prompt_context import (
-    components_of,
-    connected_inputs,
-    focused_summary,
-    like_flows,
-    texts_in_scope,
-)
-from flowise_dev_agent.agent.ready_tools import merged
 from flowise_dev_agent.agent.state import (
     AgentState,
     CheckState,
-    PatchScope,
     PatchState,
     PlanState,
     Update,
 )
 from flowise_dev_agent.agent.toolbox import SessionToolbox
+from flowise_dev_agent.approval.binding import amended, beyond_approval, capability_of, with_agreed
+from flowise_dev_agent.approval.ops import UNUSABLE, PatchScope, compiled, completed, findings_of
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.event_data import ArtifactData, RetryData
 from flowise_dev_agent.contracts.plan import AmendAnswer, FunctionSample, NothingToChange, OpsAnswer, PatchAnswer
@@ -46,6 +36,15 @@ from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Finding, GraphIR, NodeSchema, PatchOp
+from flowise_dev_agent.planning.passes.attached import contents
+from flowise_dev_agent.planning.passes.ready_tools import merged
+from flowise_dev_agent.planning.prompt_context import (
+    components_of,
+    connected_inputs,
+    focused_summary,
+    like_flows,
+    texts_in_scope,
+)
 from flowise_dev_agent.publish import changes
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract
 
@@ -118,7 +117,7 @@ async def compile_patch_ir(
         previous_ops=tuple(state.patch.ops),
         max_ops=scope.max_ops,
         tools=tools,
-        like_flows=() if graph.nodes else await like_flows(context, plan, nodes),
+        like_flows=() if graph.nodes else await like_flows(context.knowledge, plan, nodes),
         seed=tuple(state.pattern.ops) if state.write.current_sha is None else (),
     )
     if findings:

@@ -6,32 +6,14 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from flowise_dev_agent.agent import pattern_reuse
-from flowise_dev_agent.agent.attached import passages_of, with_attached
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
-from flowise_dev_agent.agent.data_contracts import with_mappings, with_sources
-from flowise_dev_agent.agent.document_stores import NO_VECTOR_STORE, agreed_stores, concerns, documents_of, with_stores
+from flowise_dev_agent.agent.credentials import available_credentials, match_credentials, with_edits
 from flowise_dev_agent.agent.domain import DOMAIN_FAILED, DiscoverRequest, Domains
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.examples import with_examples
-from flowise_dev_agent.agent.images import IMAGES_UNSEEN, MODEL_BLIND, with_images
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.nodes.intent import of_form
 from flowise_dev_agent.agent.nodes.patch import flow_so_far
-from flowise_dev_agent.agent.own_hand import by_hand, ops_of
-from flowise_dev_agent.agent.personal_data import PII_PASSES, passes
-from flowise_dev_agent.agent.plan_binding import beyond_approval, capability_of, with_agreed
-from flowise_dev_agent.agent.plan_details import plan_details
-from flowise_dev_agent.agent.plan_values import with_files_to_come
-from flowise_dev_agent.agent.prompt_context import (
-    components_of,
-    connected_inputs,
-    focused_summary,
-    texts_in_scope,
-)
-from flowise_dev_agent.agent.ready_tools import with_ready_tools
-from flowise_dev_agent.agent.requirement_parts import parts_of
 from flowise_dev_agent.agent.stages import StageEvent, next_stage
 from flowise_dev_agent.agent.state import (
     AgentState,
@@ -45,14 +27,39 @@ from flowise_dev_agent.agent.state import (
     Update,
     WriteState,
 )
-from flowise_dev_agent.agent.store_additions import stores_of, with_additions
 from flowise_dev_agent.agent.toolbox import SessionToolbox
+from flowise_dev_agent.approval.binding import beyond_approval, capability_of, with_agreed
+from flowise_dev_agent.approval.manual_edits import ops_of
 from flowise_dev_agent.contracts.designs import ChosenStarter, DesignForm
 from flowise_dev_agent.contracts.event_data import ArtifactData
 from flowise_dev_agent.contracts.interrupts import PatternUse, PlanApprovalData, PlanApprovalInterrupt
 from flowise_dev_agent.contracts.plan_text import plan_markdown
 from flowise_dev_agent.patch import Finding, GraphIR
+from flowise_dev_agent.planning.details import plan_details
+from flowise_dev_agent.planning.passes.attached import passages_of, with_attached
+from flowise_dev_agent.planning.passes.document_stores import (
+    NO_VECTOR_STORE,
+    agreed_stores,
+    concerns,
+    documents_of,
+    with_stores,
+)
+from flowise_dev_agent.planning.passes.examples import with_examples
+from flowise_dev_agent.planning.passes.images import IMAGES_UNSEEN, MODEL_BLIND, with_images
+from flowise_dev_agent.planning.passes.mappings import with_mappings, with_sources
+from flowise_dev_agent.planning.passes.personal_data import PII_PASSES, passes
+from flowise_dev_agent.planning.passes.ready_tools import with_ready_tools
+from flowise_dev_agent.planning.passes.store_additions import stores_of, with_additions
+from flowise_dev_agent.planning.prompt_context import (
+    components_of,
+    connected_inputs,
+    focused_summary,
+    texts_in_scope,
+)
+from flowise_dev_agent.planning.requirement_parts import parts_of
+from flowise_dev_agent.planning.values import with_files_to_come
 from flowise_dev_agent.reasoning.contracts import PlanContract, PlanRequest
+from flowise_dev_agent.reasoning.wording import split
 
 
 @asks_for_budget
@@ -124,7 +131,12 @@ async def plan_v2(
             inside=components_of(graph),
             texts=texts_in_scope(graph),
             previous=previous,
-            parts=parts_of(state),
+            parts=parts_of(
+                intent.parts or split(requirement),
+                state.intent.clarifications,
+                feedback or "",
+                previous,
+            ),
             review=review,
             feedback=feedback,
             verdict=verdict,
@@ -216,7 +228,7 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Upd
     if answer["action"] == "approve":
         plan, credentials = state.plan.current, state.credentials
         if ops := ops_of(answer):
-            plan, credentials = await by_hand(state, runtime.context, ops)
+            plan, credentials = await with_edits(state, runtime.context, ops)
         update: Update = {
             "answer": answer,
             "plan": PlanState(

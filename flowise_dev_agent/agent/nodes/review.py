@@ -14,14 +14,10 @@ from pydantic import TypeAdapter
 from flowise_dev_agent.agent import pattern_reuse
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of, over_budget
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.data_contracts import kept_to
+from flowise_dev_agent.agent.credentials import with_edits
 from flowise_dev_agent.agent.domain import Domains, EvaluateRequest
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.images import uploads
 from flowise_dev_agent.agent.interrupts import option
-from flowise_dev_agent.agent.judging import best_of, lost
-from flowise_dev_agent.agent.own_hand import by_hand, ops_of
-from flowise_dev_agent.agent.personal_data import without_personal_data
 from flowise_dev_agent.agent.stages import Stage, StageEvent, next_stage
 from flowise_dev_agent.agent.state import (
     AgentState,
@@ -36,7 +32,7 @@ from flowise_dev_agent.agent.state import (
 )
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.agent.tools import shorten
-from flowise_dev_agent.agent.trials import TrialConversation, TrialRun, hold_all
+from flowise_dev_agent.approval.manual_edits import ops_of
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.event_data import TestData
 from flowise_dev_agent.contracts.interrupts import FlowLink, Option, ResultReviewData, ResultReviewInterrupt
@@ -44,10 +40,15 @@ from flowise_dev_agent.contracts.plan import PlanContract, TestCase
 from flowise_dev_agent.contracts.verdict import Regression, TestedIteration, Trace, Trial
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.patch import GraphIR, payload_sha256
+from flowise_dev_agent.planning.passes.images import uploads
+from flowise_dev_agent.planning.passes.mappings import kept_to
+from flowise_dev_agent.planning.passes.personal_data import without_personal_data
 from flowise_dev_agent.publish import changes
 from flowise_dev_agent.reasoning.contracts import FLOW_BUGS, Verdict
 from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.settings import LimitSettings
+from flowise_dev_agent.testing.judging import best_of, lost
+from flowise_dev_agent.testing.trials import TrialConversation, TrialRun, hold_all
 
 #: Characters of an answer that the state and the review carry; the full texts are a blob.
 ANSWER_LIMIT = 1_000
@@ -220,7 +221,7 @@ async def hitl_review_v2(state: AgentState, runtime: Runtime[AgentContext]) -> U
         case "rollback":
             return {"answer": answer, "write": WriteState(stage=next_stage(stage, StageEvent.ROLLED_BACK))}
         case "iterate" if ops := ops_of(answer):
-            plan, credentials = await by_hand(state, runtime.context, ops)
+            plan, credentials = await with_edits(state, runtime.context, ops)
             return {
                 "answer": answer,
                 "plan": PlanState(contract=plan, approved=True, agreed=plan.capability, feedback=None),

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Final
 from uuid import UUID, uuid4
 
-from flowise_dev_agent.agent.flow_tests import hold_tests
 from flowise_dev_agent.caller import serving
 from flowise_dev_agent.contracts.flow_tests import (
     FlowTestView,
@@ -40,6 +39,7 @@ from flowise_dev_agent.publish import create_draft, draft_tag, find_tagged, remo
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.flows.proposals import Proposal, Proposals
 from flowise_dev_agent.runtime.runs.timings import Timings
+from flowise_dev_agent.testing.flow_tests import hold_tests
 
 logger = logging.getLogger(__name__)
 

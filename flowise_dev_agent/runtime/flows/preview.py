@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 
-from flowise_dev_agent.agent.plan_preview import planned_flow
 from flowise_dev_agent.contracts.interrupts import PlanApprovalInterrupt
 from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedNode
 from flowise_dev_agent.contracts.preview import Preview, PreviewEdge, PreviewNode
@@ -16,6 +15,7 @@ from flowise_dev_agent.patch.views.canvas_view import CanvasEdge, CanvasNode
 from flowise_dev_agent.patch.views.essence import model_of, prompt_of
 from flowise_dev_agent.patch.views.flow_diff import FieldChange, field_changes
 from flowise_dev_agent.persistence import Blobs, Events, SessionRow, Sessions
+from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.sessions.views import open_interrupt, session_view
 

@@ -5,8 +5,7 @@ import asyncio
 from dataclasses import asdict
 from typing import Any, Final
 
-from flowise_dev_agent.agent.own_hand import wrong_by_hand
-from flowise_dev_agent.agent.plan_preview import planned_flow
+from flowise_dev_agent.approval.manual_edits import edit_findings
 from flowise_dev_agent.contracts.answers import PlanEdits
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt, PlanApprovalInterrupt
@@ -14,6 +13,7 @@ from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.errors import InvalidAnswerError
 from flowise_dev_agent.patch import EditView, Finding, GraphIR, PatchOp, RemoveNode, SetParam, edit_views, ops_from_list
 from flowise_dev_agent.persistence import Blobs, SessionRow, Sessions
+from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.sessions.views import session_view
 
@@ -40,7 +40,7 @@ class OwnHand:
         base = GraphIR.from_flow_data(await self._blobs.get(sha256)) if sha256 else GraphIR.empty()
         schemas = await self._agent.lookups.schemas(row.instance_id)
         plan = self._plan(row, interrupt)
-        found = await asyncio.to_thread(wrong_by_hand, plan, answer, base, schemas)
+        found = await asyncio.to_thread(edit_findings, plan, answer, base, schemas)
         if found:
             raise InvalidAnswerError(
                 f"Your changes cannot be made. {_told(found)}",

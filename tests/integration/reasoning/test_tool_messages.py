@@ -7,9 +7,9 @@ import pytest
 
 from flowise_dev_agent.agent import FlowiseCapability
 from flowise_dev_agent.agent.domain import Domains, ToolScope
-from flowise_dev_agent.agent.plan_binding import capability_of
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.agent.tools import ToolPhase
+from flowise_dev_agent.approval.binding import capability_of
 from flowise_dev_agent.contracts.plan import PlannedNode
 from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInToolCall
 from flowise_dev_agent.flowise.models import ChatflowCreate

@@ -13,7 +13,6 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from flowise_dev_agent.agent import AgentContext, AgentState, FlowiseCapability, build_graph, initial_state
-from flowise_dev_agent.agent.context import SessionFiles
 from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.contracts.event_data import NodeEndData, NodeStartData
 from flowise_dev_agent.contracts.events import NodeEvent
@@ -30,6 +29,7 @@ from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair, decide_repair, not_found
 from flowise_dev_agent.knowledge.templates import Template, TemplateStore
 from flowise_dev_agent.patch import NodeSchema, OptionEntry, PatchOp
+from flowise_dev_agent.planning.session_files import SessionFiles
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.contracts import (
     Intent,

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from flowise_dev_agent.agent.attached import ATTACHMENT_UNUSED, passages_of, with_attached
-from flowise_dev_agent.agent.equal_values import same_value
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.plan import PlannedNode, PlannedValue
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR
 from flowise_dev_agent.patch.model.attached_files import file_value, mark
 from flowise_dev_agent.patch.model.placeholders import MARK, placeholder_file
+from flowise_dev_agent.planning.equal_values import same_value
+from flowise_dev_agent.planning.passes.attached import ATTACHMENT_UNUSED, passages_of, with_attached
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.prompts import plan_prompt
 from tests.support.requests import plan_request

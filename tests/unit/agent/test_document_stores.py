@@ -4,18 +4,10 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.document_stores import (
-    NO_VECTOR_STORE,
-    agreed_stores,
-    measured,
-    plan_with_ids,
-    store_spec,
-    with_stores,
-)
 from flowise_dev_agent.agent.nodes.plan import _is_approved
-from flowise_dev_agent.agent.plan_binding import capability_of
 from flowise_dev_agent.agent.state import AgentState, PlanState
 from flowise_dev_agent.agent.store_writes import UPSERT_FAILED
+from flowise_dev_agent.approval.binding import capability_of
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.document_stores import DocumentStoreView
 from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
@@ -24,6 +16,14 @@ from flowise_dev_agent.errors import AgentError, FlowiseServerError
 from flowise_dev_agent.flowise.document_stores import Component, DocumentStore, LoaderSpec, StoreLoader
 from flowise_dev_agent.knowledge.document_stores import view_of
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, PatchOp
+from flowise_dev_agent.planning.passes.document_stores import (
+    NO_VECTOR_STORE,
+    agreed_stores,
+    measured,
+    plan_with_ids,
+    store_spec,
+    with_stores,
+)
 from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, _snapshot, plan
 from tests.unit.agent.test_attached import HANDBOOK, Files
 from tests.unit.agent.test_graph import credentials

@@ -9,9 +9,9 @@ import pytest
 
 from flowise_dev_agent.agent import FlowiseCapability, ToolRegistry
 from flowise_dev_agent.agent.domain import Domains, ToolScope
-from flowise_dev_agent.agent.plan_binding import capability_of
-from flowise_dev_agent.agent.state import PatchScope
 from flowise_dev_agent.agent.tools import ToolPhase
+from flowise_dev_agent.approval.binding import capability_of
+from flowise_dev_agent.approval.ops import PatchScope
 from flowise_dev_agent.contracts.plan import PlannedNode, PlannedValue
 from flowise_dev_agent.contracts.verdict import Trace, TracedSource, TracedTool, TraceStep
 from flowise_dev_agent.errors import FlowiseServerError

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowise_dev_agent.agent.domains.verdicts import classify_failure, failure_text
 from flowise_dev_agent.errors import FlowiseError, FlowiseTimeoutError
 from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.flowise.responses import error_for
@@ -18,6 +17,7 @@ from flowise_dev_agent.patch import AddNode, PatchOp, SetParam
 from flowise_dev_agent.reasoning import playbook
 from flowise_dev_agent.reasoning.contracts import FLOW_BUGS, Verdict
 from flowise_dev_agent.reasoning.prompts import plan_prompt
+from flowise_dev_agent.testing.verdicts import classify_failure, failure_text
 from tests.support.requests import plan_request
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import ops

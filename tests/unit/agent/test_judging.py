@@ -8,17 +8,6 @@ import pytest
 from pydantic import JsonValue
 
 from flowise_dev_agent.agent.domain import EvaluateRequest
-from flowise_dev_agent.agent.judging import (
-    NOT_JUDGED,
-    as_expected,
-    best_of,
-    checked,
-    judged,
-    lost,
-    remarks_on,
-    unmet_by,
-    uses_models,
-)
 from flowise_dev_agent.contracts.plan import Criterion, Expectation, Part, PlanContract, TestCase
 from flowise_dev_agent.contracts.verdict import (
     CriterionVerdict,
@@ -44,6 +33,17 @@ from flowise_dev_agent.reasoning.votes import (
     shows_content_only,
     verdict_of,
     without_a_real_model,
+)
+from flowise_dev_agent.testing.judging import (
+    NOT_JUDGED,
+    as_expected,
+    best_of,
+    checked,
+    judged,
+    lost,
+    remarks_on,
+    unmet_by,
+    uses_models,
 )
 from tests.unit.agent.rig import Bench, plan
 from tests.unit.agent.test_judgement import bench

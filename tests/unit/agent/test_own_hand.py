@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.own_hand import ops_of, wrong_by_hand
 from flowise_dev_agent.agent.projection import approved_plan
+from flowise_dev_agent.approval.manual_edits import edit_findings, ops_of
 from flowise_dev_agent.contracts.interrupts import raised_interrupt
 from flowise_dev_agent.errors import InvalidAnswerError
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -141,7 +141,7 @@ async def test_an_iteration_says_one_thing_and_its_ops_can_be_read(answer: dict[
 
 
 def codes(plan_: Any, answer: dict[str, Any], base: GraphIR, catalogue: NodeStore) -> list[tuple[str, str]]:
-    return [(one.code, one.where) for one in wrong_by_hand(plan_, answer, base, catalogue.schemas)]
+    return [(one.code, one.where) for one in edit_findings(plan_, answer, base, catalogue.schemas)]
 
 
 def test_edits_of_a_plan_are_checked_before_they_are_taken(catalogue: NodeStore) -> None:

@@ -5,8 +5,8 @@ import json
 import pytest
 from pydantic import JsonValue
 
-from flowise_dev_agent.agent.personal_data import MASK, passes, without_personal_data
 from flowise_dev_agent.contracts.verdict import Trace, TracedSource, TracedTool, TracedTurn, TraceStep
+from flowise_dev_agent.planning.passes.personal_data import MASK, passes, without_personal_data
 from flowise_dev_agent.reasoning.contracts import ReadyTool
 
 NAME, PLACE = "Grace Hopper", "Zurich"

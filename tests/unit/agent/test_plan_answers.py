@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.plan_binding import beyond_approval
+from flowise_dev_agent.approval.binding import beyond_approval
 from flowise_dev_agent.contracts.plan import (
     AmendAnswer,
     Capability,

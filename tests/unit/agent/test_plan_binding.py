@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.plan_binding import (
+from flowise_dev_agent.approval.binding import (
     amended,
     beyond_approval,
     capability_of,

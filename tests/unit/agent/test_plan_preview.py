@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.plan_preview import PlannedFlow, planned_flow
 from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.contracts.plan import DesignConnection, Part, PlanContract
 from flowise_dev_agent.contracts.preview import Preview
@@ -14,6 +13,7 @@ from flowise_dev_agent.forms.ops import to_ops
 from flowise_dev_agent.forms.plan import plan_of
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
+from flowise_dev_agent.planning.preview import PlannedFlow, planned_flow
 from flowise_dev_agent.runtime.flows.preview import Picture, drawn
 from tests.unit.agent.test_plan_review import node, planned
 

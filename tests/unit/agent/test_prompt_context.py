@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.ops_checks import untitled
-from flowise_dev_agent.agent.prompt_context import like_flows, ops_text
+from flowise_dev_agent.approval.ops import untitled
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp, Schemas, compile_ops, decompile
+from flowise_dev_agent.planning.prompt_context import like_flows, ops_text
 from flowise_dev_agent.reasoning.contracts import PlannedNode
 
 from .rig import Bench, plan
@@ -68,7 +68,7 @@ async def test_the_op_writer_of_a_new_flow_sees_flows_of_the_same_node_types(sch
     rig = Bench([], CredentialStore([]))
     rig.knowledge.template_flows["Human In The Loop"] = flow_of(schemas, *step())
     wanted = plan(operation="create", nodes=planned(*TYPES))
-    shown = await like_flows(rig.context(), wanted, await rig.knowledge.nodes())
+    shown = await like_flows(rig.knowledge, wanted, await rig.knowledge.nodes())
     assert [text.partition("\n")[0] for text in shown] == ["Human In The Loop"]
 
 
@@ -84,13 +84,13 @@ async def test_the_op_writer_of_a_new_flow_sees_flows_of_the_same_node_types(sch
 async def test_other_op_writers_see_no_marketplace_flow(change: dict[str, Any], schemas: Schemas) -> None:
     rig = Bench([], CredentialStore([]))
     rig.knowledge.template_flows["Human In The Loop"] = flow_of(schemas, *step())
-    assert await like_flows(rig.context(), plan(**change), await rig.knowledge.nodes()) == ()
+    assert await like_flows(rig.knowledge, plan(**change), await rig.knowledge.nodes()) == ()
 
 
 async def test_a_marketplace_that_cannot_be_read_is_no_failure() -> None:
     rig = Bench([], CredentialStore([]))
     wanted = plan(operation="create", nodes=planned(*TYPES))
-    assert await like_flows(rig.context(), wanted, await rig.knowledge.nodes()) == ()
+    assert await like_flows(rig.knowledge, wanted, await rig.knowledge.nodes()) == ()
 
 
 async def test_a_like_flow_that_is_too_long_is_left_out(schemas: Schemas) -> None:
@@ -98,7 +98,7 @@ async def test_a_like_flow_that_is_too_long_is_left_out(schemas: Schemas) -> Non
     many = [AddNode(node_name="llmAgentflow", node_id=f"llmAgentflow_{number}") for number in range(1, 80)]
     rig.knowledge.template_flows["Human In The Loop"] = flow_of(schemas, *step(), *many)
     wanted = plan(operation="create", nodes=planned(*TYPES))
-    assert await like_flows(rig.context(), wanted, await rig.knowledge.nodes()) == ()
+    assert await like_flows(rig.knowledge, wanted, await rig.knowledge.nodes()) == ()
 
 
 def test_a_step_that_is_added_without_a_title_is_told() -> None:

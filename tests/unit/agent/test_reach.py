@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.plan_binding import capability_of, outside_plan
-from flowise_dev_agent.agent.reach import hosts_in, hosts_said, is_setting, reached
+from flowise_dev_agent.approval.binding import capability_of, outside_plan
+from flowise_dev_agent.approval.reach import hosts_in, hosts_said, is_setting, reached
 from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (

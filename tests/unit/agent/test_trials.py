@@ -4,14 +4,19 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.test_cases import branch_cases, cases_for, why_not_testable
-from flowise_dev_agent.agent.traces import TRACE_BYTES, Exchange, trace_of
-from flowise_dev_agent.agent.trials import MOST_DECISIONS, ConversationRunner, TrialConversation, undriven
 from flowise_dev_agent.contracts.plan import TestCase
 from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.flowise.models import HumanAnswer, Prediction
 from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.testing.cases import branch_cases, cases_for, why_not_testable
+from flowise_dev_agent.testing.traces import TRACE_BYTES, Exchange, trace_of
+from flowise_dev_agent.testing.trials import (
+    MOST_DECISIONS,
+    ConversationRunner,
+    TrialConversation,
+    undriven,
+)
 from tests.unit.agent.rig import BenchFlowise, plan
 from tests.unit.agent.test_judgement import bench
 

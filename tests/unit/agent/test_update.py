@@ -7,7 +7,6 @@ import pytest
 
 from flowise_dev_agent.agent import project
 from flowise_dev_agent.agent.nodes.review import failed_alike, regressions
-from flowise_dev_agent.agent.prompt_context import components_of, focused_summary, texts_in_scope
 from flowise_dev_agent.contracts.verdict import Trial
 from flowise_dev_agent.errors import (
     FlowiseAuthError,
@@ -27,6 +26,7 @@ from flowise_dev_agent.patch import (
     compile_ops,
     payload_sha256,
 )
+from flowise_dev_agent.planning.prompt_context import components_of, focused_summary, texts_in_scope
 from flowise_dev_agent.reasoning.contracts import Intent, Verdict
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials

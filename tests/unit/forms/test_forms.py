@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from flowise_dev_agent.agent.plan_binding import not_met
+from flowise_dev_agent.approval.binding import not_met
 from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.contracts.requests import StartSession
 from flowise_dev_agent.knowledge.nodes import NodeStore

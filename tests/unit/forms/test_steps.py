@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.plan_binding import capability_of, not_met
+from flowise_dev_agent.approval.binding import capability_of, not_met
 from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR

@@ -4,13 +4,12 @@ Everything found here would stop the change after the approval, where only anoth
 """
 
 import asyncio
+import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from flowise_dev_agent.agent.plan_values import with_planned_values
-from flowise_dev_agent.agent.reach import texts_in
 from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.errors import FlowiseError, PatchError
 from flowise_dev_agent.flowise.client import FlowiseClient
@@ -34,6 +33,7 @@ from flowise_dev_agent.patch.model.definitions import type_set
 from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.values import is_empty
+from flowise_dev_agent.planning.values import with_planned_values
 from flowise_dev_agent.reasoning.plan_coverage import NOT_ON_THE_SERVER
 from flowise_dev_agent.reasoning.prompt_writing import INSTRUCTIONS
 from flowise_dev_agent.sanitize import shortened
@@ -269,7 +269,9 @@ async def _options(flowise: FlowiseClient, name: str, method: str) -> list[Optio
 
 async def _missing_variables(plan: PlanContract, flowise: FlowiseClient) -> list[Finding]:
     read = {
-        name: value for value in plan.values for text in texts_in(value.value) for name in _VARIABLE_READ.findall(text)
+        name: value
+        for value in plan.values
+        for name in _VARIABLE_READ.findall(json.dumps(value.value, ensure_ascii=False))
     }
     if not read:
         return []

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from uuid import UUID, uuid5
 
-from flowise_dev_agent.agent.context import SessionFiles
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.document_stores import DocumentStoreView, PlannedStore
 from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
@@ -26,6 +25,7 @@ from flowise_dev_agent.patch.model.attached_files import (
     store_mark,
 )
 from flowise_dev_agent.patch.model.placeholders import stands_in
+from flowise_dev_agent.planning.session_files import SessionFiles
 from flowise_dev_agent.publish import StoreSpec
 from flowise_dev_agent.reasoning.contracts import FILE_LOADERS
 from flowise_dev_agent.sanitize import shortened

@@ -120,11 +120,6 @@ def definition_of(schema: NodeSchema | None, path: str) -> InputEntry | None:
     return next((entry for entry in schema.input_definitions if entry["name"] == root), None) if schema else None
 
 
-def texts_in(value: JsonValue) -> Iterator[str]:
-    """Every text in a value."""
-    return (text for _, text, _ in _fields("", value))
-
-
 def _plain(text: str) -> str:
     """The text as a browser reads an address: no line breaks in it, slashes of either kind, plain letters."""
     folded = unicodedata.normalize("NFKC", text)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from flowise_dev_agent.agent.tool_names import RuntimeNames, runtime_names, spelt, without_number
 from flowise_dev_agent.contracts.plan import Criterion, Expectation, Part, PlanContract, TestCase
 from flowise_dev_agent.contracts.verdict import (
     CriterionVerdict,
@@ -25,6 +24,7 @@ from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.patch.model.placeholders import MARK
 from flowise_dev_agent.reasoning import playbook
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.testing.tool_names import RuntimeNames, runtime_names, spelt, without_number
 
 NOT_JUDGED: Final = "The content of the answers was not judged, since no model judges here."
 _NO_EVIDENCE: Final = "The quoted evidence is not in the test."

@@ -5,11 +5,11 @@ import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.knowledge.templates import Template, TemplateStore
 from flowise_dev_agent.patch import AddNode, FlowNode, GraphIR, PatchOp, decompile, summarize
 from flowise_dev_agent.patch.model.agentflow import NOTE_NAMES
 from flowise_dev_agent.patch.model.json_text import is_uuid
@@ -35,6 +35,18 @@ _MARKUP = re.compile(r"</?\w[^<>]*>")
 #: What an op of an example does not need: places on the canvas, ids of credentials, defaults of today.
 _NOT_SHOWN = frozenset({"SetPosition", "BindCredential", "UnsetParam"})
 _WORD = re.compile(r"[a-z0-9]{3,}")
+
+
+class Marketplace(Protocol):
+    """The flows that the instance's marketplace offers."""
+
+    async def templates(self) -> TemplateStore:
+        """The last known list."""
+        ...
+
+    async def template_flow(self, template: Template) -> str:
+        """The flow of a template. Raises AgentError."""
+        ...
 
 
 def focused_summary(graph: GraphIR, text: str, scope: Iterable[str] = (), limit: int = SUMMARY_LIMIT) -> str:
@@ -97,7 +109,7 @@ def components_of(graph: GraphIR) -> dict[str, str]:
     }
 
 
-async def like_flows(context: AgentContext, plan: PlanContract, nodes: NodeStore) -> tuple[str, ...]:
+async def like_flows(marketplace: Marketplace, plan: PlanContract, nodes: NodeStore) -> tuple[str, ...]:
     """Marketplace flows of much the same node types as the plan of a new flow, each as its name and its ops in JSON
     lines; none for a small plan. What cannot be read within ten seconds is left out."""
     if plan.operation != "create" or len(plan.nodes) < _LIKE_FROM_NODES:
@@ -106,9 +118,9 @@ async def like_flows(context: AgentContext, plan: PlanContract, nodes: NodeStore
     shown: list[str] = []
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_LIKE_SECS):
-            for template in (await context.knowledge.templates()).made_of(names, nodes.schemas):
+            for template in (await marketplace.templates()).made_of(names, nodes.schemas):
                 with contextlib.suppress(AgentError):
-                    flow = await context.knowledge.template_flow(template)
+                    flow = await marketplace.template_flow(template)
                     text = ops_text(decompile(flow, nodes.schemas))
                     shown += [f"{template.name}\n{text}"] if len(text) <= _LIKE_CHARS else []
     return tuple(shown)

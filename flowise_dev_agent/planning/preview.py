@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from flowise_dev_agent.agent.plan_values import with_planned_values
-from flowise_dev_agent.agent.prompt_context import connected_inputs
 from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode
 from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.forms.wiring import replacements, wire_plan
@@ -23,6 +21,8 @@ from flowise_dev_agent.patch import (
     SetLabel,
     compile_ops,
 )
+from flowise_dev_agent.planning.prompt_context import connected_inputs
+from flowise_dev_agent.planning.values import with_planned_values
 
 #: Ops that cannot be compiled are left out; leaving them out may make others fail.
 _ROUNDS: Final = 4

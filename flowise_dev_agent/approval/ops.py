@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
-from flowise_dev_agent.agent.attached import with_content
-from flowise_dev_agent.agent.document_stores import plan_with_ids, stand_ins, with_ids
-from flowise_dev_agent.agent.plan_binding import not_met, outside_plan
-from flowise_dev_agent.agent.plan_values import with_planned_values
-from flowise_dev_agent.agent.state import PatchScope
+from flowise_dev_agent.approval.binding import not_met, outside_plan
+from flowise_dev_agent.contracts.base import Contract
 from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.knowledge.flow_check import excused
@@ -28,6 +25,9 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.model.agentflow import START
 from flowise_dev_agent.patch.model.suggest import fold
+from flowise_dev_agent.planning.passes.attached import with_content
+from flowise_dev_agent.planning.passes.document_stores import plan_with_ids, stand_ins, with_ids
+from flowise_dev_agent.planning.values import with_planned_values
 
 #: Characters of a value; a longer one may be something that the person asked for.
 _SHORT: Final = 40
@@ -42,6 +42,14 @@ _LOOSE_CODES = frozenset({"ISOLATED_NODE", "DEAD_END"})
 
 #: The code of an answer that holds no ops.
 UNUSABLE: Final = "OPS_UNUSABLE"
+
+
+class PatchScope(Contract):
+    """The limits of the op writer: ids of the planned nodes, and the ceilings of the settings."""
+
+    nodes: list[str]
+    max_ops: int
+    max_new_nodes: int
 
 
 @dataclass(frozen=True)

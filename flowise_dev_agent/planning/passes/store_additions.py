@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from flowise_dev_agent.agent.document_stores import documents_of, grown
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.document_stores import DocumentStoreView
 from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.attached_files import STORE_FIELD, STORE_NODES, more_for
+from flowise_dev_agent.planning.passes.document_stores import documents_of, grown
 
 
 def stores_of(base: GraphIR) -> dict[str, str]:

@@ -4,12 +4,7 @@ what they do is checked and compiled like any op, and widens what was agreed to 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
-from flowise_dev_agent.agent.plan_binding import amended, capability_of, with_agreed
-from flowise_dev_agent.agent.plan_preview import planned_flow
-from flowise_dev_agent.agent.plan_review import overlap, unfed
-from flowise_dev_agent.agent.state import AgentState, CredentialState
+from flowise_dev_agent.approval.binding import amended, capability_of, with_agreed
 from flowise_dev_agent.contracts.answers import PlanEdits
 from flowise_dev_agent.contracts.plan import AmendAnswer, PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.errors import PatchError
@@ -29,6 +24,8 @@ from flowise_dev_agent.patch import (
     ops_from_list,
     validate_flow,
 )
+from flowise_dev_agent.planning.passes.feasibility import overlap, unfed
+from flowise_dev_agent.planning.preview import planned_flow
 
 #: Asked for before the write.
 _LATER = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})
@@ -82,20 +79,7 @@ def with_ops(plan: PlanContract, ops: Sequence[PatchOp], said: Iterable[str], sc
     return wider.model_copy(update={"capability": with_agreed(made, plan.capability)})
 
 
-async def by_hand(
-    state: AgentState, context: AgentContext, ops: Sequence[PatchOp]
-) -> tuple[PlanContract, CredentialState]:
-    """The session's plan with the person's ops, and the credentials that it needs then."""
-    schemas = (await context.knowledge.nodes()).schemas
-    plan = state.plan.current
-    wider = with_ops(plan, ops, [state.full_requirement, *state.intent.later], schemas)
-    if wider.credential_requirements == plan.credential_requirements:
-        return wider, state.credentials
-    available = await available_credentials(context)
-    return wider, match_credentials(wider.credential_requirements, available, state.credentials.chosen)
-
-
-def wrong_by_hand(
+def edit_findings(
     plan: PlanContract | None, answer: Mapping[str, Any], base: GraphIR, schemas: Schemas
 ) -> list[Finding]:
     """What is wrong with what a checked answer changes by hand. `base` is the flow that the plan, or the ops, are

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from pydantic import JsonValue
 
-from flowise_dev_agent.agent.equal_values import held
-from flowise_dev_agent.agent.reach import (
+from flowise_dev_agent.approval.reach import (
     flows_in,
     holds_code,
     hosts_said,
@@ -52,6 +51,7 @@ from flowise_dev_agent.patch.model.attached_files import is_filled
 from flowise_dev_agent.patch.model.nested import parse_path, value_at, with_bound
 from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 from flowise_dev_agent.patch.model.values import on_one_line
+from flowise_dev_agent.planning.equal_values import held
 from flowise_dev_agent.reasoning.added_text import parted
 
 _TOOLS: Final = frozenset({"Tools", "Tools (MCP)"})

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from flowise_dev_agent.agent.equal_values import same_value
 from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
 from flowise_dev_agent.patch import (
     AddNode,
@@ -20,6 +19,7 @@ from flowise_dev_agent.patch import (
 from flowise_dev_agent.patch.model.nested import is_path, parse_path, value_at
 from flowise_dev_agent.patch.model.ops import MAX_DESCRIPTION
 from flowise_dev_agent.patch.model.placeholders import MARK
+from flowise_dev_agent.planning.equal_values import same_value
 from flowise_dev_agent.reasoning.added_text import with_added_text
 from flowise_dev_agent.sanitize import shortened
 

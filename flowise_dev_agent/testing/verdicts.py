@@ -8,7 +8,6 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from flowise_dev_agent.agent.tools import shorten
 from flowise_dev_agent.errors import (
     FlowiseAuthError,
     FlowiseConnectionLostError,
@@ -20,6 +19,9 @@ from flowise_dev_agent.errors import (
 from flowise_dev_agent.flowise.models import Prediction
 from flowise_dev_agent.reasoning import playbook
 from flowise_dev_agent.reasoning.contracts import PassK, Trial, Verdict, VerdictCategory
+from flowise_dev_agent.sanitize import shortened
+
+_REASON_CHARS = 300
 
 #: Texts by which Flowise reports an error inside a 200.
 _ERROR_TEXT = re.compile(
@@ -78,10 +80,11 @@ def failed_verdict(failed: Sequence[Trial], total: int) -> Verdict:
     order = ("CREDENTIAL", "CONFIG", "UNKNOWN", "STRUCTURE", "LOGIC", "INCOMPLETE", "EXTERNAL", "TIMEOUT")
     worst = min(failed, key=lambda result: order.index(result.category or "UNKNOWN"))
     entry = playbook.known(worst.error)
+    said = shortened(" ".join(worst.error.split()), _REASON_CHARS)
     return Verdict(
         done=False,
         category=worst.category,
-        reason=f"{len(failed)} of {total} test questions failed: {shorten(worst.error)}",
+        reason=f"{len(failed)} of {total} test questions failed: {said}",
         fix=entry.advice if entry and entry.category == worst.category else playbook.FIXES[worst.category or "UNKNOWN"],
     )
 

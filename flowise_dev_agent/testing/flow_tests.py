@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from flowise_dev_agent.agent.judging import as_expected
-from flowise_dev_agent.agent.test_cases import cases_for, why_not_testable
-from flowise_dev_agent.agent.trials import ConversationRunner, TrialConversation, TrialRun, hold_all
 from flowise_dev_agent.contracts.plan import TestCase
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.testing.cases import cases_for, why_not_testable
+from flowise_dev_agent.testing.judging import as_expected
+from flowise_dev_agent.testing.trials import ConversationRunner, TrialConversation, TrialRun, hold_all
 
 _AT_A_TIME = 4
 

@@ -1,0 +1,1 @@
+"""Planning: from a requirement to a plan that a person can approve."""

@@ -1,0 +1,1 @@
+"""Testing: conversations with a flow, what they showed, and the verdict."""
