@@ -10,31 +10,29 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final, Literal, Protocol, TypeVar
+from typing import Any, Final, Literal, TypeVar, get_args
 
 from pydantic import Field
 
 from flowise_dev_agent.contracts.base import Contract, JsonObject
 from flowise_dev_agent.contracts.designs import DesignForm
+from flowise_dev_agent.contracts.document_stores import DocumentStoreView
 from flowise_dev_agent.knowledge.nodes import NodeStore
 
 Language = Literal["en", "de", "fr", "es"]
-LANGUAGES: Final[tuple[Language, ...]] = ("en", "de", "fr", "es")
-#: A kind of name that a server knows; a house serves models. An address is a name, too.
-Kind = Literal["house", "model", "tool", "file", "store", "web"]
+LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
+#: A kind of name that a server knows; a house serves models. Addresses and attached files count as names, too.
+Kind = Literal["house", "model", "tool", "file", "attached", "store", "web"]
 #: Sources of a form that are files, with the node types that read them.
 FILES: Final[Mapping[str, str]] = {"pdf": "pdfFile", "csv": "csvFile", "docx": "docxFile"}
-#: Where the sentence is quoted, and the most characters of a text with it.
-_QUOTED, _LONGEST, _LONGEST_ADDRESS = "{requirement}", 32_000, 2_000
-#: A form has at most so many tools and sources.
-_MOST: Final = 10
-#: How many keywords a name counts for. "PDF" is one itself.
-_WEIGHTS: Final[Mapping[str, int]] = {"tool": 2, "store": 2, "web": 1}
+#: Where the sentence is quoted, and the limits of a form: characters of a text and of an address, tools or sources.
+_QUOTED, _LONGEST, _LONGEST_ADDRESS, _MOST = "{requirement}", 32_000, 2_000, 10
+#: How many keywords a name counts for.
+_WEIGHTS: Final[Mapping[Kind, int]] = {"tool": 2, "store": 2, "web": 1, "attached": 1}
 _WORD: Final = re.compile(r"\w+")
 #: What may be the id of a model: letters, and a digit behind them. Lower case.
 _MODEL: Final = re.compile(r"(?<![\w/@.:-])([a-z]{2,30})(?=[-\d])[\w.:-]*")
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#\\@{}<>\"'|^`“”„«»]+(?:[/?#][^\s\\{}<>\"'|^`“”„«»]*)?", re.IGNORECASE)
-_MODEL_PARAMS: Final = frozenset({"modelName", "model"})
 _BRACES: Final = str.maketrans("{}", "()")
 
 
@@ -52,16 +50,6 @@ class Starter(Contract):
 class _Catalogue(Contract):
     languages: dict[Language, list[str]]
     starters: list[Starter]
-
-
-class NamedStore(Protocol):
-    """A document store of the server."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def name(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -92,7 +80,7 @@ def choose(
     requirement: str,
     nodes: NodeStore,
     *,
-    stores: Sequence[NamedStore] = (),
+    stores: Sequence[DocumentStoreView] = (),
     models: Iterable[str] = (),
     attached: Sequence[str] = (),
     language: str = "en",
@@ -109,27 +97,19 @@ def choose(
     words = [(one[0], _folded(one[0])) for one in _WORD.finditer(text)]
     hits = [*_found(words, _keywords())]
     names = _names_in(text, words, nodes, stores, models)
-    given = [kind for kind in attached if kind in FILES]
-    chosen = _language(hits, language)
-    starter = _chosen(hits, {**names, "file": given})
-    names["file"] = [*dict.fromkeys([*names["file"], *given])]
-    form, used = _filled(starter, chosen, requirement, names, nodes)
-    return StarterChoice(
-        starter=starter.id,
-        title=starter.title[chosen],
-        language=chosen,
-        form=form,
-        recognised=used,
-        matched=tuple(dict.fromkeys(said for said, meant in hits if starter.id in dict(meant))),
-        needs=needs_of(starter.id, form, attached=bool(attached)),
-    )
+    names["attached"] = [kind for kind in attached if kind in FILES]
+    starter, chosen = _chosen(hits, names), _language(hits, language)
+    form, used = _filled(starter, chosen, requirement, names)
+    matched = tuple(dict.fromkeys(said for said, meant in hits if starter.id in dict(meant)))
+    needs = needs_of(starter.id, form, attached=bool(names["attached"]))
+    return StarterChoice(starter.id, starter.title[chosen], chosen, form, used, matched, needs)
 
 
 def needs_of(starter: str, form: DesignForm, *, attached: bool = False) -> tuple[str, ...]:
     """Name the parts that are still to be filled in of a form that began as this starter."""
     own = next(one.needs for one in starters() if one.id == starter)
-    reads = any(source.kind in FILES for source in form.sources)
-    return (*form.needs, *["attachments"] * (reads and not attached), *(one for one in own if not getattr(form, one)))
+    reads = not attached and any(source.kind in FILES for source in form.sources)
+    return (*form.needs, *["attachments"] * reads, *(one for one in own if not getattr(form, one)))
 
 
 # --- Which starter, and which language ----------------------------------------------------------------------------
@@ -193,7 +173,7 @@ def _chosen(hits: _Hits, names: _Named) -> Starter:
     *others, plain = starters()
 
     def score(one: Starter) -> int:
-        named = len(names[one.named]) * _WEIGHTS.get(one.named, 1) if one.named else 0
+        named = _WEIGHTS[one.named] * len(names[one.named]) if one.named else 0
         return named + sum(one.id in meant for meant in said.values())
 
     best = max(others, key=score)
@@ -210,126 +190,115 @@ def _language(hits: _Hits, given: str) -> Language:
 
 
 def _names(
-    nodes: NodeStore, stores: Sequence[NamedStore], models: Iterable[str], families: Mapping[str, set[str]]
-) -> Mapping[_Phrase, tuple[Kind, str]]:
-    """What each name stands for: its kind, and what a form says for it."""
-    found: dict[_Phrase, tuple[Kind, str]] = {}
+    nodes: NodeStore, stores: Sequence[DocumentStoreView], models: Iterable[str]
+) -> tuple[dict[_Phrase, tuple[Kind, str]], dict[str, set[str]]]:
+    """What each name stands for: its kind, and what a form says for it. How ids of models begin ("gpt"), with the
+    houses that have such a model."""
+    found, families = dict[_Phrase, tuple[Kind, str]](), dict[str, set[str]]()
 
     def note(kind: Kind, value: str, *said: str) -> None:
-        for phrase in map(_phrase, said):
-            if phrase:
-                found.setdefault(phrase, (kind, value))
+        for phrase in filter(None, map(_phrase, said)):
+            found.setdefault(phrase, (kind, value))
 
     for schema in nodes.schemas.values():
         if schema.category == "Chat Models" and not schema.deprecated:
+            ids = [str(one.default) for one in schema.params if one.name in ("modelName", "model") and one.default]
+            begins = {begin[0] for one in ids if (begin := re.match(r"[a-z]+(?=[-\d][^/]*$)", one))}
+            for begin in begins:
+                families.setdefault(begin, set()).add(schema.label)
             # "Claude" is said for "Anthropic Claude".
-            note("house", schema.label, schema.label, schema.name, *({*families} & {*_phrase(schema.label)}))
+            note(
+                "house",
+                schema.label,
+                schema.label,
+                schema.name,
+                *(one for one in begins if one in _folded(schema.label)),
+            )
+            models = [*models, *ids]
         elif schema.category in ("Tools", "Tools (MCP)") and "Tool" in schema.base_classes:
             note("tool", schema.name, schema.label, schema.name)
     for kind, loader in FILES.items():
         note("file", kind, kind, loader, *([schema.label] if (schema := nodes.get(loader)) else []))
     for store in stores:
-        note("store", store.id, store.name, store.id)
-    for model in (*models, *(model for model, _ in _defaults(nodes))):
+        note("store", store.name, store.name, store.id)
+    for model in models:
         note("model", model, model)
-    return found
-
-
-def _defaults(nodes: NodeStore) -> list[tuple[str, str]]:
-    """The models that types begin with, and the labels of the types."""
-    return [(str(param.default), schema.label) for schema in nodes.schemas.values()
-            if schema.category == "Chat Models" and not schema.deprecated
-            for param in schema.params if param.name in _MODEL_PARAMS and param.default]  # fmt: skip
-
-
-def _families(nodes: NodeStore) -> Mapping[str, set[str]]:
-    """How ids of models begin ("gpt"), with the labels of the types that have such a model."""
-    found: dict[str, set[str]] = {}
-    for model, label in _defaults(nodes):
-        if begin := re.match(r"[a-z]+(?=[-\d][^/]*$)", model):
-            found.setdefault(begin[0], set()).add(label)
-    return found
+    return found, families
 
 
 def _names_in(
-    text: str, words: _Words, nodes: NodeStore, stores: Sequence[NamedStore], models: Iterable[str]
+    text: str, words: _Words, nodes: NodeStore, stores: Sequence[DocumentStoreView], models: Iterable[str]
 ) -> _Named:
-    """What a form is to say for the names in a text, by kind and in order."""
-    families = _families(nodes)
-    named: _Named = {"house": [], "model": [], "tool": [], "file": [], "store": [], "web": []}
-    named["web"] = [one.rstrip(".,;:!?)]") for one in _ADDRESS.findall(text) if len(one) <= _LONGEST_ADDRESS]
-    ids = [one for one in _MODEL.finditer(text.casefold()) if one[1] in families and re.search(r"\d", one[0])]
-    named["model"] = [one[0].rstrip(".:-") for one in ids]
-    for _, (kind, value) in _found(words, _names(nodes, stores, models, families)):
-        named[kind].append(value)
-    return {kind: [*dict.fromkeys(values)] for kind, values in named.items()}
+    """What a form is to say for the names in a text, by kind and in order; one model at most."""
+    known, families = _names(nodes, stores, models)
+    found: _Named = {kind: [] for kind in get_args(Kind)}
+    found["web"] = [one.rstrip(".,;:!?)]") for one in _ADDRESS.findall(text) if len(one) <= _LONGEST_ADDRESS]
+    ids = [one for one in _MODEL.finditer(text.casefold()) if one[1] in families]
+    found["model"] = [one[0].rstrip(".:-") for one in ids if re.search(r"\d", one[0])]
+    for _, (kind, value) in _found(words, known):
+        found[kind].append(value)
+    found["model"] = [model] if (model := _model(found["model"], found["house"], families)) else []
+    return {kind: [*dict.fromkeys(values)] for kind, values in found.items()}
 
 
-def _model(names: _Named, nodes: NodeStore) -> str:
-    """The model that a form names: the first one, of its house where it is said to be of another than its own."""
+def _model(models: Sequence[str], houses: Sequence[str], families: Mapping[str, set[str]]) -> str:
+    """The first model, with the house where that serves models of others."""
     # "GPT-4o mini" is not GPT-4o.
-    phrases = [_phrase(one) for one in names["model"]]
-    whole = [name for name, phrase in zip(names["model"], phrases, strict=True) if not any(
-             len(phrase) < len(other) and other[: len(phrase)] == phrase for other in phrases)]  # fmt: skip
-    model, house = ([*values, ""][0] for values in (whole, names["house"]))
-    own = [family for family, labels in _families(nodes).items() if house in labels]
-    if model and house and ((own and not any(model.startswith(one) for one in own)) or {*own} & {*_phrase(house)}):
-        return model
-    return f"{house} {model}".strip()
+    longer = next((one for one in models if _phrase(one)[:-1] == _phrase(models[0])), "")
+    model, house = longer or [*models, ""][0], [*houses, ""][0]
+    own = [family for family, labels in families.items() if house in labels]
+    foreign = own and not any(model.startswith(one) for one in own)
+    # "Claude" in front of a model of that name says no more.
+    return model if model and (foreign or any(one in _folded(house) for one in own)) else f"{house} {model}".strip()
 
 
 # --- The form -----------------------------------------------------------------------------------------------------
 
 
 def _filled(
-    starter: Starter, language: Language, requirement: str, names: _Named, nodes: NodeStore
+    starter: Starter, language: Language, requirement: str, names: _Named
 ) -> tuple[DesignForm, tuple[str, ...]]:
     """The form of a starter, and the names that it was filled in with."""
-    form: dict[str, Any] = {"name": starter.title[language], **_said(starter.form, language)}
+    said = requirement.translate(_BRACES) if starter.form["kind"] == "steps" else requirement
+    form = {"name": starter.title[language], **_written(starter.form, language, said)}
     steps: list[dict[str, Any]] = form.get("steps", [])
-    used, chat = list[str](), form["kind"] == "chat"
-    if model := _model(names, nodes):
-        form["model"] = model
-        used.append(model)
-    asks = form if chat else next((one for one in steps if one["kind"] == "answer"), None)
-    if asks is not None and (tools := names["tool"][:_MOST]):
-        asks["tools"] = tools
-        used += tools
-    calls = next((one for one in steps if one["kind"] == "call"), None)
-    if calls is not None and names["web"]:
-        calls["url"] = names["web"][0]
-        used.append(names["web"][0])
-    if chat:
+    used = [*names["model"]]
+    form["model"] = [*used, None][0]
+    asks = form if form["kind"] == "chat" else next((one for one in steps if one["kind"] == "answer"), None)
+    if asks is not None and names["tool"]:
+        # Those of the starter are there where none is named.
+        own = [] if starter.named == "tool" else asks.get("tools", [])
+        asks["tools"] = [*dict.fromkeys([*own, *names["tool"]])][:_MOST]
+        used += names["tool"]
+    for call, address in zip((one for one in steps if one["kind"] == "call"), names["web"], strict=False):
+        call["url"] = address
+        used.append(address)
+    if form["kind"] == "chat":
+        own: list[dict[str, str]] = form.get("sources", [])
+        kinds = {one["kind"] for one in own}
+        said = [*(names["file"] if kinds & {*FILES} else []), *names["attached"]]
         # A form names one document store.
-        known = [{"kind": "store", "store": one} for one in names["store"][:1]]
-        known += [{"kind": "web", "url": one} for one in names["web"]]
-        known += [{"kind": one} for one in names["file"]]
-        kinds = {one["kind"] for one in known} | ({*FILES} if names["file"] else set())
-        own = [one for one in form.get("sources", []) if one["kind"] not in kinds]
-        form["sources"] = [*own, *known][:_MOST]
-        used += [*names["store"][:1], *names["web"], *names["file"]]
-    return DesignForm.model_validate(
-        _quoted(form, requirement if not steps else requirement.translate(_BRACES))
-    ), tuple(used)
+        named = [("store", "store", one) for one in names["store"][:1]]
+        named += [("web", "url", one) for one in names["web"] if "web" in kinds]
+        named += [(one, "kind", one) for one in dict.fromkeys(said)]
+        # A file that is there takes the place of a text to come.
+        taken = {kind for kind, _, _ in named} | ({*FILES} if said else set()) | {"text" for _ in names["attached"]}
+        form["sources"] = [one for one in own if one["kind"] not in taken]
+        form["sources"] += [{"kind": kind, field: value} for kind, field, value in named][:_MOST]
+        used += [value for _, _, value in named]
+    return DesignForm.model_validate(form), tuple(used)
 
 
-def _said(value: Any, language: Language) -> Any:
-    """A part of a starter in one language."""
+def _written(value: Any, language: Language, requirement: str) -> Any:
+    """A part of a starter in one language, with the sentence, which is cut where a prompt cannot hold all of it."""
+    if isinstance(value, list):
+        return [_written(one, language, requirement) for one in value]
     if isinstance(value, dict):
         if {*value} == {*LANGUAGES}:
-            return value[language]
-        return {key: _said(one, language) for key, one in value.items()}
-    return [_said(one, language) for one in value] if isinstance(value, list) else value
-
-
-def _quoted(value: Any, requirement: str) -> Any:
-    """A form with the sentence in its prompts, cut where it is too long for one."""
-    if isinstance(value, dict):
-        return {key: _quoted(one, requirement) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_quoted(one, requirement) for one in value]
-    if isinstance(value, str) and _QUOTED in value:
-        room = _LONGEST - len(value) + len(_QUOTED)
-        said = requirement if len(requirement) <= room else f"{requirement[: room - 1]}…"
-        return value.replace(_QUOTED, said, 1)
-    return value
+            return _written(value[language], language, requirement)
+        return {key: _written(one, language, requirement) for key, one in value.items()}
+    if not isinstance(value, str) or _QUOTED not in value:
+        return value
+    room = _LONGEST - len(value) + len(_QUOTED)
+    said = requirement if len(requirement) <= room else f"{requirement[: room - 1]}…"
+    return value.replace(_QUOTED, said, 1)

@@ -1,12 +1,12 @@
 """Starters: which one a sentence gets, what fills in its form, and what stands in its prompts."""
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from flowise_dev_agent.contracts.designs import DesignForm
+from flowise_dev_agent.contracts.document_stores import DocumentStoreView
 from flowise_dev_agent.forms.starters import LANGUAGES, Language, StarterChoice, choose, needs_of, starters
 from flowise_dev_agent.knowledge.nodes import NodeStore
 
@@ -58,6 +58,8 @@ SENTENCES = [
 ]
 IDS = ["report", "approve", "sort", "extract", "database", "store", "website", "file", "rewrite", "text", "tools",
        "assistant"]  # fmt: skip
+STORES = [DocumentStoreView(id=id_, name=name, status="UPSERTED", searchable=True)
+          for id_, name in (("s-1", "Handbook Berlin"), ("s-2", "Drafts"))]  # fmt: skip
 HOSTILE = [
     "A bot {for} {{us}} and {{ $vars.key }}",
     "It says \"yes\", 'no', “perhaps” and «quizás»",
@@ -70,12 +72,6 @@ HOSTILE = [
     "a bot " * 5_333,
     "{" * 32_000,
 ]
-
-
-@dataclass
-class Store:
-    id: str
-    name: str
 
 
 def prompts_of(form: DesignForm) -> list[str]:
@@ -172,14 +168,16 @@ def test_the_language_is_that_of_the_keywords_else_the_given_one(
     ("sentence", "expected"),
     [
         ("a bot on Claude", {"model": "Anthropic Claude"}),
-        ("a bot on Anthropic's claude-sonnet-4-6", {"model": "claude-sonnet-4-6"}),
+        ("a bot on Anthropic Claude with claude-sonnet-4-6", {"model": "claude-sonnet-4-6"}),
+        ("a bot on OpenAI with claude-sonnet-4-6", {"model": "claude-sonnet-4-6"}),
         ("a bot with gpt-4.1-mini.", {"model": "gpt-4.1-mini"}),
         ("a bot with GPT-4.1 on Azure OpenAI", {"model": "Azure OpenAI gpt-4.1"}),
         ("a bot with Groq", {"model": "Groq"}),
         ("an agent with Gmail and the Calculator", {"starter": "tools", "tools": ["gmail", "calculator"]}),
         ("ask Serper", {"starter": "tools", "tools": ["serper"]}),
-        ("knows Handbook Berlin", {"starter": "store", "stores": ["s-1"]}),
-        ("knows the handbook berlin-wide", {"starter": "store", "stores": ["s-1"]}),
+        ("knows Handbook Berlin", {"starter": "store", "stores": ["Handbook Berlin"]}),
+        ("knows the handbook berlin-wide", {"starter": "store", "stores": ["Handbook Berlin"]}),
+        ("a knowledge base at http://localhost:6333 for Handbook Berlin", {"urls": [], "stores": ["Handbook Berlin"]}),
         ("knows https://docs.example.com/a, too", {"starter": "website", "urls": ["https://docs.example.com/a"]}),
         ("csv and docx files", {"starter": "file", "kinds": ["csv", "docx"]}),
         ("every day from https://a.example/{x}", {"starter": "report", "call": "https://a.example/"}),
@@ -188,7 +186,7 @@ def test_the_language_is_that_of_the_keywords_else_the_given_one(
 def test_names_that_the_server_knows_fill_in_the_form(
     sentence: str, expected: dict[str, Any], catalogue: NodeStore
 ) -> None:
-    found = choose(sentence, catalogue, stores=[Store("s-1", "Handbook Berlin"), Store("s-2", "Drafts")])
+    found = choose(sentence, catalogue, stores=STORES)
     form = found.form
     calls = [step.url for step in form.steps if step.kind == "call"]
     told = {
@@ -217,6 +215,8 @@ def test_an_attached_file_is_what_is_answered_from(catalogue: NodeStore) -> None
     assert (chosen().starter, chosen("docx").starter) == ("assistant", "file")
     assert [one.kind for one in chosen("docx").form.sources] == ["docx"]
     assert chosen("docx").needs == ()
+    policy = choose("a bot that knows our policy", catalogue, attached=["pdf"])
+    assert ([one.kind for one in policy.form.sources], policy.needs) == (["pdf"], ())
 
 
 def test_what_is_needed_is_asked_again_of_a_form_that_was_changed(catalogue: NodeStore) -> None:
