@@ -64,7 +64,7 @@ _NEWEST: Final = {
     "mistral-large": "mistral-large-latest",
 }
 #: What names of models are made of beside families and numbers.
-_PART: Final = re.compile(
+PART: Final = re.compile(
     r".*\d.*|mini|nano|pro|flash|lite|turbo|sonnet|haiku|opus|tiny|small|medium|large|latest|instruct|preview|chat|"
     r"reasoner|plus|codex",
 )
@@ -113,7 +113,7 @@ def _id_of(text: str, provider: Provider) -> str | None:
     words = text.split()
     if len(words) <= 1:
         return _spelt(words[0], provider) if words else None
-    parts = [one for one in words if _PART.fullmatch(one.casefold()) or any(
+    parts = [one for one in words if PART.fullmatch(one.casefold()) or any(
              _family(name).match(one) for other in PROVIDERS for name in other.families)]  # fmt: skip
     return _spelt("-".join(parts).casefold(), provider) if parts else None
 

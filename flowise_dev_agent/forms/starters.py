@@ -6,10 +6,11 @@ knows fill in its form, and the sentence is quoted in its prompts.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import takewhile
 from typing import Any, Final, Literal, TypeVar, get_args
 
 from pydantic import Field
@@ -17,6 +18,9 @@ from pydantic import Field
 from flowise_dev_agent.contracts.base import Contract, JsonObject
 from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.contracts.document_stores import DocumentStoreView
+from flowise_dev_agent.forms.defaults import without_braces
+from flowise_dev_agent.forms.offer import DeclinedError, Offer
+from flowise_dev_agent.forms.providers import BY_CHAT, PART, PROVIDERS, named_model
 from flowise_dev_agent.knowledge.nodes import NodeStore
 
 Language = Literal["en", "de", "fr", "es"]
@@ -30,10 +34,9 @@ _QUOTED, _LONGEST, _LONGEST_ADDRESS, _MOST = "{requirement}", 32_000, 2_000, 10
 #: How many keywords a name counts for.
 _WEIGHTS: Final[Mapping[Kind, int]] = {"tool": 2, "store": 2, "web": 1, "attached": 1}
 _WORD: Final = re.compile(r"\w+")
-#: What may be the id of a model: letters, and a digit behind them. Lower case.
-_MODEL: Final = re.compile(r"(?<![\w/@.:-])([a-z]{2,30})(?=[-\d])[\w.:-]*")
+#: What may be the id of a model or begin as one, lower case, and signs that end a sentence.
+_MODEL, _SIGNS = re.compile(r"([a-z]+)(?:[-\d][\w.:-]*)?"), ".,;:!?\"'“”„«»()[]"
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#\\@{}<>\"'|^`“”„«»]+(?:[/?#][^\s\\{}<>\"'|^`“”„«»]*)?", re.IGNORECASE)
-_BRACES: Final = str.maketrans("{}", "()")
 
 
 class Starter(Contract):
@@ -81,7 +84,6 @@ def choose(
     nodes: NodeStore,
     *,
     stores: Sequence[DocumentStoreView] = (),
-    models: Iterable[str] = (),
     attached: Sequence[str] = (),
     language: str = "en",
 ) -> StarterChoice:
@@ -89,14 +91,16 @@ def choose(
 
     Args:
         stores: the document stores of the server.
-        models: ids of models that the server lists; without them those are known that begin as a default of a type.
         attached: kinds of the files that go with the session (`pdf`, `csv`, `docx`).
         language: of the person, where no keyword tells the sentence's.
     """
-    text = unicodedata.normalize("NFC", requirement)
+    whole = unicodedata.normalize("NFC", requirement)
+    text = _ADDRESS.sub(" ", whole)
     words = [(one[0], _folded(one[0])) for one in _WORD.finditer(text)]
     hits = [*_found(words, _keywords())]
-    names = _names_in(text, words, nodes, stores, models)
+    names = _names_in(text, words, nodes, stores)
+    addresses = dict.fromkeys(one.rstrip(_SIGNS) for one in _ADDRESS.findall(whole))
+    names["web"] = [one for one in addresses if len(one) <= _LONGEST_ADDRESS]
     names["attached"] = [kind for kind in attached if kind in FILES]
     starter, chosen = _chosen(hits, names), _language(hits, language)
     form, used = _filled(starter, chosen, requirement, names)
@@ -189,67 +193,58 @@ def _language(hits: _Hits, given: str) -> Language:
 # --- Names that the server knows ----------------------------------------------------------------------------------
 
 
-def _names(
-    nodes: NodeStore, stores: Sequence[DocumentStoreView], models: Iterable[str]
-) -> tuple[dict[_Phrase, tuple[Kind, str]], dict[str, set[str]]]:
-    """What each name stands for: its kind, and what a form says for it. How ids of models begin ("gpt"), with the
-    houses that have such a model."""
-    found, families = dict[_Phrase, tuple[Kind, str]](), dict[str, set[str]]()
+def _names(nodes: NodeStore, stores: Sequence[DocumentStoreView]) -> Mapping[_Phrase, tuple[Kind, str]]:
+    """What each name stands for: its kind, and what a form says for it."""
+    found: dict[_Phrase, tuple[Kind, str]] = {}
 
     def note(kind: Kind, value: str, *said: str) -> None:
         for phrase in filter(None, map(_phrase, said)):
             found.setdefault(phrase, (kind, value))
 
     for schema in nodes.schemas.values():
-        if schema.category == "Chat Models" and not schema.deprecated:
-            ids = [str(one.default) for one in schema.params if one.name in ("modelName", "model") and one.default]
-            begins = {begin[0] for one in ids if (begin := re.match(r"[a-z]+(?=[-\d][^/]*$)", one))}
-            for begin in begins:
-                families.setdefault(begin, set()).add(schema.label)
+        if provider := BY_CHAT.get(schema.name):
             # "Claude" is said for "Anthropic Claude".
-            note(
-                "house",
-                schema.label,
-                schema.label,
-                schema.name,
-                *(one for one in begins if one in _folded(schema.label)),
-            )
-            models = [*models, *ids]
+            families = (one for one in provider.families if one in _folded(schema.label))
+            note("house", schema.label, schema.label, schema.name, *families)
         elif schema.category in ("Tools", "Tools (MCP)") and "Tool" in schema.base_classes:
             note("tool", schema.name, schema.label, schema.name)
     for kind, loader in FILES.items():
         note("file", kind, kind, loader, *([schema.label] if (schema := nodes.get(loader)) else []))
     for store in stores:
         note("store", store.name, store.name, store.id)
-    for model in models:
-        note("model", model, model)
-    return found, families
+    return found
 
 
-def _names_in(
-    text: str, words: _Words, nodes: NodeStore, stores: Sequence[DocumentStoreView], models: Iterable[str]
-) -> _Named:
+def _models_in(text: str) -> Iterator[str]:
+    """The models that a text names: a word that begins as an id does, and numbers and the like behind it."""
+    families, words = {family for one in PROVIDERS for family in one.families}, text.casefold().split()
+    for place, word in enumerate(words):
+        begin = _MODEL.fullmatch(word.strip(_SIGNS))
+        if begin and begin[1] in families:
+            behind = words[place + 1 : place + 4] if word[-1] not in _SIGNS else []
+            said = [begin[0], *takewhile(PART.fullmatch, (one.rstrip(_SIGNS) for one in behind))]
+            if len(said) > 1 or re.search(r"\d", begin[0]):
+                yield "-".join(said)
+
+
+def _names_in(text: str, words: _Words, nodes: NodeStore, stores: Sequence[DocumentStoreView]) -> _Named:
     """What a form is to say for the names in a text, by kind and in order; one model at most."""
-    known, families = _names(nodes, stores, models)
     found: _Named = {kind: [] for kind in get_args(Kind)}
-    found["web"] = [one.rstrip(".,;:!?)]") for one in _ADDRESS.findall(text) if len(one) <= _LONGEST_ADDRESS]
-    ids = [one for one in _MODEL.finditer(text.casefold()) if one[1] in families]
-    found["model"] = [one[0].rstrip(".:-") for one in ids if re.search(r"\d", one[0])]
-    for _, (kind, value) in _found(words, known):
+    for _, (kind, value) in _found(words, _names(nodes, stores)):
         found[kind].append(value)
-    found["model"] = [model] if (model := _model(found["model"], found["house"], families)) else []
+    found["model"] = [model] if (model := _model([*_models_in(text)], found["house"], nodes)) else []
     return {kind: [*dict.fromkeys(values)] for kind, values in found.items()}
 
 
-def _model(models: Sequence[str], houses: Sequence[str], families: Mapping[str, set[str]]) -> str:
-    """The first model, with the house where that serves models of others."""
-    # "GPT-4o mini" is not GPT-4o.
-    longer = next((one for one in models if _phrase(one)[:-1] == _phrase(models[0])), "")
-    model, house = longer or [*models, ""][0], [*houses, ""][0]
-    own = [family for family, labels in families.items() if house in labels]
-    foreign = own and not any(model.startswith(one) for one in own)
-    # "Claude" in front of a model of that name says no more.
-    return model if model and (foreign or any(one in _folded(house) for one in own)) else f"{house} {model}".strip()
+def _model(models: Sequence[str], houses: Sequence[str], nodes: NodeStore) -> str:
+    """The first model, with the house that is named where it serves the models of others alone."""
+    house = next(iter(houses), "")
+    try:
+        model = named_model(next(iter(models), None), Offer(nodes))[1] or ""
+    except DeclinedError:
+        return house
+    hosts = {schema.label for one in PROVIDERS if not one.families and (schema := nodes.get(one.chat))}
+    return f"{house} {model}".strip() if house in hosts or not model else model
 
 
 # --- The form -----------------------------------------------------------------------------------------------------
@@ -259,8 +254,8 @@ def _filled(
     starter: Starter, language: Language, requirement: str, names: _Named
 ) -> tuple[DesignForm, tuple[str, ...]]:
     """The form of a starter, and the names that it was filled in with."""
-    said = requirement.translate(_BRACES) if starter.form["kind"] == "steps" else requirement
-    form = {"name": starter.title[language], **_written(starter.form, language, said)}
+    said = without_braces(requirement) if starter.form["kind"] == "steps" else requirement
+    form: dict[str, Any] = {"name": starter.title[language], **_written(starter.form, language, said)}
     steps: list[dict[str, Any]] = form.get("steps", [])
     used = [*names["model"]]
     form["model"] = [*used, None][0]
@@ -284,8 +279,8 @@ def _filled(
         # A file that is there takes the place of a text to come.
         taken = {kind for kind, _, _ in named} | ({*FILES} if said else set()) | {"text" for _ in names["attached"]}
         form["sources"] = [one for one in own if one["kind"] not in taken]
-        form["sources"] += [{"kind": kind, field: value} for kind, field, value in named][:_MOST]
-        used += [value for _, _, value in named]
+        form["sources"] += [{"kind": kind, field: value} for kind, field, value in named[:_MOST]]
+        used += [value for _, _, value in named[:_MOST]]
     return DesignForm.model_validate(form), tuple(used)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.devkit.postgres import PostgresServer
-from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, ToolCall
+from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInToolCall
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.document_stores import LoaderSpec, VectorSpec
 from flowise_dev_agent.flowise.models import HumanAnswer
@@ -127,7 +127,7 @@ async def test_a_database_is_asked_by_the_agent(
     await flowise_client.create_credential(name="Shop", type_="PostgresUrl", fields={"postgresUrl": url})
     found = choose("Fragen an unsere Datenbank", catalogue)
     assert (found.starter, found.needs) == ("database", ())
-    query = ToolCall("query", {"sql": "SELECT sum(total) AS total FROM orders"})
+    query = StandInToolCall("query", {"sql": "SELECT sum(total) AS total FROM orders"})
     standin.script(
         lambda request: bool(request.tools) and request.messages[-1].role != "tool", Reply(tool_calls=(query,))
     )

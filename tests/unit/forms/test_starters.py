@@ -199,13 +199,21 @@ def test_names_that_the_server_knows_fill_in_the_form(
     assert found.recognised
 
 
-def test_models_that_the_server_lists_are_known_as_people_write_them(catalogue: NodeStore) -> None:
-    def named(sentence: str) -> str | None:
-        return choose(sentence, catalogue, models=["claude-sonnet-4-6", "gpt-4o", "gpt-4o-mini"]).form.model
-
-    assert named("a bot on Claude Sonnet 4.6") == "claude-sonnet-4-6"
-    assert named("a bot on GPT 4o mini") == "gpt-4o-mini"
-    assert named("a bot on GPT-4o mini") == "gpt-4o-mini"
+@pytest.mark.parametrize(
+    ("sentence", "model"),
+    [
+        ("a bot on Claude Sonnet 4.6.", "claude-sonnet-4-6"),
+        ("a bot on GPT-4o mini, please", "gpt-4o-mini"),
+        ("a bot on gpt 4o", "gpt-4o"),
+        ("a bot with Gemini 2.5 Pro and Calculator", "gemini-2.5-pro"),
+        ("a bot on Claude. 2 languages", "Anthropic Claude"),
+        ("a bot with llama3.1 on Ollama", "Ollama llama3.1"),
+        ("a bot on the command line", None),
+        ("https://gpt-4o.example.com/claude-3", None),
+    ],
+)
+def test_models_are_known_as_people_write_them(sentence: str, model: str | None, catalogue: NodeStore) -> None:
+    assert choose(sentence, catalogue).form.model == model
 
 
 def test_an_attached_file_is_what_is_answered_from(catalogue: NodeStore) -> None:
