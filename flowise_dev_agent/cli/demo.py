@@ -23,7 +23,7 @@ from flowise_dev_agent.devkit.stack import DevStack, embedded_database
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.settings import FlowiseSettings, Settings
 
-REQUIREMENT: Final = "Build a customer support chatbot with GPT-4o and memory"
+REQUIREMENT: Final = "Build a customer support assistant with gpt-4.1-mini"
 
 
 def run(settings: Settings, *, once: bool, port: int | None) -> bool:

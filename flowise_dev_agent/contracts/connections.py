@@ -64,7 +64,7 @@ class ModelConnection(Contract):
     """The model that plans."""
 
     source: Source
-    engine: str = Field(description="`deterministic`: the rules, without a model.")
+    engine: str = Field(description="`deterministic`: no model.")
     model: str
     base_url: str | None = Field(default=None, description="Only of what was stored.")
     changed_by: str | None = None

@@ -88,7 +88,7 @@ SessionKind = Literal["create", "update", "copy"]
 class ExpectedCost(Contract):
     """What a new session will probably cost. Without recorded sessions like it nothing is known."""
 
-    free: bool = Field(description="The rules plan, without a model.")
+    free: bool = Field(description="No model plans.")
     sessions: int = Field(description="Of so many recorded sessions this is the average; 50 at most.")
     usd: float | None = Field(default=None, description="None: not known, as for a model without a known price.")
     seconds: float | None = Field(default=None, description="In which the service works; people take their own time.")

@@ -1,4 +1,4 @@
-"""Reasoning: typed questions, answered by a model or by rules."""
+"""Reasoning: typed questions, answered by a model or by code."""
 
 from flowise_dev_agent.reasoning import contracts
 from flowise_dev_agent.reasoning.engines import ReasoningEngine, engine_for

@@ -26,7 +26,7 @@ def offer(found: Sequence[str]) -> str:
         if found
         else "set ANTHROPIC_API_KEY or OPENAI_API_KEY to use one"
     )
-    return f"Without a model the rules understand less and decline the rest: {way}, or build step by step."
+    return f"Without a model no words are read: {way}, or build step by step."
 
 
 async def local_models(address: str = OLLAMA) -> list[str]:

@@ -55,7 +55,7 @@ class Agent:
     any. `upgrade_state` takes the state's channels as an earlier version wrote them and gives those of this version,
     None when nothing is to be done. `check_start` raises InvalidInputError for a start beyond
     the operator's limits. `planned_with` names the engine and the model of a session that asks for this model, None
-    for the rules. `can_wait`: see the saver.
+    without a model. `can_wait`: see the saver.
     """
 
     graph: Graph

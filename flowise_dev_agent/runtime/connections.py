@@ -104,7 +104,7 @@ class Connections:
         return _unreadable_error("model") if "model" in self._unreadable else None
 
     def planned_with(self, model: str | None = None) -> str | None:
-        """Engine and model of a session that asks for this model; None: the rules."""
+        """Engine and model of a session that asks for this model; None: without a model."""
         if self.reasoning.engine == "deterministic":
             return None
         return f"{self.reasoning.engine} {self.reasoning.model_for('plan', model)}"

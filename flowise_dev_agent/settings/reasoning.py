@@ -15,7 +15,7 @@ Effort = Literal["low", "medium", "high", "xhigh", "max"]
 Thinking = Literal["adaptive", "disabled"]
 Mode = Literal["llm_guided", "deterministic"]
 #: Azure calls deployments, Bedrock and Vertex models by names of their own: those have no default.
-DEFAULT_MODELS: dict[str, str] = {"claude": "claude-sonnet-4-6", "openai": "gpt-4o", "deterministic": "rules"}
+DEFAULT_MODELS: dict[str, str] = {"claude": "claude-sonnet-4-6", "openai": "gpt-4.1", "deterministic": "rules"}
 
 
 class ReasoningSettings(BaseSettings):
@@ -72,7 +72,7 @@ class ReasoningSettings(BaseSettings):
 
     @cached_property
     def engine(self) -> EngineName:
-        """The engine in use: the chosen one, else the first that has a key, else the rules."""
+        """The engine in use: the chosen one, else the first that has a key, else none."""
         if self.engine_choice:
             return self.engine_choice
         if self.anthropic_api_key:
@@ -98,7 +98,7 @@ class ReasoningSettings(BaseSettings):
         return frozenset({*items(self.allowed_models), *(self.model_for(phase) for phase in phases)})
 
     def mode_of(self, phase: Phase) -> Mode:
-        """Whether the model or the rules answer a phase. Without a model it is always the rules."""
+        """The mode that answers a phase; without a model it is always `deterministic`."""
         chosen: Mode = getattr(self, f"mode_{phase}")
         return "deterministic" if self.engine == "deterministic" else chosen
 

@@ -18,6 +18,7 @@ from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Intent
 from flowise_dev_agent.reasoning.wording import split
 
 AMBIGUITY_THRESHOLD = 5
+_TITLE_CHARS = 120
 
 
 @asks_for_budget
@@ -28,7 +29,7 @@ async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> 
     if request.design is not None:
         return of_form(request.design)
     if request.new_name is not None:
-        return _by_name(state, request.new_name)
+        return _by_name(state)
     forced = None if request.operation == "auto" else request.operation
     result = await runtime.context.reasoner.classify(
         ClassifyRequest(
@@ -67,15 +68,16 @@ def of_form(form: DesignForm) -> Update:
     intent = Intent(operation="create", ambiguity=0, title=form.name, parts=form.quotes or split(form.as_text()))
     return {
         "intent": IntentState(classified=intent, operation="create", questions=[]),
-        "plan": PlanState(contract=None),
+        "plan": PlanState(contract=None, feedback=None),
         "answer": None,
     }
 
 
-def _by_name(state: AgentState, new_name: str) -> Update:
+def _by_name(state: AgentState) -> Update:
     """A plain copy, or another name for a flow: nothing is read."""
     operation = "copy" if state.request.operation == "copy" else "update"
-    intent = Intent(operation=operation, ambiguity=0, title=new_name, parts=[state.request.requirement])
+    said = state.request.requirement
+    intent = Intent(operation=operation, ambiguity=0, title=said[:_TITLE_CHARS], parts=[said])
     return {
         "intent": IntentState(classified=intent, operation=operation, questions=[]),
         "plan": PlanState(contract=None),

@@ -99,7 +99,7 @@ def _place_for(
 def _with_parts(
     plan: PlanContract, places: Sequence[tuple[str, str]], names: Mapping[tuple[str, str], Set[str]]
 ) -> PlanContract:
-    """What the person said about the examples is done, also where rules did not understand it."""
+    """The plan in which what the person said about the examples is done."""
     parts: list[Part] = []
     for part in plan.parts:
         quote = part.quote.casefold()

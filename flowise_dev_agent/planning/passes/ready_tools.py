@@ -110,7 +110,7 @@ def _agent_of(plan: PlanContract, base: GraphIR, schemas: Schemas) -> str | None
 def _with_node(plan: PlanContract, tool: ReadyTool, base: GraphIR) -> PlanContract:
     if base.node(tool.node_id) is not None:
         return plan
-    # The same tool as a model or the rules planned it, without what the domain knows.
+    # The same tool as it was planned without what the domain knows.
     twins = {
         node.node_id
         for node in plan.nodes

@@ -42,7 +42,7 @@ def engine_for(settings: ReasoningSettings) -> ReasoningEngine:
             return VertexEngine(settings)
         case "deterministic":
             raise ConfigurationError(
-                "The rules need no model engine.", hint="Set REASONING_ENGINE to claude or openai."
+                "The mode without a model needs no engine.", hint="Set REASONING_ENGINE to claude or openai."
             )
 
 

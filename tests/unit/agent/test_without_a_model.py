@@ -1,0 +1,83 @@
+"""Sessions without a model, on the real graph: starters, forms, changes in words, plain copies and renaming."""
+
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.errors import InvalidAnswerError
+from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
+from tests.unit.agent.rig import OPENAI, Bench
+from tests.unit.agent.test_graph import credentials
+from tests.unit.agent.test_update import add_flow
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench([], credentials(OPENAI), reasoner=DeterministicReasoner())
+
+
+def actions(question: dict[str, Any]) -> set[str]:
+    return {one["value"] for one in question["options"]}
+
+
+async def test_a_sentence_becomes_a_starter_that_can_be_approved(bench: Bench) -> None:
+    question = await bench.start("A friendly assistant for new colleagues")
+    assert (question["type"], question["reason"]) == ("plan_approval", "starter")
+    assert "approve" in actions(question)
+    data = question["data"]
+    assert data["form"] == data["starter"]["form"]
+    assert "A friendly assistant for new colleagues" in data["form"]["prompt"]
+    assert (await bench.answer(action="approve"))["type"] == "result_review"
+    (flow,) = bench.flowise.flows.values()
+    assert flow.name == data["form"]["name"]
+
+
+async def test_a_starter_that_lacks_something_is_built_after_the_form_is_complete(bench: Bench) -> None:
+    question = await bench.start("Answer questions from our website")
+    assert (question["reason"], question["data"]["starter"]["needs"]) == ("starter", ["sources.0.url"])
+    assert "approve" not in actions(question)
+    form = question["data"]["form"]
+    again = await bench.answer(action="request_changes", design=form)
+    assert (again["reason"], "approve" in actions(again)) == ("starter", False)
+    form["sources"][0]["url"] = "https://a.example"
+    ready = await bench.answer(action="request_changes", design=form)
+    assert (ready["reason"], ready["data"]["starter"]) == ("plan_ready", None)
+    assert "https://a.example" in str(ready["data"]["contract"]["values"])
+    assert (await bench.answer(action="approve"))["type"] == "result_review"
+
+
+async def test_other_words_choose_another_starter(bench: Bench) -> None:
+    first = await bench.start("Answer questions from our website")
+    second = await bench.answer(action="request_changes", feedback="Translate what I write into Spanish")
+    assert second["reason"] == "starter"
+    assert first["data"]["starter"]["id"] != second["data"]["starter"]["id"]
+
+
+async def test_words_about_a_plan_and_a_change_in_words_are_declined_and_name_other_ways(bench: Bench) -> None:
+    await bench.start("x", design={"name": "Desk", "prompt": "You help."})
+    declined = await bench.answer(action="request_changes", feedback="Make it friendlier")
+    assert (declined["reason"], declined["data"]["form"]["name"]) == ("declined", "Desk")
+    ready = await bench.answer(action="request_changes", design={"name": "Desk", "prompt": "You help kindly."})
+    assert ready["reason"] == "plan_ready"
+
+    bench = Bench([], credentials(OPENAI), reasoner=DeterministicReasoner())
+    row = await add_flow(bench)
+    declined = await bench.start("Use Claude instead", target=row.id)
+    assert (declined["type"], declined["reason"]) == ("plan_approval", "declined")
+    with pytest.raises(InvalidAnswerError, match="new flow"):
+        await bench.answer(action="request_changes", design={"name": "Desk"})
+    await bench.answer(action="cancel")
+    assert bench.flowise.flows == {row.id: row}
+
+
+@pytest.mark.parametrize("operation", ["copy", "update"])
+async def test_a_copy_and_a_new_name_need_no_words(bench: Bench, operation: str) -> None:
+    row = await add_flow(bench)
+    ready = await bench.start("-", operation=operation, target=row.id, new_name="Second desk")
+    assert ready["reason"] == "plan_ready"
+    review = await bench.answer(action="approve")
+    assert review["type"] == "result_review", review
+    await bench.answer(action="accept")
+    names = sorted(flow.name for flow in bench.flowise.flows.values())
+    assert names == (sorted(["Second desk", row.name]) if operation == "copy" else ["Second desk"])
+    assert {flow.flow_data for flow in bench.flowise.flows.values()} == {row.flow_data}
