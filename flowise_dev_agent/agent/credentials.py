@@ -16,6 +16,7 @@ from flowise_dev_agent.contracts.interrupts import (
 from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.patch import PatchOp
+from flowise_dev_agent.texts import sentences, text
 
 #: Credential type -> those of the instance.
 Available = Mapping[str, Sequence[CredentialCandidate]]
@@ -73,21 +74,19 @@ def credential_question(missing: list[MissingCredential]) -> CredentialCheckInte
     several = [item.type for item in missing if item.candidates]
     parts: list[str] = []
     if absent:
-        parts.append(
-            f"The Flowise instance has no credential of type {', '.join(absent)}. Create it in Flowise, then retry."
-        )
+        parts.append(text("interrupt.credential_missing", types=absent))
     if several:
-        parts.append(f"There are several credentials of type {', '.join(several)}. Please choose.")
-    options = [option("retry", "Read again", "After creating the credential in Flowise.")]
+        parts.append(text("interrupt.credential_ambiguous", types=several))
+    options = [option("retry")]
     if several:
-        options.append(option("choose", "Choose", "One credential id per type."))
+        options.append(option("choose"))
     options += [
-        option("skip", "Go on without", "The flow is written without it; its test will fail until one is bound."),
-        option("cancel", "Cancel", "End the session; nothing is written."),
+        option("skip"),
+        option("cancel"),
     ]
     return CredentialCheckInterrupt(
         reason="credential_missing" if absent else "credential_ambiguous",
-        message=" ".join(parts),
+        message=sentences(*parts),
         options=options,
         data=CredentialCheckData(credentials=missing),
     )

@@ -33,6 +33,7 @@ from flowise_dev_agent.contracts.interrupts import (
 )
 from flowise_dev_agent.errors import InvalidAnswerError, PatchError
 from flowise_dev_agent.patch import ops_from_list
+from flowise_dev_agent.texts import text
 
 #: Fields from which the action follows.
 _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -41,9 +42,10 @@ _YES: Final = frozenset({"approved", "approve", "yes", "accept", "accepted", "ok
 _APPROACH_PREFIX: Final = "approved - approach:"
 
 
-def option(value: Action, label: str, description: str = "") -> Option:
-    """One offered action."""
-    return Option(value=value, label=label, description=description)
+def option(value: Action, code: str = "") -> Option:
+    """One offered action; `code` names its texts where the action alone does not."""
+    key = f"option.{code or value}"
+    return Option(value=value, label=text(f"{key}.label"), description=text(f"{key}.description"))
 
 
 def check_answer(interrupt: Interrupt, *, answer: JsonMapping | None, response: str | None) -> JsonObject:

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, model_va
 
 from flowise_dev_agent.agent.stages import Stage
 from flowise_dev_agent.approval.ops import PatchScope
-from flowise_dev_agent.contracts.base import Contract, JsonObject, Kept, Outcome
+from flowise_dev_agent.contracts.base import Contract, JsonObject, Kept, KeptText, Outcome, TextCode, Worded
 from flowise_dev_agent.contracts.change import Conflict, Difference
 from flowise_dev_agent.contracts.designs import ChosenStarter, DesignForm, stored_form
 from flowise_dev_agent.contracts.interrupts import MissingCredential, TargetCandidate, TargetFlow, WriteMode
@@ -134,7 +134,7 @@ class PlanState(StatePart):
     approach: str | None = None
     feedback: str | None = None
     #: What the person must know in addition to the plan.
-    notes: list[str] = Field(default_factory=list[str])
+    notes: list[KeptText] = Field(default_factory=list[TextCode])
 
     @property
     def current(self) -> PlanContract:
@@ -191,10 +191,10 @@ class CheckState(StatePart):
     retries: int = 0
     repairs: int = 0
     #: Why the retries ended, for the person.
-    given_up: str | None = None
+    given_up: KeptText | None = None
 
 
-class StaleBase(Contract):
+class StaleBase(Worded):
     """Someone else changed the flow in use (`live`), or what ops are written to (`work`), since it was read."""
 
     where: Literal["live", "work"]
@@ -260,7 +260,7 @@ class ReviewState(StatePart):
     next_step: Literal["iterate", "review", "ask"] | None = None
 
 
-class BudgetQuestion(Contract):
+class BudgetQuestion(Worded):
     """The budget is used up; `node` goes on when it is raised."""
 
     node: str

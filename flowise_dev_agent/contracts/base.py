@@ -51,6 +51,20 @@ class TextCode(Contract):
         }
         return Text(self.code, english, params)
 
+    @property
+    def words(self) -> str:
+        """The text in English, with its code if it has one."""
+        return self.as_text(self.text) if self.code else self.text
+
+
+def kept(words: str) -> TextCode:
+    """A text with its English, to be kept and said later."""
+    return TextCode.of(words, inside=True) if isinstance(words, Text) else TextCode(code="", text=words)
+
+
+#: Earlier versions kept the words alone.
+KeptText = Annotated[TextCode, BeforeValidator(lambda value: kept(value) if isinstance(value, str) else value)]
+
 
 class Worded(Contract):
     """A document with texts of the product. They are in English; `texts` has their codes, for other languages."""

@@ -9,7 +9,16 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from typing_extensions import TypeAliasType
 
 from flowise_dev_agent.contracts.answers import Action, InterruptType, answer_schema
-from flowise_dev_agent.contracts.base import Bounded, Contract, JsonMapping, JsonObject, Maybe, Versioned, read_as
+from flowise_dev_agent.contracts.base import (
+    Bounded,
+    Contract,
+    JsonMapping,
+    JsonObject,
+    Maybe,
+    Versioned,
+    Worded,
+    read_as,
+)
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.designs import ChosenStarter, DesignForm
 from flowise_dev_agent.contracts.plan import Approach, Capability, Part, PlanContract
@@ -22,7 +31,7 @@ from flowise_dev_agent.sanitize import json_text
 WriteMode = Literal["staged", "direct"]
 
 
-class Option(Contract):
+class Option(Worded):
     """An action that is offered now; answers with any other are refused."""
 
     value: Action
@@ -104,7 +113,7 @@ class Approval(Contract):
     answer_sha256: str
 
 
-class Decided(Bounded):
+class Decided(Bounded, Worded):
     """What a question that lets something be written is about."""
 
     approvals: list[Approval] = Field(
@@ -176,7 +185,7 @@ class ResultReviewData(Decided):
     degraded: list[DegradedPhase] = Field(default_factory=list)
 
 
-class ListedInterrupt(Versioned):
+class ListedInterrupt(Versioned, Worded):
     """An open question in a list, without what it is about."""
 
     id: str
@@ -186,7 +195,7 @@ class ListedInterrupt(Versioned):
     options: list[Option]
 
 
-class _Interrupt(Versioned):
+class _Interrupt(Versioned, Worded):
     id: str = Field(default="", description="Names this question in `resume`.")
     message: str
     options: list[Option]

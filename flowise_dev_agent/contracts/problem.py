@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from flowise_dev_agent.contracts.base import Contract, JsonObject
+from flowise_dev_agent.contracts.base import Contract, JsonObject, Worded
 
 
 class FieldError(Contract):
@@ -14,7 +14,7 @@ class FieldError(Contract):
     detail: str
 
 
-class Problem(Contract):
+class Problem(Worded):
     """RFC 9457 problem details. `code` is stable, texts may change."""
 
     type: str = "about:blank"
@@ -29,7 +29,7 @@ class Problem(Contract):
     request_id: str | None = Field(default=None, description="the response's `X-Request-Id`; the log has it, too")
 
 
-class Failure(Contract):
+class Failure(Worded):
     """Why something did not work, where HTTP has no say: the core of a problem."""
 
     code: str = ""

@@ -4,8 +4,9 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from flowise_dev_agent.contracts.base import Contract, JsonMapping, JsonObject, JsonValue, Versioned
+from flowise_dev_agent.contracts.base import Contract, JsonMapping, JsonObject, JsonValue, Versioned, Worded
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.texts import text
 
 #: What a model may give as the cause of a failure. STRUCTURE, LOGIC and INCOMPLETE are flow bugs and iterate; the
 #: others ask the person.
@@ -17,7 +18,7 @@ _MOST_LISTED, _LONGEST_LISTED = 4, 100
 Headline = Literal["works", "runs", "fails", "not_tested"]
 
 
-class Trial(Versioned):
+class Trial(Versioned, Worded):
     """One conversation with the written flow, held once. `category` is None when transport and shape of the answers
     are fine; content is judged later. One that is not `passed` and has no `category` was not held: `error` says why."""
 
@@ -142,7 +143,7 @@ class Judgement(Contract):
     failed_trials: list[int] = Field(default_factory=list, description="numbers of the trials that fail, from 1")
 
 
-class CriterionVerdict(Contract):
+class CriterionVerdict(Worded):
     """One condition of success, judged."""
 
     id: str
@@ -153,7 +154,7 @@ class CriterionVerdict(Contract):
     reason: str = ""
 
 
-class PartVerdict(Contract):
+class PartVerdict(Worded):
     """One part of the requirement, as the flow has it now."""
 
     id: str
@@ -172,7 +173,7 @@ class TestedIteration(Contract):
     shown: list[str] = Field(default_factory=list, description="The criteria that it showed.")
 
 
-class Verdict(Versioned):
+class Verdict(Versioned, Worded):
     """A judgement with what code has counted."""
 
     done: bool
@@ -212,12 +213,12 @@ class Verdict(Versioned):
         """What is known of the answers of a flow that runs: that it answers shows nothing of what is wished."""
         shown = sum(item.state == "shown" for item in self.criteria)
         if shown and shown == len(self.criteria):
-            return "All criteria were shown, but not every part of your wish."
+            return text("verdict.not_every_part")
         if shown:
-            return f"Shown: {shown} of {len(self.criteria)} criteria."
+            return text("verdict.some_shown", shown=shown, total=len(self.criteria))
         if any(item.judged_by == "model" for item in self.criteria):
-            return "That the answers are what you asked for was not shown."
-        return "Whether the answers are what you asked for was not checked."
+            return text("verdict.answers_not_shown")
+        return text("verdict.answers_not_checked")
 
     def not_shown(self) -> list[str]:
         """What keeps a flow that runs from being called working, a line for each reason."""
@@ -228,8 +229,8 @@ class Verdict(Versioned):
             if part.state not in ("done", "assumed") and (not part.reason or part.reason not in told)
         ]
         by_reason: dict[str, list[str]] = {}
-        for reason, text in found:
-            by_reason.setdefault(reason.rstrip(". "), []).append(text)
+        for reason, words in found:
+            by_reason.setdefault(reason.rstrip(". "), []).append(words)
         return [_listed(texts, reason) for reason, texts in by_reason.items()]
 
 

@@ -32,21 +32,22 @@ from flowise_dev_agent.patch import GraphIR, PatchOp, payload_sha256
 from flowise_dev_agent.planning.passes.document_stores import to_make
 from flowise_dev_agent.publish import Base, Stale, Written, changes, draft_columns
 from flowise_dev_agent.redaction import masked
+from flowise_dev_agent.texts import text
 
-_CANCEL = option("cancel", "Cancel", "End the session; nothing more is written.")
-_REPLAN = option("replan", "Plan again", "With your remarks, if you give any.")
+_CANCEL = option("cancel", "cancel_further")
+_REPLAN = option("replan")
 Reason = Literal["budget", "stale_base", "repeated_finding", "diff_requested"]
 #: The actions that fit a reason to stop.
 _ACTIONS: Final[Mapping[Reason, list[Option]]] = {
     "repeated_finding": [_REPLAN, _CANCEL],
-    "budget": [option("raise_budget", "Raise the budget", "New ceilings in tokens or USD."), _CANCEL],
+    "budget": [option("raise_budget"), _CANCEL],
     "stale_base": [
-        option("rebase", "Keep both", "Apply this change to the flow as it is now."),
-        option("overwrite", "Overwrite", "This change replaces the other one."),
+        option("rebase"),
+        option("overwrite"),
         _REPLAN,
         _CANCEL,
     ],
-    "diff_requested": [option("continue", "Write it", "Apply the change."), _REPLAN, _CANCEL],
+    "diff_requested": [option("continue"), _REPLAN, _CANCEL],
 }
 
 
@@ -286,11 +287,6 @@ def _known(base: Base | None) -> Base:
 
 #: An earlier compilation is invalid for another base.
 _UNCHECKED: Final = CheckState(flow_sha=None, validated_sha=None)
-_CHANGED: Final = "The {what} was changed on Flowise since it was read. Nothing was written."
-_OVERTAKEN: Final = (
-    "The {what} was written, and someone else saved it right after, from what they had open. It holds their text now; "
-    "this session's text is kept."
-)
 
 
 async def _stopped(
@@ -310,7 +306,7 @@ async def _stopped(
         meanwhile = meanwhile.model_copy(update={"text": unseen})
     found = StaleBase(
         where=where,
-        message=_OVERTAKEN.format(what=what) if conflict else _CHANGED.format(what=what),
+        message=text(f"interrupt.overtaken_{what}" if conflict else f"interrupt.stale_{what}"),
         found=stale.found,
         found_sha=found_sha,
         meanwhile=meanwhile,
@@ -341,16 +337,16 @@ def _pending_ops(state: AgentState, stale: StaleBase) -> list[PatchOp]:
 def _why_stop(state: AgentState) -> tuple[Reason, str] | None:
     """The first reason to ask the person, with its message."""
     if state.budget.question:
-        return "budget", state.budget.question.message
+        return "budget", state.budget.question.worded("message")
     if state.write.stale:
-        return "stale_base", state.write.stale.message
+        return "stale_base", state.write.stale.worded("message")
     if state.check.given_up:
-        return "repeated_finding", state.check.given_up
+        return "repeated_finding", state.check.given_up.words
     unseen = state.write.stage is not Stage.PROMOTE and state.write.reviewed_sha != state.check.flow_sha
     # The flow that will be written has the ids of its new document stores, which the plan has shown.
     whole = state.plan.contract is None or not to_make(state.plan.contract, state.write.stores)
     if state.request.review_patch and unseen and whole:
-        return "diff_requested", "This is what will be written."
+        return "diff_requested", text("interrupt.diff_requested")
     return None
 
 

@@ -10,9 +10,11 @@ from flowise_dev_agent.agent.domain import SAMPLE_FAILS, Domains, WrittenCode
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, CheckState, Update
 from flowise_dev_agent.approval.ops import UNUSABLE, decided
+from flowise_dev_agent.contracts.base import kept
 from flowise_dev_agent.contracts.event_data import ArtifactData, DecisionData, DriftData, RepairNote
 from flowise_dev_agent.patch import AddNode, errors, payload_sha256
 from flowise_dev_agent.settings import LimitSettings
+from flowise_dev_agent.texts import sentences, text
 
 
 async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> Update:
@@ -60,12 +62,11 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
     over = over_budget(state, context.limits)
     given_up = None if over else _why_given_up(state, keys, context.limits)
     if given_up and UNUSABLE in codes:
-        given_up += " The model gave no usable answer: a stronger one, or a higher REASONING_RETRY_COUNT, may help."
-    update: Update = {
-        "check": CheckState(findings=findings, error_keys=keys, validated_sha=validated, given_up=given_up)
-    }
+        given_up = sentences(given_up, text("interrupt.no_usable_answer"))
+    stops = kept(given_up) if given_up else None
+    update: Update = {"check": CheckState(findings=findings, error_keys=keys, validated_sha=validated, given_up=stops)}
     if over:
-        question = BudgetQuestion(node="validate", message=f"The session's budget is used up: {over}.")
+        question = BudgetQuestion(node="validate", message=text("interrupt.budget_used", reached=over))
         update["budget"] = BudgetState(question=question)
     return update
 
@@ -88,11 +89,11 @@ def _why_given_up(state: AgentState, keys: Sequence[str], limits: LimitSettings)
     if not keys:
         return None
     if state.patch.own:
-        return "Your change cannot be written as it is. Nothing was written."
+        return text("interrupt.own_change_refused")
     if keys == check.error_keys and check.retries > 0:
-        return "The same problem came up twice. Nothing was written."
+        return text("interrupt.same_problem_twice")
     if check.retries >= limits.max_total_retries_per_iter:
-        return f"{check.retries + 1} tries did not give a valid flow. Nothing was written."
+        return text("interrupt.tries_used", tries=check.retries + 1)
     return None
 
 

@@ -16,6 +16,7 @@ from flowise_dev_agent.contracts.event_data import DriftData
 from flowise_dev_agent.contracts.interrupts import ClarificationData, ClarificationInterrupt
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Intent
 from flowise_dev_agent.reasoning.wording import split
+from flowise_dev_agent.texts import text
 
 AMBIGUITY_THRESHOLD = 5
 _TITLE_CHARS = 120
@@ -112,11 +113,11 @@ async def hydrate_context(state: AgentState, runtime: Runtime[AgentContext]) -> 
 
 def _clarification(intent: IntentState) -> ClarificationInterrupt:
     return ClarificationInterrupt(
-        message="The requirement does not say clearly what to build. Please answer, or go on and let the agent decide.",
+        message=text("interrupt.clarification"),
         options=[
-            option("answer", "Answer", "One answer per question; leave one empty to skip it."),
-            option("go_on", "Go on", "Plan with what is known."),
-            option("cancel", "Cancel", "End the session; nothing is written."),
+            option("answer"),
+            option("go_on"),
+            option("cancel"),
         ],
         data=ClarificationData(
             questions=intent.questions, ambiguity=intent.classified.ambiguity if intent.classified else None

@@ -30,6 +30,7 @@ from flowise_dev_agent.agent.state import (
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.approval.binding import beyond_approval, capability_of, with_agreed
 from flowise_dev_agent.approval.manual_edits import ops_of
+from flowise_dev_agent.contracts.base import kept
 from flowise_dev_agent.contracts.designs import ChosenStarter, DesignForm
 from flowise_dev_agent.contracts.event_data import ArtifactData
 from flowise_dev_agent.contracts.interrupts import PatternUse, PlanApprovalData, PlanApprovalInterrupt
@@ -60,6 +61,7 @@ from flowise_dev_agent.planning.requirement_parts import parts_of
 from flowise_dev_agent.planning.values import with_files_to_come
 from flowise_dev_agent.reasoning.contracts import PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.wording import split
+from flowise_dev_agent.texts import sentences, text
 
 
 @asks_for_budget
@@ -185,7 +187,7 @@ async def plan_v2(
         # Without a known remedy the result is kept: the person sees it as it is.
         return {
             "review": ReviewState(next_step="ask"),
-            "plan": PlanState(notes=[*state.plan.notes, plan.declined]),
+            "plan": PlanState(notes=[*state.plan.notes, kept(plan.declined)]),
             "usage": usage,
         }
     required, chosen = plan.credential_requirements, state.credentials.chosen
@@ -296,18 +298,19 @@ def _is_approved(state: AgentState, previous: PlanContract | None, plan: PlanCon
 def _about_starter(state: AgentState, starter: ChosenStarter) -> str:
     """The fixed message of a flow that was matched and not read."""
     failed = any(one.phase == "plan" for one in state.usage.degraded)
-    why = "The model gave no usable plan" if failed else "No model is connected"
-    words = f" for the words {', '.join(starter.words)}" if starter.words else ", since no other one fits"
-    names = ", ".join(starter.names) or "none"
-    return (
-        f"{why}: the starter '{starter.title}' was chosen{words}. Recognised names: {names}. Nothing else of the "
-        "sentence was read. Change the form, or connect a model."
+    return sentences(
+        text("interrupt.model_failed" if failed else "interrupt.no_model"),
+        text("interrupt.starter_for_words", starter=starter.title, words=starter.words)
+        if starter.words
+        else text("interrupt.starter_by_default", starter=starter.title),
+        text("interrupt.starter_names", names=starter.names) if starter.names else text("interrupt.starter_no_names"),
+        text("interrupt.starter_rest"),
     )
 
 
 def _about_parts(plan: PlanContract) -> list[str]:
     count = len(plan.not_done)
-    return [f"{count} of {len(plan.parts)} things that you asked for will not be done: see the plan."] if count else []
+    return [text("interrupt.parts_not_done", number=count, total=len(plan.parts))] if count else []
 
 
 def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
@@ -315,15 +318,15 @@ def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
     agreed, language = state.plan.agreed, state.intent.current.language
     if questions := state.tests.questions:
         plan = plan.with_questions(questions)
-    cancel = option("cancel", "Cancel", "End the session; nothing is written.")
+    cancel = option("cancel")
     starter = state.plan.starter
     form = starter.form if starter else state.request.design
     if plan.declined and starter:
         return PlanApprovalInterrupt(
             reason="starter",
-            message=f"{_about_starter(state, starter)} {plan.declined}",
+            message=sentences(_about_starter(state, starter), plan.declined),
             options=[
-                option("request_changes", "Complete the form", "Send the form with what it lacks, or say it anew."),
+                option("request_changes", "complete_form"),
                 cancel,
             ],
             data=PlanApprovalData(
@@ -339,9 +342,7 @@ def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
             reason="question" if plan.asks else "declined",
             message=plan.declined,
             options=[
-                option("request_changes", "Answer", "One answer settles it, or say what to build instead.")
-                if plan.asks
-                else option("request_changes", "Ask for something else", "Say what to build instead."),
+                option("request_changes", "answer_plan") if plan.asks else option("request_changes", "request_other"),
                 cancel,
             ],
             data=PlanApprovalData(
@@ -351,27 +352,27 @@ def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
     details = plan_details(plan, base, language)
     added = beyond_approval(plan.capability, agreed) if plan.capability and agreed else None
     if added:
-        reason, message = "plan_widened", "The plan needs more than you approved. " + (state.plan.amended or "")
+        reason, said = "plan_widened", [text("interrupt.plan_widened"), state.plan.amended or ""]
     elif state.plan.amended:
-        reason, message = "plan_revised", f"The plan needs less than you approved. {state.plan.amended}"
+        reason, said = "plan_revised", [text("interrupt.plan_narrowed"), state.plan.amended]
     elif state.iteration:
-        reason, message = "plan_revised", "The plan changed."
+        reason, said = "plan_revised", [text("interrupt.plan_changed")]
         if verdict:
-            message = f"{message} {verdict.reason} {verdict.fix}".strip()
+            said += [verdict.worded("reason"), verdict.worded("fix")]
     elif starter:
-        reason, message = "starter", _about_starter(state, starter)
+        reason, said = "starter", [_about_starter(state, starter)]
     else:
-        reason, message = "plan_ready", "Please look at the plan. Nothing has been written yet."
+        reason, said = "plan_ready", [text("interrupt.plan_ready")]
         if plan.only_fills:
-            message += " Flows that use the document store answer from the new files as soon as those are added."
+            said.append(text("interrupt.plan_fills_store"))
         elif state.write.mode == "staged" and target:
-            message += f" The change is tried on a draft; '{target.name}' stays as it is until you accept."
+            said.append(text("interrupt.plan_on_draft", flow=target.name))
     return PlanApprovalInterrupt(
         reason=reason,
-        message=" ".join(filter(None, [message.strip(), *_about_parts(plan), *state.plan.notes])),
+        message=sentences(*said, *_about_parts(plan), *(note.words for note in state.plan.notes)),
         options=[
-            option("approve", "Approve", "Build it and test it."),
-            option("request_changes", "Ask for changes", "Say what should be different."),
+            option("approve"),
+            option("request_changes"),
             cancel,
         ],
         data=PlanApprovalData(
@@ -385,7 +386,7 @@ def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
             missing_credentials=[item.type for item in state.credentials.missing],
             target=target,
             write_mode=state.write.mode,
-            notes=state.plan.notes,
+            notes=[note.words for note in state.plan.notes],
             assumed=[part for part in plan.parts if part.state == "assumed"],
             not_done=plan.not_done,
             capability=plan.capability,

@@ -49,6 +49,7 @@ from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.settings import LimitSettings
 from flowise_dev_agent.testing.judging import best_of, lost
 from flowise_dev_agent.testing.trials import TrialConversation, TrialRun, hold_all
+from flowise_dev_agent.texts import sentences, text
 
 #: Characters of an answer that the state and the review carry; the full texts are a blob.
 ANSWER_LIMIT = 1_000
@@ -277,28 +278,31 @@ def _result_review(state: AgentState, context: AgentContext, difference: Differe
     plan, verdict, write = state.plan.current, state.review.verdict, state.write
     results, baseline = state.tests.results, state.tests.baseline or []
     chatflow_id = str(write.chatflow_id)
-    reason, message = _outcome(verdict, results)
+    reason, said = _outcome(verdict, results)
     if state.patch.nothing_to_change is not None:
-        reason, message = "nothing_to_change", f"Nothing was changed. {state.patch.nothing_to_change}"
+        reason = "nothing_to_change"
+        said = [text("interrupt.nothing_changed"), state.patch.nothing_to_change]
     if failed_alike(baseline, results):
-        message += " It failed in the same way before the change."
+        said.append(text("interrupt.failed_before"))
     if verdict and (counted := verdict.pass_k) and counted.k > 1:
-        message += f" {counted.passed} of {counted.questions} passed in each of {counted.k} trials."
+        said.append(
+            text("interrupt.passed_in_all", passed=counted.passed, questions=counted.questions, trials=counted.k)
+        )
     if plan.placeholders:
-        message += f" Still to be filled in: {'; '.join(plan.placeholders)}."
+        said.append(text("interrupt.to_be_filled_in", placeholders="; ".join(plan.placeholders)))
     found = regressions(baseline, results)
     worse = len({item.question for item in found if item.worse})
     if worse:
-        message += f" Questions that went better before the change: {worse}."
+        said.append(text("interrupt.went_better", number=worse))
     iterations = _acceptable(state)
     before = best_of(iterations[:-1])
     if verdict and before and (gone := lost(before, verdict)):
-        message += f" Shown before, by iteration {before.iteration}, and not now: {'; '.join(gone)}."
-        message += " You can accept that iteration."
+        said.append(text("interrupt.shown_before", iteration=before.iteration, listed="; ".join(gone)))
+        said.append(text("interrupt.accept_earlier"))
     draft_id = write.draft_id
     return ResultReviewInterrupt(
         reason=reason,
-        message=message,
+        message=sentences(*said),
         options=_options(state),
         data=ResultReviewData(
             chatflow=FlowLink(
@@ -314,7 +318,7 @@ def _result_review(state: AgentState, context: AgentContext, difference: Differe
             regressions=found,
             iterations=iterations,
             change=difference,
-            notes=state.plan.notes,
+            notes=[note.words for note in state.plan.notes],
             usage=state.usage.spent,
             warnings=[item for item in state.check.findings if item.severity == "warning"],
             placeholders=plan.placeholders,
@@ -336,41 +340,29 @@ def _acceptable(state: AgentState) -> list[TestedIteration]:
 
 def _outcome(
     verdict: Verdict | None, results: Sequence[Trial]
-) -> tuple[Literal["tests_passed", "tests_failed", "not_tested", "nothing_to_change"], str]:
+) -> tuple[Literal["tests_passed", "tests_failed", "not_tested", "nothing_to_change"], list[str]]:
     """The reason of the review, and what the tests came to in words."""
     if verdict is None:
-        return "tests_failed", "The chatflow needs a look."
+        return "tests_failed", [text("interrupt.needs_a_look")]
     if verdict.headline == "not_tested":
-        return "not_tested", f"The chatflow was not tested. {verdict.reason}"
+        return "not_tested", [text("interrupt.not_tested"), verdict.worded("reason")]
     if not verdict.done:
-        return "tests_failed", f"The chatflow needs a look. {verdict.reason} {verdict.fix}".strip()
+        return "tests_failed", [text("interrupt.needs_a_look"), verdict.worded("reason"), verdict.worded("fix")]
     passed = sum(result.passed for result in results)
     if verdict.headline == "works":
-        return "tests_passed", f"The chatflow works: {passed} of {len(results)} test questions passed."
+        return "tests_passed", [text("interrupt.works", passed=passed, total=len(results))]
     listed = verdict.not_shown()
-    missing = f" Not shown: {'. '.join(listed)}." if listed else ""
-    answered = f"It answers {passed} of {len(results)} test questions."
-    return "tests_passed", f"{answered} {verdict.what_was_shown()}{missing}"
+    answered = text("interrupt.answers", passed=passed, total=len(results))
+    missing = text("interrupt.not_shown", listed=". ".join(listed)) if listed else ""
+    return "tests_passed", [answered, verdict.what_was_shown(), missing]
 
 
 def _options(state: AgentState) -> list[Option]:
-    iterate = option("iterate", "Change it", "Say what should be different.")
+    iterate = option("iterate")
     if _is_unwritten(state):
-        return [option("accept", "Accept", "Leave the flow as it is."), iterate]
-    if state.intent.operation != "update":
-        accept, undo = "Deploy the chatflow.", "Delete the chatflow that this session made."
-    elif state.is_staged:
-        accept, undo = (
-            "Put the tested change into the flow in use.",
-            "Delete the draft; the flow in use was not touched.",
-        )
-    else:
-        accept, undo = "Keep the change.", "Put the flow back to what it was."
-    return [
-        option("accept", "Accept", accept),
-        iterate,
-        option("rollback", "Roll back", undo),
-    ]
+        return [option("accept", "accept_unchanged"), iterate]
+    what = "new" if state.intent.operation != "update" else "draft" if state.is_staged else "change"
+    return [option("accept", f"accept_{what}"), iterate, option("rollback", f"rollback_{what}")]
 
 
 # --- before and after a change ----------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from flowise_dev_agent.agent.state import (
     WriteState,
 )
 from flowise_dev_agent.agent.targets import KINDS, kind_of
+from flowise_dev_agent.contracts.base import kept
 from flowise_dev_agent.contracts.event_data import ArtifactData
 from flowise_dev_agent.contracts.interrupts import SelectTargetData, SelectTargetInterrupt, TargetFlow, WriteMode
 from flowise_dev_agent.errors import InvalidInputError
@@ -25,8 +26,7 @@ from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.publish import Base, uploaded_file, why_not_staged
 from flowise_dev_agent.redaction import masked
-
-_VERBS = {"copy": "copied", "question": "asked about"}
+from flowise_dev_agent.texts import sentences, text
 
 
 async def resolve_target(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> Update:
@@ -88,7 +88,7 @@ async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext], *
     name = masked(flow.name)
     return {
         "target": TargetState(flow=TargetFlow(id=flow.id, name=name, type=kind, deployed=bool(flow.deployed))),
-        "plan": PlanState(notes=notes + _limits(state, flow, graph)),
+        "plan": PlanState(notes=[kept(note) for note in [*notes, *_limits(state, flow, graph)]]),
         "write": WriteState(
             mode=mode,
             live_base=base,
@@ -115,11 +115,10 @@ async def summarize_current_flow(state: AgentState, runtime: Runtime[AgentContex
 
 def _write_mode(state: AgentState, graph: GraphIR) -> tuple[WriteMode, list[str]]:
     if state.request.write_mode == "direct":
-        return "direct", ["The change is written to the flow directly, without a draft, as requested."]
+        return "direct", [text("note.direct_requested")]
     reason = why_not_staged(graph)
     if reason:
-        note = f"The change cannot be tried on a draft: {reason}. It is written to the flow itself; rollback undoes it."
-        return "direct", [note]
+        return "direct", [sentences(text("note.no_draft", reason=reason), text("note.no_draft_undo"))]
     return "staged", []
 
 
@@ -127,37 +126,35 @@ def _limits(state: AgentState, flow: Chatflow, graph: GraphIR) -> list[str]:
     """What limits the tests of this flow, or its copy."""
     notes: list[str] = []
     if flow.apikeyid and state.intent.operation == "update":
-        notes.append(
-            f"'{flow.name}' is protected by an API key of Flowise. Unless it is the key that this service has, the "
-            "tests will be refused; the change itself can be made."
-        )
+        notes.append(text("note.protected_flow", flow=flow.name))
     stored = uploaded_file(graph) if state.intent.operation == "copy" else None
     if stored:
-        notes.append(f"{stored}. The file stays with the original; the copy lacks it until you upload it there again.")
+        notes.append(sentences(f"{stored}.", text("note.file_stays")))
     return notes
 
 
 def _select_target(state: AgentState) -> SelectTargetInterrupt:
     candidates, search = state.target.candidates, state.target.search
     operation = state.intent.operation
-    wanted, verb = search and search.wanted, _VERBS.get(str(operation), "changed")
+    wanted, kind = search and search.wanted, operation if operation in ("copy", "question") else "update"
     if operation == "create":
-        reason, message = "existing_flow_named", "A flow of this name exists. Change it, or create a new one beside it?"
+        reason, message = "existing_flow_named", text("interrupt.existing_flow_named")
     elif not candidates:
-        reason, message = "no_flows", "This Flowise has no flow that could be " + verb + "."
+        reason, message = "no_flows", text(f"interrupt.no_flows.{kind}")
     elif search is None or not search.fits:
         reason, total = "target_not_found", search.total if search else len(candidates)
-        message = f"No flow matches '{wanted}'." if wanted else "It is not clear which flow is meant."
-        if total == 1:
-            message += f" There is one flow; is it the one to be {verb}?"
-        else:
-            message += f" These are the {len(candidates)} changed last of {total}; which one is to be {verb}?"
+        message = sentences(
+            text("interrupt.no_match", wanted=wanted) if wanted else text("interrupt.flow_unclear"),
+            text(f"interrupt.only_flow.{kind}")
+            if total == 1
+            else text(f"interrupt.last_flows.{kind}", shown=len(candidates), total=total),
+        )
     else:
-        reason, message = "target_ambiguous", f"Which flow should be {verb}?"
-    options = [option("select", "Choose", "One of the flows by its id.")] if candidates else []
+        reason, message = "target_ambiguous", text(f"interrupt.target_ambiguous.{kind}")
+    options = [option("select")] if candidates else []
     if operation != "question":
-        options.append(option("create_new", "Create a new chatflow", "Existing flows are not changed."))
-    options.append(option("cancel", "Cancel", "End the session; nothing is written."))
+        options.append(option("create_new"))
+    options.append(option("cancel"))
     return SelectTargetInterrupt(
         reason=reason,
         message=message,

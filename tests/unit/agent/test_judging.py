@@ -542,7 +542,7 @@ def test_a_part_whose_node_was_to_go_is_done_without_it() -> None:
         (["not_shown"], "code", "Whether the answers are what you asked for was not checked."),
         (["not_shown"], "model", "That the answers are what you asked for was not shown."),
         (["shown", "not_shown"], "code", "Shown: 1 of 2 criteria."),
-        (["shown"], "code", "All criteria were shown, but not every part of your wish."),
+        (["shown"], "code", "All criteria were shown, but not every part of your requirement."),
     ],
 )
 def test_of_a_flow_that_only_runs_it_is_said_what_is_known(states: list[str], judge: str, words: str) -> None:

@@ -16,6 +16,7 @@ from flowise_dev_agent.agent.state import (
     channel_writes,
     initial_state,
 )
+from flowise_dev_agent.contracts.base import kept
 from flowise_dev_agent.patch import AddNode
 from tests.unit.agent.rig import OPENAI, Bench
 from tests.unit.agent.test_graph import credentials, ops
@@ -26,14 +27,16 @@ def written(state: AgentState, update: Update) -> dict[str, Any]:
 
 
 def test_an_update_changes_the_fields_that_it_sets_and_no_others() -> None:
-    state = AgentState(plan=PlanState(feedback="colder", notes=["n"]), credentials=CredentialState(chosen={"a": "1"}))
+    state = AgentState(
+        plan=PlanState(feedback="colder", notes=[kept("n")]), credentials=CredentialState(chosen={"a": "1"})
+    )
     update: Update = {"plan": PlanState(approved=True, feedback=None), "credentials": CredentialState(missing=[])}
 
     writes = written(state, update)
 
     assert set(writes) == {"plan"}
     plan = AgentState.model_validate({**state.model_dump(mode="json"), **writes}).plan
-    assert (plan.approved, plan.feedback, plan.notes) == (True, None, ["n"])
+    assert (plan.approved, plan.feedback, plan.notes) == (True, None, [kept("n")])
 
 
 def test_what_does_not_change_is_not_written() -> None:

@@ -30,7 +30,7 @@ def literals() -> Iterator[str]:
 def test_every_text_is_used() -> None:
     used = set(literals())
     findings = {f"finding.{one}" for one in used if _FINDING.fullmatch(one)}
-    built = {match[1] for one in used if (match := re.fullmatch(r"([a-z_]+(?:\.[a-z_]+)*\.)", one))}
+    built = {match[1] for one in used if (match := re.fullmatch(r"([a-z_]+\.(?:[a-z_]+[._])?)", one))}
     unused = [
         key
         for key in ENGLISH
