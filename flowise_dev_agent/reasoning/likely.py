@@ -1,6 +1,7 @@
-"""The node types that a wish names: by the words of a vendor, or by all words of a title."""
+"""The node types that a requirement names: by the words of a vendor, or by all words of a title."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Final, Self
 from weakref import WeakKeyDictionary
@@ -10,21 +11,8 @@ from flowise_dev_agent.knowledge.vocabulary import words
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 
-#: Words of credential types that are no vendor, or that people use for other things.
-_ORDINARY: Final = frozenset(
-    words(
-        "agentflow ai alpha api app auth basic bearer brave browser cache calendar chatflow cloud comet composio crawl "
-        "custom db dc doc drive exa face fire generative http hugging id key local mem memory nim open password router "
-        "search server sheet single spider store td team together token unstructured url vector voyage"
-    )
-)
-#: Words of titles that say what kind of thing it is.
-_KINDS: Final = frozenset(
-    words(
-        "agent agentflow ai api chain chat chatflow document file flow json loader mcp memory model search server "
-        "store text tool vector word"
-    )
-)
+#: A word in the titles of more types than this says what kind of thing it is, and names none.
+_COMMON: Final = 6
 #: Vendors of which a type may be another's offer: whoever says Azure means its OpenAI.
 _BEHIND: Final = frozenset(("aws", "google", "microsoft", "openai"))
 #: Types of one vendor: some have a dozen. Those that fit worse than the best by more than this are left out.
@@ -43,13 +31,13 @@ class _Named:
     more: frozenset[str]
 
     @classmethod
-    def of(cls, schema: NodeSchema) -> Self:
+    def of(cls, schema: NodeSchema, common: Set[str]) -> Self:
         title = frozenset(words(f"{schema.name} {schema.label}"))
-        credentials = frozenset(words(" ".join(schema.credential_names))) - _ORDINARY
+        credentials = frozenset(words(" ".join(schema.credential_names))) - common
         fields = " ".join(f"{entry['name']} {entry.get('label', '')}" for entry in schema.input_definitions)
         return cls(
             vendor=credentials & title,
-            label=frozenset(words(schema.label)) - _KINDS,
+            label=frozenset(words(schema.label)) - common,
             title=title,
             more=frozenset(words(f"{schema.category} {fields}")) - title,
         )
@@ -67,7 +55,10 @@ def named_types(request: PlanRequest) -> list[NodeSchema]:
     fields are named, the better it fits."""
     store = request.nodes
     if store not in _WORDS:
-        _WORDS[store] = {one.name: _Named.of(one) for one in store.schemas.values() if _is_offered(one)}
+        offered = [one for one in store.schemas.values() if _is_offered(one)]
+        counted = Counter(word for one in offered for word in {*words(f"{one.name} {one.label}")})
+        common = {word for word, count in counted.items() if count > _COMMON}
+        _WORDS[store] = {one.name: _Named.of(one, common) for one in offered}
     answers = (answer for _, answer in request.clarifications)
     said = frozenset(words(" ".join([request.requirement, *answers, *request.later, request.feedback or ""])))
     found: dict[str, list[tuple[float, str]]] = {}

@@ -1,27 +1,20 @@
-"""Whether a part that a plan calls covered is in it: its numbers, addresses, quoted texts, products and models.
+"""Coverage of the parts of a requirement: the numbers, addresses, quoted texts and models in them are in the plan.
 
-Words change from language to language and from a wish to a prompt; these do not. A part of which none is missing may
-still not be covered: the person sees the plan, and the tests show the rest.
+Words change from language to language and from a requirement to a prompt; these do not. A part of which none is missing
+may still not be covered: the person sees the plan, and the tests show the rest.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple
-from weakref import WeakKeyDictionary
 
 from flowise_dev_agent.contracts.plan import Part, PlanContract
-from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import Finding, GraphIR
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.prompt_writing import steps_without_instructions
 from flowise_dev_agent.reasoning.wording import one_line
 from flowise_dev_agent.redaction import MASK, masked
 from flowise_dev_agent.sanitize import shortened
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
 
 #: The code of a finding on a document store, flow, tool or variable that the plan uses and the server lacks.
 NOT_ON_THE_SERVER: Final = "NOT_ON_THE_SERVER"
@@ -38,40 +31,17 @@ _MODEL: Final = re.compile(
 _NUMBER: Final = re.compile(r"\d+(?:[.,']\d+)*")
 #: Numbers that count nothing: of a list item, and around the clock.
 _NO_NUMBER: Final = re.compile(r"^\s*\d{1,2}[.)]\s|\b24/7\b")
-_WORD: Final = re.compile(r"\w+(?:'\w+)?")
 _SHOWN: Final = 80
 #: 2 hours are 7200 seconds in a field, 20 % are 0.2, 5 pm is 17:00.
 _UNITS: Final = (1, 7, 24, 30, 60, 1_000, 3_600, 60_000, 86_400, 3_600_000, 0.01)
 _HALF_DAY: Final = 12
-#: Two and more, as prompts say them, in the languages that the rules read.
-_IN_WORDS: Final = (
-    "two three four five six seven eight nine ten eleven twelve",
-    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-    "deux trois quatre cinq six sept huit neuf dix onze douze",
-    "dos tres cuatro cinco seis siete ocho nueve diez once doce",
-    "due tre quattro cinque sei sette otto nove dieci undici dodici",
-    "dois três quatro cinco seis sete oito nove dez onze doze",
-    "twee drie vier vijf zes zeven acht negen tien elf twaalf",
-)
-#: In front of what is not to be, or was there before.
-_NOT: Final = _words(
-    "no not never without don't instead than nicht kein keine keinen statt anstatt ohne als pas sans lieu sin vez non "
-    "senza invece não sem geen niet zonder plaats from von"
-)
-_NOT_WITHIN: Final = 4
-#: The ends of the names of credential types, and what of the rest is a word of its own.
-_ACCOUNT: Final = re.compile(r"(?:User|Password|Basic|Bearer|Cache|Memory|Url|Api|Key|OAuth2?|Auth|Token|App|Id)+$")
-_ORDINARY: Final = _words(
-    "agentflow brave browserless chatflow comet fire http local momento open replicate search single spider together "
-    "unstructured"
-)
-#: A store lives as long as the types of its instance do not change.
-_PRODUCTS: WeakKeyDictionary[NodeStore, frozenset[str]] = WeakKeyDictionary()
+#: Smaller whole numbers are often written in words.
+_LEAST: Final = 13
 #: What a person writes in an address for a value that comes with each request.
 _FILLED_IN: Final = re.compile(r"\{{1,2}[^{}]{0,60}\}{1,2}|<[^<>]{1,60}>|(?<=/):\w{1,60}")
 
 
-_Kind = Literal["address", "quotation", "model", "number", "product"]
+_Kind = Literal["address", "quotation", "model", "number"]
 _PATTERNS: Final[Sequence[tuple[_Kind, re.Pattern[str]]]] = (
     ("address", _ADDRESS),
     ("quotation", _QUOTED),
@@ -111,7 +81,7 @@ def with_uncovered_parts(plan: PlanContract, request: PlanRequest) -> tuple[Plan
     """(the plan with parts that are not covered although it says so, what is wrong with that)."""
     if request.pattern or plan.declined or plan.answer is not None:
         return plan, []
-    missing = _not_held(plan, request.base, request.nodes)
+    missing = _not_held(plan, request.base)
     parts: list[Part] = []
     problems: list[str] = []
     for part in plan.parts:
@@ -127,32 +97,34 @@ def with_uncovered_parts(plan: PlanContract, request: PlanRequest) -> tuple[Plan
     return plan.model_copy(update={"parts": parts}), problems
 
 
-def _not_held(plan: PlanContract, base: GraphIR | None, nodes: NodeStore) -> dict[str, list[str]]:
+def _not_held(plan: PlanContract, base: GraphIR | None) -> dict[str, list[str]]:
     """Part id -> what it names and neither plan nor flow has, of the parts that the plan calls covered.
 
-    A later word of the same kind may have taken the place of an earlier one: that is looked for in the later part only.
+    One of a kind is enough: "from 30 to 14" names one that goes. A later one of the same kind may have taken the place
+    of an earlier one: that is looked for in the later part only.
     """
     plain = _plain(" ".join(_texts(plan, base)))
     folded, numbers = _folded(plain), _numbers(plain)
     numbers |= {len(plan.nodes), *(len(one.value) for one in plan.values if isinstance(one.value, list))}
-    products = _products(nodes)
-    named = [(part, list(_facts(part.quote, products))) for part in plan.parts]
+    named = [(part, list(_facts(part.quote))) for part in plan.parts]
     missing: dict[str, list[str]] = {}
     for index, (part, facts) in enumerate(named):
         later = {fact.kind for other, more in named[index + 1 :] if other.source != part.source for fact in more}
+        there = {fact.kind for fact in facts if _is_there(fact, folded, numbers)}
         for fact in facts if part.state == "covered" else ():
-            held = _is_among(fact.text, numbers) if fact.kind == "number" else _is_held(fact, folded)
-            if not held and fact.kind not in later:
+            if fact.kind not in there | later:
                 missing.setdefault(part.id, []).append(shortened(fact.text, _SHOWN))
     return missing
+
+
+def _is_there(fact: _Fact, folded: str, numbers: set[float]) -> bool:
+    return _is_among(fact.text, numbers) if fact.kind == "number" else _is_held(fact, folded)
 
 
 def _is_held(fact: _Fact, folded: str) -> bool:
     """What stands for a value in an address (`/orders/{number}`, `:id`, `<id>`) is a variable in the flow."""
     fixed = _FILLED_IN.split(fact.text) if fact.kind == "address" else [fact.text]
-    # Node types have words in between: Azure OpenAI is azureChatOpenAI.
-    read = (folded, folded.replace("chat", "")) if fact.kind == "product" else (folded,)
-    return all(any(_folded(piece) in text for text in read) for piece in fixed if piece)
+    return all(_folded(piece) in folded for piece in fixed if piece)
 
 
 def _texts(plan: PlanContract, base: GraphIR | None) -> Iterator[str]:
@@ -181,38 +153,23 @@ def _texts_in(value: object) -> Iterator[str]:
         yield str(value)
 
 
-def _facts(quote: str, products: Iterable[str]) -> Iterator[_Fact]:
+def _facts(quote: str) -> Iterator[_Fact]:
     text = _NO_NUMBER.sub("", _plain(masked(quote).replace(MASK, " ")))  # a pasted key is in no plan
     for kind, pattern in _PATTERNS:
         for match in pattern.finditer(text):
-            found = match[match.lastindex or 0].strip(" .,;:!?)")
-            if found and not _is_negated(text, match.start()):
+            if found := match[match.lastindex or 0].strip(" .,;:!?)"):
                 yield _Fact(kind, found)
         text = pattern.sub(lambda match: " " * len(match[0]), text)
     for match in _NUMBER.finditer(text):
-        if float(re.sub(r"\D", "", match[0])) and not _is_negated(text, match.start()):
+        if not match[0].isdecimal() or int(match[0]) >= _LEAST:
             yield _Fact("number", match[0])
-    words = list(_WORD.finditer(text))
-    for index, match in enumerate(words):
-        pair = match[0] + words[index + 1][0] if index + 1 < len(words) else ""
-        name = next((one for one in (pair, match[0]) if _folded(one) in products), None)
-        if name and not _is_negated(text, match.start()):
-            yield _Fact("product", name)
-
-
-def _is_negated(text: str, position: int) -> bool:
-    before = _WORD.findall(text[max(0, position - 80) : position])
-    return not _NOT.isdisjoint(before[-_NOT_WITHIN:])
 
 
 def _numbers(text: str) -> set[float]:
-    """The numbers of a text: digits, also as decimals and thousands, and small ones in words."""
+    """The numbers of a text in digits, also as decimals and thousands."""
     found: set[float] = set()
     for match in re.finditer(r"\d+(?:[.,'-]\d+)*", text):
         found |= _read(match[0], with_parts=True)
-    words = set(_WORD.findall(text))
-    for line in _IN_WORDS:
-        found |= {number for number, word in enumerate(line.split(), start=2) if word in words}
     return found
 
 
@@ -232,15 +189,6 @@ def _is_among(digits: str, numbers: set[float]) -> bool:
         return True
     parts = [float(part) for part in re.split(r"\D", digits)]
     return len(parts) > 1 and all(part in numbers for part in parts)
-
-
-def _products(nodes: NodeStore) -> frozenset[str]:
-    """Names of the products that node types need an account for, in small letters without signs."""
-    if nodes not in _PRODUCTS:
-        accounts = {_ACCOUNT.sub("", name) for schema in nodes.schemas.values() for name in schema.credential_names}
-        first = {match[0] for name in accounts if (match := re.match(r"[a-z]{4,}(?=[A-Z][a-z])", name))}
-        _PRODUCTS[nodes] = frozenset(name for one in accounts | first if len(name := _folded(one)) > 3) - _ORDINARY
-    return _PRODUCTS[nodes]
 
 
 def _plain(text: str) -> str:

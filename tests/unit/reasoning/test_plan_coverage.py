@@ -1,4 +1,4 @@
-"""A part that a plan calls covered has its numbers, addresses, quoted texts, products and models in the plan."""
+"""A part that a plan calls covered has its numbers, addresses, quoted texts and models in the plan."""
 
 from typing import Any
 
@@ -48,9 +48,6 @@ def uncovered(given: PlanContract, catalogue: NodeStore, **request: Any) -> list
         ("look at https://status.example.org/all", {"url": "https://status.example.org"}),
         ('call it "Bluebird"', {"prompt": "You are Redbird."}),
         ("sage „Guten Tag, lieber Gast“ zur Begrüßung", {"prompt": "Sage Hallo."}),
-        ("keep the vectors in Pinecone", {}),
-        ("und poste es in Slack", {"prompt": "Schreibe eine Zusammenfassung."}),
-        ("write to Google Calendar", {"prompt": "Write to Google Sheets."}),
         ("at most 40 words", {"prompt": "Be brief."}),
     ],
 )
@@ -76,10 +73,7 @@ def test_p83_what_a_part_names_and_the_plan_lacks_is_found(
         ("Claude Sonnet 4.5", {"modelName": "claude-sonnet-4-5"}),
         ("model gpt\u20114o", {"modelName": "gpt-4o"}),
         ("say “Hello, dear guest.”", {"prompt": "Say 'Hello, dear guest' first."}),
-        ("use OpenAI", {}),
-        ("in Google Calendar", {"agentTools": [{"agentSelectedTool": "googleCalendarTool"}]}),
         ("make it 6:45 rather than 7:00", {"time": "06:45"}),
-        ("nicht mit Pinecone", {}),
         ("switch from gpt-4 turbo-4 to gpt-4o", {"modelName": "gpt-4o"}),
         ("1. answer the question", {}),
         ("be there 24/7", {}),
@@ -90,7 +84,6 @@ def test_p83_what_a_part_names_and_the_plan_lacks_is_found(
             "ask https://api.shop.example/orders/{number}/state",
             {"url": "https://api.shop.example/orders/{{ question }}/state"},
         ),
-        ("on Azure OpenAI", {"note": "azureChatOpenAI"}),
     ],
 )
 def test_p83_what_the_plan_has_in_another_form_is_covered(
