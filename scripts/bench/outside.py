@@ -26,11 +26,11 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from flowise_dev_agent.devkit.cassette import RecordedCase, phase_of
 from flowise_dev_agent.devkit.serving import BackgroundServer
 from flowise_dev_agent.devkit.standin import anthropic, openai
 from flowise_dev_agent.devkit.standin.protocol import Reply
 from flowise_dev_agent.knowledge.snapshot import SNAPSHOT_FILE, schemas_dir
+from scripts.bench.cassette import RecordedCase, phase_of
 
 _RECORDED: Final = Path(__file__).with_name("cassettes") / "chat-memory.json"
 #: Of the criteria in the recorded plan, quoting what every answer of the Flowise double begins with.

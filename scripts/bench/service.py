@@ -1,4 +1,4 @@
-"""The service under test and what its sessions cost; `session.py` and `growth.py` measure with it."""
+"""The service under test and what its sessions cost; `session.py` measures with it."""
 
 import argparse
 import asyncio

@@ -2,7 +2,7 @@
 
 Rows: start, idle, rules, openai, claude, update, question, events, inflight, workers; by default all. Sessions go over
 HTTP to the real command line (`serve`, with its worker), which has a real Postgres, and Flowise and model of
-`outside.py`. `growth.py` has what grows with the number of sessions, chatflows and nodes.
+`outside.py`.
 
 The unit is Y: the processor time of plain LangGraph with 18 steps and its own Postgres saver on this machine. It is
 measured again before each row, so that what else the machine does weighs on both, and after it, to show whether it did.

@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.devkit.cassette import Cassette
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
+from scripts.bench.cassette import Cassette
 from scripts.bench.flowbench import run_case
 from tests.e2e.people import SharedService
 

@@ -56,6 +56,8 @@ checks.positive_data_acceptance.expected-statuses = {accepted}
             f'values = ["{session}"]',
             "[parameters]",
             '"query.instance" = "default"',
+            # Nobody works on the sessions that come of it.
+            '"query.wait" = 0',
             '"path.instance_id" = "default"',
             '"path.chatflow_id" = { dictionary = "flows", probability = 0.5 }',
             '"path.session_id" = { dictionary = "sessions", probability = 0.5 }',

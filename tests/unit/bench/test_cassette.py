@@ -5,8 +5,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from flowise_dev_agent.devkit.cassette import Cassette, RecordedCase
 from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInFailure, StandInToolCall
+from scripts.bench.cassette import Cassette, RecordedCase
 
 KEY = "sk-very-secret-key-1234567890"
 WISH = "A bot that knows our\nreturn policy"
