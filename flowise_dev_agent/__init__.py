@@ -1,3 +1,3 @@
 """Flowise Dev Agent: a sentence becomes a tested chatflow on your Flowise server."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

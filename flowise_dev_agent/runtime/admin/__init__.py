@@ -1,1 +1,1 @@
-"""For operators: health, instances, knowledge, patterns."""
+"""Access, audit, health, instances and catalogues: the subjects beside sessions and flows."""
