@@ -1,8 +1,8 @@
 """The committed OpenAPI document."""
 
-import json
 from collections.abc import Iterator
 from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,12 @@ from flowise_dev_agent.contracts.requests import ResumeSession
 from flowise_dev_agent.settings import Settings
 
 COMMITTED = Path(__file__).parents[3] / "docs" / "openapi.json"
-DOCUMENT = json.loads(COMMITTED.read_text(encoding="utf-8"))
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The document that the service serves, examples included."""
+    return create_app(Settings()).openapi()
 
 
 def test_committed_document_is_the_one_the_service_serves():
@@ -25,25 +30,25 @@ def test_committed_document_is_the_one_the_service_serves():
 
 
 def test_operation_ids_are_names_that_occur_once():
-    names = [operation["operationId"] for path in DOCUMENT["paths"].values() for operation in path.values()]
+    names = [operation["operationId"] for path in document()["paths"].values() for operation in path.values()]
     assert len(names) == len(set(names))
     assert all(name.isidentifier() and name == name.lower() for name in names)
     assert {"start_session", "resume_session", "get_session", "stream_session"} <= set(names)
 
 
 def of_operations() -> Iterator[tuple[str, dict[str, Any]]]:
-    for item in DOCUMENT["paths"].values():
+    for item in document()["paths"].values():
         for operation in item.values():
             yield operation["operationId"], operation
 
 
 def resolved(response: dict[str, Any]) -> dict[str, Any]:
     name = response.get("$ref", "").rpartition("/")[2]
-    return DOCUMENT["components"]["responses"][name] if name else response
+    return document()["components"]["responses"][name] if name else response
 
 
 def fits(value: Any, schema: dict[str, Any]) -> None:
-    Draft202012Validator({**schema, "components": DOCUMENT["components"]}).validate(value)
+    Draft202012Validator({**schema, "components": document()["components"]}).validate(value)
 
 
 def test_no_parameter_is_said_to_take_null() -> None:
@@ -65,7 +70,7 @@ def test_no_parameter_is_said_to_take_null() -> None:
     ],
 )
 def test_the_schema_of_an_answer_takes_what_the_route_takes(body: dict[str, Any], is_taken: bool) -> None:
-    schema = {"$ref": "#/components/schemas/ResumeSession", "components": DOCUMENT["components"]}
+    schema = {"$ref": "#/components/schemas/ResumeSession", "components": document()["components"]}
     assert Draft202012Validator(schema).is_valid(body) is is_taken
     with nullcontext() if is_taken else pytest.raises(ValidationError):
         ResumeSession.model_validate(body)
