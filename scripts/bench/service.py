@@ -23,7 +23,7 @@ import psycopg
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
-from runtime import plain_cpu
+from yardstick import plain_cpu
 
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
 from flowise_dev_agent.persistence.database import Connection

@@ -26,7 +26,6 @@ from typing import LiteralString
 
 import httpx2
 import psycopg
-from runtime import resident_mb
 from service import (
     REQUIREMENT,
     Bench,
@@ -47,6 +46,7 @@ from service import (
     table,
     tree_cpu,
 )
+from yardstick import resident_mb
 
 from flowise_dev_agent.caller import DEFAULT_OWNER, serving
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
