@@ -54,6 +54,7 @@ __all__ = [
     "PlanContract",
     "PlanProposal",
     "PlanRequest",
+    "PlanReview",
     "PlannedNode",
     "ReadyTool",
     "Reasoned",
@@ -257,12 +258,22 @@ FILE_LOADERS: Final[Mapping[str, str]] = {
 }
 
 
+@dataclass(frozen=True)
+class PlanReview:
+    """A proposed plan as code completed it, and what its model has to correct."""
+
+    plan: PlanContract
+    problems: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest(_Request):
     """`candidates` are the retrieved node types; `feedback` what the person or the last verdict asked to change;
     `notes` what the person had the service remember."""
 
     intent: Intent
+    #: Of the flow that is changed, copied or asked about.
+    target_kind: str | None = None
     notes: tuple[str, ...] = ()
     nodes: NodeStore
     #: The form that the person filled in instead of a requirement: code makes a plan of it.
@@ -302,8 +313,8 @@ class PlanRequest(_Request):
     skills: tuple[str, ...] = ()
     #: What the person said, part by part; the plan accounts for each.
     parts: tuple[Part, ...] = ()
-    #: What code finds in a plan by trying it against the flow and the server.
-    review: Callable[[PlanContract], Awaitable[list[Finding]]] | None = None
+    #: Completes and checks a proposed plan; None takes it as it is.
+    review: "Callable[[PlanContract, PlanRequest], Awaitable[PlanReview]] | None" = None
 
     @property
     def is_new(self) -> bool:

@@ -19,6 +19,7 @@ from flowise_dev_agent.reasoning.contracts import (
     PlanContract,
     PlanProposal,
     PlanRequest,
+    PlanReview,
     Reasoned,
     Verdict,
 )
@@ -30,8 +31,6 @@ from flowise_dev_agent.reasoning.parsing import (
     parse_object,
 )
 from flowise_dev_agent.reasoning.plan_checks import accounted, checked_amendment, checked_plan, is_done_by_values
-from flowise_dev_agent.reasoning.plan_coverage import with_uncovered_parts, without_missing_resources
-from flowise_dev_agent.reasoning.plan_findings import lost_texts, unknown_options
 from flowise_dev_agent.reasoning.prompt_writing import PromptWriter
 from flowise_dev_agent.reasoning.prompts import (
     Prompt,
@@ -42,7 +41,6 @@ from flowise_dev_agent.reasoning.prompts import (
 )
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.reasoning.schemas import answer_schema
-from flowise_dev_agent.reasoning.single_inputs import with_replaced_sources
 from flowise_dev_agent.reasoning.skills import SKILL_FILES, Skills
 from flowise_dev_agent.reasoning.tool_loop import ToolLoop
 from flowise_dev_agent.reasoning.votes import (
@@ -99,14 +97,11 @@ class LlmReasoner(Reasoner):
             plan = PlanContract(operation=request.intent.operation, **fields)
             plan = checked_plan(plan.linked(), request)
             parts, problems = accounted(plan, proposal.parts, request)
-            plan, findings = with_replaced_sources(plan, request)
-            findings += [*unknown_options(plan, request), *lost_texts(plan.values, request)]
-            findings += await request.review(plan) if request.review else []
-            plan = without_missing_resources(plan.model_copy(update={"parts": parts, "findings": findings}))
-            plan, uncovered = with_uncovered_parts(plan, request)
-            if problems := [*(finding.text for finding in findings), *problems, *uncovered]:
-                raise IncompleteOutputError(problems[:12], plan)
-            return plan
+            plan = plan.model_copy(update={"parts": parts})
+            reviewed = await request.review(plan, request) if request.review else PlanReview(plan)
+            if problems := [*reviewed.problems, *problems]:
+                raise IncompleteOutputError(problems[:12], reviewed.plan)
+            return reviewed.plan
 
         whole = self._settings.context_tokens >= _WHOLE_CATALOGUE_FROM
         planned = await self._ask("plan", plan_prompt(request, self._skills, whole_catalogue=whole), read, request)

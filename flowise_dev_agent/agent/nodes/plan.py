@@ -9,7 +9,7 @@ from flowise_dev_agent.agent import pattern_reuse
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import available_credentials, match_credentials, with_edits
-from flowise_dev_agent.agent.domain import DOMAIN_FAILED, DiscoverRequest, Domains
+from flowise_dev_agent.agent.domain import DiscoverRequest, Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.nodes.intent import of_form
@@ -32,25 +32,19 @@ from flowise_dev_agent.approval.binding import beyond_approval, capability_of, w
 from flowise_dev_agent.approval.manual_edits import ops_of
 from flowise_dev_agent.contracts.base import kept
 from flowise_dev_agent.contracts.designs import ChosenStarter, DesignForm
+from flowise_dev_agent.contracts.document_stores import DocumentStoreView
 from flowise_dev_agent.contracts.event_data import ArtifactData
 from flowise_dev_agent.contracts.interrupts import PatternUse, PlanApprovalData, PlanApprovalInterrupt
 from flowise_dev_agent.contracts.plan_text import plan_markdown
 from flowise_dev_agent.patch import Finding, GraphIR
+from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.details import plan_details
-from flowise_dev_agent.planning.passes.attached import passages_of, with_attached
+from flowise_dev_agent.planning.passes.attached import passages_of
 from flowise_dev_agent.planning.passes.document_stores import (
-    NO_VECTOR_STORE,
     agreed_stores,
-    concerns,
-    documents_of,
-    with_stores,
 )
-from flowise_dev_agent.planning.passes.examples import with_examples
-from flowise_dev_agent.planning.passes.images import IMAGES_UNSEEN, MODEL_BLIND, with_images
-from flowise_dev_agent.planning.passes.mappings import with_mappings, with_sources
-from flowise_dev_agent.planning.passes.personal_data import PII_PASSES, passes
-from flowise_dev_agent.planning.passes.ready_tools import with_ready_tools
-from flowise_dev_agent.planning.passes.store_additions import stores_of, with_additions
+from flowise_dev_agent.planning.passes.mappings import with_sources
+from flowise_dev_agent.planning.pipeline import OF_FORM, OF_TAKEN_PLAN, Review, passed
 from flowise_dev_agent.planning.prompt_context import (
     components_of,
     connected_inputs,
@@ -58,7 +52,6 @@ from flowise_dev_agent.planning.prompt_context import (
     texts_in_scope,
 )
 from flowise_dev_agent.planning.requirement_parts import parts_of
-from flowise_dev_agent.planning.values import with_files_to_come
 from flowise_dev_agent.reasoning.contracts import PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.wording import split
 from flowise_dev_agent.texts import sentences, text
@@ -92,67 +85,54 @@ async def plan_v2(
     graph = await flow_so_far(state, context)
     nodes = await context.knowledge.nodes()
 
-    said = [state.full_requirement, *state.later_words, feedback or ""]
-
-    async def with_document_stores(plan: PlanContract, *, by_form: bool) -> PlanContract:
-        asked = concerns(plan) or (documents_of(attachments) and stores_of(graph))
-        stores = await domains.primary.document_stores(context) if asked else []
-        plan = with_stores(plan, attachments, stores, " ".join(said), by_form=by_form, schemas=nodes.schemas)
-        return with_additions(plan, graph, attachments, stores)
-
-    async def review(plan: PlanContract) -> list[Finding]:
-        whole = with_ready_tools(await with_document_stores(plan, by_form=False), ready, graph, nodes.schemas)
-        whole = with_images(whole, graph, nodes.schemas, attachments, " ".join(said))
-        lacking = [one for one in whole.findings if one.code in (NO_VECTOR_STORE, IMAGES_UNSEEN, MODEL_BLIND)]
-        return [*lacking, *await domains.primary.review_plan(context, whole, graph)]
-
+    lookups = _Lookups(domains, context)
     matched = intent.operation == "create" and not (state.request.design or context.reasoner.reads_candidates)
-    stores = await domains.primary.document_stores(context) if matched else []
-    result = await context.reasoner.plan(
-        PlanRequest(
-            requirement=requirement,
-            clarifications=tuple(state.intent.clarifications),
-            later=state.later_words,
-            model=state.request.model,
-            on_delta=emit.delta,
-            budget=budget_of(state, context.limits),
-            intent=intent,
-            design=state.request.design if feedback is None and previous is None else None,
-            starter=state.plan.starter,
-            stores=tuple(stores),
-            new_name=state.request.new_name if intent.operation in ("copy", "update") and feedback is None else None,
-            nodes=nodes,
-            candidates=discovery.candidates,
-            credential_types={type_: len(items) for type_, items in discovery.credentials.items()},
-            target=target.name if target else None,
-            flow_summary=focused_summary(graph, f"{requirement} {feedback or ''}") if graph.nodes else None,
-            base=graph,
-            existing={node.id: node.name for node in graph.nodes},
-            labels={node.id: node.label for node in graph.nodes},
-            occupied=connected_inputs(graph),
-            inside=components_of(graph),
-            texts=texts_in_scope(graph),
-            previous=previous,
-            parts=parts_of(
-                intent.parts or split(requirement),
-                state.intent.clarifications,
-                feedback or "",
-                previous,
-            ),
-            review=review,
-            feedback=feedback,
-            verdict=verdict,
-            pattern=pattern,
-            templates=discovery.templates,
-            notes=notes,
-            attachments=attachments,
-            passages=await passages_of(context.files, attachments, requirement),
-            ready_tools=ready,
-            skills=tuple(other.skill for other in found.values() if other.skill),
-            tools=tools,
-        )
+    stores = await lookups.document_stores() if matched else []
+    request = PlanRequest(
+        requirement=requirement,
+        clarifications=tuple(state.intent.clarifications),
+        later=state.later_words,
+        model=state.request.model,
+        on_delta=emit.delta,
+        budget=budget_of(state, context.limits),
+        intent=intent,
+        design=state.request.design if feedback is None and previous is None else None,
+        starter=state.plan.starter,
+        stores=tuple(stores),
+        new_name=state.request.new_name if intent.operation in ("copy", "update") and feedback is None else None,
+        nodes=nodes,
+        candidates=discovery.candidates,
+        credential_types={type_: len(items) for type_, items in discovery.credentials.items()},
+        target=target.name if target else None,
+        target_kind=target.type if target else None,
+        flow_summary=focused_summary(graph, f"{requirement} {feedback or ''}") if graph.nodes else None,
+        base=graph,
+        existing={node.id: node.name for node in graph.nodes},
+        labels={node.id: node.label for node in graph.nodes},
+        occupied=connected_inputs(graph),
+        inside=components_of(graph),
+        texts=texts_in_scope(graph),
+        previous=previous,
+        parts=parts_of(
+            intent.parts or split(requirement),
+            state.intent.clarifications,
+            feedback or "",
+            previous,
+        ),
+        review=Review(lookups),
+        feedback=feedback,
+        verdict=verdict,
+        pattern=pattern,
+        templates=discovery.templates,
+        notes=notes,
+        attachments=attachments,
+        passages=await passages_of(context.files, attachments, requirement),
+        ready_tools=ready,
+        skills=tuple(other.skill for other in found.values() if other.skill),
+        tools=tools,
     )
-    proposed = _about_target(result.value, state)
+    result = await context.reasoner.plan(request)
+    proposed = result.value
     if used := tools.result_of("flowise.use_pattern"):
         match = used.data
         proposed = pattern_reuse.started_from(used.data, proposed)
@@ -160,26 +140,14 @@ async def plan_v2(
     usage = state.usage.plus("plan", result)
     by_form = result.mode == "deterministic"
     plan, pattern_update = await pattern_reuse.apply_pattern(state, match, proposed, context, emit, by_form=by_form)
-    if plan.answer is None:
-        plan = await with_document_stores(plan, by_form=by_form)
-    if not plan.declined and plan.answer is None:
-        plan = with_mappings(with_ready_tools(plan, ready, graph, nodes.schemas), ready)
-        plan = with_attached(plan, nodes.schemas, attachments)
-        plan = with_examples(plan, graph, nodes.schemas, attachments, said)
-        plan = with_images(plan, graph, nodes.schemas, attachments, " ".join(said))
-        plan = await domains.primary.measure_stores(context, plan)
-        plan = with_files_to_come(plan, nodes.schemas)
-        plan = plan.model_copy(
-            update={
-                "findings": [
-                    *(one for one in plan.findings if one.code not in (DOMAIN_FAILED, PII_PASSES)),
-                    *unasked,
-                    *passes([tool for tool in ready if tool.domain in plan.domain_targets]),
-                ]
-            }
-        )
-        capability = with_agreed(capability_of(plan, said, nodes.schemas), state.plan.agreed)
-        plan = plan.model_copy(update={"capability": capability})
+    planned = PlanContext(plan=plan, request=request, lookups=lookups, by_form=by_form)
+    if by_form:
+        planned = await passed(planned, OF_FORM)
+    planned = await passed(planned, OF_TAKEN_PLAN)
+    if planned.is_open:
+        capability = capability_of(planned.plan, planned.words, nodes.schemas)
+        planned = planned.found(unasked).changed(capability=with_agreed(capability, state.plan.agreed))
+    plan = planned.plan
     if plan.answer is not None:
         emit.put(ArtifactData(), plan.answer)
         return {"plan": PlanState(contract=plan), "outcome": "answered", "usage": usage}
@@ -262,23 +230,20 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Upd
     return update
 
 
-def _about_target(plan: PlanContract, state: AgentState) -> PlanContract:
-    """The plan with what needs no reasoning: the operation, and kind and name of an existing flow."""
-    intent, target = state.intent.current, state.target.flow
-    fixed: dict[str, Any] = {
-        "operation": intent.operation,
-        "answer": plan.answer if intent.operation == "question" else None,
-    }
-    if intent.operation == "question" and plan.answer is None:
-        fixed["answer"] = plan.declined or plan.goal
-    if target and intent.operation != "create":
-        fixed["flow_kind"] = target.type
-        unnamed = {target.name.casefold(), intent.title.casefold()}
-        if intent.operation == "update":
-            fixed["flow_name"] = target.name[:120]
-        elif plan.flow_name.casefold() in unnamed:
-            fixed["flow_name"] = f"{target.name[:112]} (copy)"
-    return plan.model_copy(update=fixed)
+class _Lookups:
+    """What the passes ask the server, through the domain that owns the flow."""
+
+    def __init__(self, domains: Domains, context: AgentContext) -> None:
+        self._flows, self._context = domains.primary, context
+
+    async def document_stores(self) -> list[DocumentStoreView]:
+        return await self._flows.document_stores(self._context)
+
+    async def review_plan(self, plan: PlanContract, base: GraphIR) -> list[Finding]:
+        return await self._flows.review_plan(self._context, plan, base)
+
+    async def measure_stores(self, plan: PlanContract) -> PlanContract:
+        return await self._flows.measure_stores(self._context, plan)
 
 
 def _is_approved(state: AgentState, previous: PlanContract | None, plan: PlanContract) -> bool:

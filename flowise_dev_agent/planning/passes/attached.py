@@ -10,6 +10,7 @@ from flowise_dev_agent.patch import AddNode, Finding, PatchOp, Schemas, SetParam
 from flowise_dev_agent.patch.model.attached_files import file_names, file_value, is_mark, mark, with_files
 from flowise_dev_agent.patch.model.ops import patch_error
 from flowise_dev_agent.patch.model.placeholders import stands_in
+from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.session_files import SessionFiles
 from flowise_dev_agent.testing.cases import MOST_TESTS
 
@@ -22,6 +23,13 @@ _EXACT: Final = 40
 _LONG: Final = 2_000
 _PASSAGE: Final = 400
 _MOST_PASSAGES: Final = 3
+
+
+def attached_files(context: PlanContext) -> PlanContext:
+    """Put the session's files into the fields that take them, and its rows of questions into the tests."""
+    if not context.is_open:
+        return context
+    return context.having(with_attached(context.plan, context.schemas, context.request.attachments))
 
 
 def with_attached(plan: PlanContract, schemas: Schemas, attachments: Sequence[AttachmentFacts]) -> PlanContract:

@@ -14,7 +14,7 @@ from flowise_dev_agent.errors import FlowiseError, FlowiseServerError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.document_stores import LoaderSpec
 from flowise_dev_agent.knowledge.credential_requirements import required_types
-from flowise_dev_agent.patch import AddNode, Finding, PatchOp, Schemas, SetParam
+from flowise_dev_agent.patch import AddNode, Finding, GraphIR, PatchOp, Schemas, SetParam
 from flowise_dev_agent.patch.model.attached_files import (
     STORE_FIELD,
     STORE_NODES,
@@ -25,6 +25,7 @@ from flowise_dev_agent.patch.model.attached_files import (
     store_mark,
 )
 from flowise_dev_agent.patch.model.placeholders import stands_in
+from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.session_files import SessionFiles
 from flowise_dev_agent.publish import StoreSpec
 from flowise_dev_agent.reasoning.contracts import FILE_LOADERS
@@ -49,6 +50,26 @@ _PREVIEW_SECS: Final = 60.0
 _NAME_CHARS: Final = 100
 _PROBE_CHARS: Final = 200
 _NAMES_SHOWN: Final = 20
+
+
+async def document_stores(context: PlanContext) -> PlanContext:
+    """Give each node that answers from a document store its store, and add the person's files to one that is there."""
+    plan, attachments = context.plan, context.request.attachments
+    if plan.answer is not None or context.lookups is None:
+        return context
+    asked = concerns(plan) or (documents_of(attachments) and stores_of(context.base))
+    stores = await context.lookups.document_stores() if asked else []
+    plan = with_stores(
+        plan, attachments, stores, " ".join(context.words), by_form=context.by_form, schemas=context.schemas
+    )
+    return context.having(with_additions(plan, context.base, attachments, stores))
+
+
+async def measured_stores(context: PlanContext) -> PlanContext:
+    """Count what Flowise makes of the files of the stores."""
+    if context.lookups is None or not context.is_open:
+        return context
+    return context.having(await context.lookups.measure_stores(context.plan))
 
 
 def concerns(plan: PlanContract) -> bool:
@@ -131,6 +152,34 @@ def _chosen(plan: PlanContract, stores: Sequence[DocumentStoreView]) -> Document
     """The store that a form names."""
     names = [one.value for one in plan.values if one.param == STORE_FIELD]
     return next((one for one in stores if one.id in names or one.name in names), None)
+
+
+def stores_of(base: GraphIR) -> dict[str, str]:
+    """The nodes of a flow that answer from a store -> what they hold: its id."""
+    held = {node.id: node.inputs.get(STORE_FIELD) for node in base.nodes if node.name in STORE_NODES}
+    # A loader holds `<id>` or `<id>:<name>`.
+    return {node_id: value.partition(":")[0] for node_id, value in held.items() if isinstance(value, str) and value}
+
+
+def with_additions(
+    plan: PlanContract, base: GraphIR, attachments: Sequence[AttachmentFacts], stores: Sequence[DocumentStoreView]
+) -> PlanContract:
+    """The plan with the person's files in the store of an existing node, where the plan says so by a mark."""
+    held = {node_id: one for node_id, id_ in stores_of(base).items() for one in stores if one.id == id_}
+    documents = documents_of(attachments)
+    if not held or not documents:
+        return plan
+    for value in plan.values:
+        wanted = more_for(value.value) if value.node_id in held and value.param == STORE_FIELD else None
+        known = next((one for one in stores if wanted in (one.id, one.name)), None)
+        if known is None:
+            continue
+        same = known.id == held[value.node_id].id
+        others = [one for one in plan.values if one is not value]
+        chosen = [] if same else [value.model_copy(update={"value": known.id})]
+        more = [*plan.document_stores, grown(known, documents)]
+        plan = plan.model_copy(update={"values": [*others, *chosen], "document_stores": more})
+    return plan
 
 
 def documents_of(attachments: Sequence[AttachmentFacts]) -> list[AttachmentFacts]:

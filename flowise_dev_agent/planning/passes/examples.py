@@ -8,6 +8,7 @@ from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.designs import PROMPT_FIELDS
 from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedValue
 from flowise_dev_agent.patch import Finding, GraphIR, Schemas
+from flowise_dev_agent.planning.context import PlanContext
 
 #: Code of a finding on examples that no prompt takes, or more than one could.
 EXAMPLES_UNUSED: Final = "EXAMPLES_UNUSED"
@@ -19,6 +20,12 @@ _SENTENCES: Final = re.compile(r"[!?\n;]+|\.\s|,\s")
 _EXAMPLES: Final = re.compile(r"example|beispiel|exemple|ejemplo|exemplo|esemp|voorbeeld|przykład", re.IGNORECASE)
 #: The steps of agentflows with messages.
 _STEPS: Final = {"llmAgentflow": "llmMessages", "agentAgentflow": "agentMessages"}
+
+
+def examples(context: PlanContext) -> PlanContext:
+    """Write the examples that go with the requirement into the prompt that they are for."""
+    plan = with_examples(context.plan, context.base, context.schemas, context.request.attachments, context.words)
+    return context.having(plan)
 
 
 def with_examples(

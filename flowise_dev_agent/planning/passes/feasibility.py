@@ -33,8 +33,9 @@ from flowise_dev_agent.patch.model.definitions import type_set
 from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.values import is_empty
+from flowise_dev_agent.planning.context import PlanContext
+from flowise_dev_agent.planning.passes.coverage import NOT_ON_THE_SERVER
 from flowise_dev_agent.planning.values import with_planned_values
-from flowise_dev_agent.reasoning.plan_coverage import NOT_ON_THE_SERVER
 from flowise_dev_agent.reasoning.prompt_writing import INSTRUCTIONS
 from flowise_dev_agent.sanitize import shortened
 
@@ -52,6 +53,13 @@ _OWN: Final[Mapping[tuple[str, str], str]] = {
     (CUSTOM_TOOL, "listTools"): "custom tool",
     ("customMcpServerTool", "listServers"): "MCP server",
 }
+
+
+async def feasibility(context: PlanContext) -> PlanContext:
+    """Try the plan against the flow and the server, as far as it can be tried before the approval."""
+    if context.lookups is None:
+        return context
+    return context.found(await context.lookups.review_plan(context.plan, context.base))
 
 
 async def reviewed(plan: PlanContract, base: GraphIR, schemas: Schemas, flowise: FlowiseClient) -> list[Finding]:

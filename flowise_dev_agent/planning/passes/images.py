@@ -9,6 +9,7 @@ from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
 from flowise_dev_agent.flowise.models import ImageUpload
 from flowise_dev_agent.patch import GraphIR, NodeSchema, Schemas
 from flowise_dev_agent.patch.model.findings import error
+from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.session_files import SessionFiles
 
 #: Code of a finding on images that no model of the flow would see.
@@ -36,6 +37,14 @@ _BLIND: Final = re.compile(
     r"gpt-3\.5|gpt-4(?:-\d{4}(?:-preview)?|-32k)?$|o1-(?:mini|preview)|o3-mini|claude-(?:2|instant)|deepseek|mistral-tiny",
     re.IGNORECASE,
 )
+
+
+def images(context: PlanContext) -> PlanContext:
+    """Let the models of the flow see the images that go with the requirement."""
+    plan = with_images(
+        context.plan, context.base, context.schemas, context.request.attachments, " ".join(context.words)
+    )
+    return context.having(plan)
 
 
 def with_images(

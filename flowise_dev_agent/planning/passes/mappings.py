@@ -12,6 +12,7 @@ from flowise_dev_agent.contracts.verdict import Trace, Trial
 from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.patch.model.findings import warning
 from flowise_dev_agent.patch.model.json_text import inner_json
+from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.reasoning.contracts import ReadyTool, ToolField
 
 #: Codes of findings: an input that no field of another domain fits, more than one does, or one of another type.
@@ -21,6 +22,11 @@ MAPPING_TYPE: Final = "DATA_MAPPING_TYPE"
 _OWN_CODES: Final = frozenset({MAPPING_MISSING, MAPPING_UNCLEAR, MAPPING_TYPE})
 #: So deep what tools give is read.
 _DEEPEST: Final = 50
+
+
+def mappings(context: PlanContext) -> PlanContext:
+    """Name the fields of one domain that become inputs of another."""
+    return context.having(with_mappings(context.plan, context.request.ready_tools)) if context.is_open else context
 
 
 def with_mappings(plan: PlanContract, tools: Sequence[ReadyTool]) -> PlanContract:

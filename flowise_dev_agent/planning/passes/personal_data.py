@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from flowise_dev_agent.contracts.verdict import Trace, TracedTool, TraceStep
 from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.patch.model.json_text import inner_json
+from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.reasoning.contracts import ReadyTool
 
 T = TypeVar("T", TraceStep, TracedTool)
@@ -20,6 +21,12 @@ _SHORTEST: Final = 3
 _DEEPEST: Final = 20
 #: Words that begin with a capital letter or hold a digit.
 _TELLING: Final = re.compile(r"\b(?:[^\W\d_a-zß-öø-ÿ][\w'’-]*|\w*\d[\w-]*)")
+
+
+def personal_data(context: PlanContext) -> PlanContext:
+    """Warn of personal data that can pass from one domain of the plan to another."""
+    used = [tool for tool in context.request.ready_tools if tool.domain in context.plan.domain_targets]
+    return context.found(passes(used)) if context.is_open else context
 
 
 def passes(tools: Sequence[ReadyTool]) -> list[Finding]:

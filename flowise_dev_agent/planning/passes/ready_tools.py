@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue, TestCase
 from flowise_dev_agent.patch import AddNode, Connect, Disconnect, Finding, FlowNode, GraphIR, PatchOp, Schemas
+from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.reasoning.contracts import ReadyTool
 
 #: What an agent inside an agentflow keeps its tools in, and the fields of such a row.
@@ -17,6 +18,11 @@ _SEPARATOR: Final = "__"
 _MOST_TESTS: Final = 10
 #: Code of a finding on a plan whose flow has no agent for a tool.
 NO_AGENT: Final = "NO_AGENT_FOR_TOOL"
+
+
+def ready_tools(context: PlanContext) -> PlanContext:
+    """Add the tools that domains bring."""
+    return context.having(with_ready_tools(context.plan, context.request.ready_tools, context.base, context.schemas))
 
 
 def owner_of(node_id: str) -> str:

@@ -65,6 +65,7 @@ class BenchFlowise(FakeFlowise):
         #: Custom tools of the instance, or why they may not be listed.
         self.tools: list[dict[str, Any]] | AgentError = []
         self.stores: list[DocumentStore] = []
+        self.variables: list[dict[str, Any]] = []
         self.tool_lists = 0
         #: Options that the server lists, and what it was asked for.
         self.options: list[OptionEntry] = []
@@ -113,6 +114,9 @@ class BenchFlowise(FakeFlowise):
     async def list_document_stores(self) -> list[DocumentStore]:
         return self.stores
 
+    async def list_variables(self) -> list[dict[str, Any]]:
+        return self.variables
+
     async def list_tools(self) -> list[dict[str, Any]]:
         self.tool_lists += 1
         if isinstance(self.tools, AgentError):
@@ -143,7 +147,10 @@ class Script(Reasoner):
         return self._next("classify", request, self.intents)
 
     async def plan(self, request: Any) -> Reasoned[PlanContract]:
-        return self._next("plan", request, self.plans)
+        result = self._next("plan", request, self.plans)
+        if request.review is None or result.mode == "deterministic":
+            return result
+        return replace(result, value=(await request.review(result.value, request)).plan)
 
     async def patch(self, request: Any) -> Reasoned[PatchAnswer]:
         result = self._next("patch", request, self.patches)

@@ -10,7 +10,7 @@ from flowise_dev_agent.flowise.document_stores import Component, DocumentStore
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, PatchOp, compile_ops
-from flowise_dev_agent.planning.passes.store_additions import stores_of, with_additions
+from flowise_dev_agent.planning.passes.document_stores import stores_of, with_additions
 from flowise_dev_agent.reasoning.contracts import Intent
 from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, plan
 from tests.unit.agent.test_attached import HANDBOOK, Files

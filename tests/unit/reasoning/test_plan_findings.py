@@ -8,10 +8,11 @@ from flowise_dev_agent.contracts.plan import AmendAnswer, Part, PlanContract, Pl
 from flowise_dev_agent.contracts.plan_text import plan_markdown
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, compile_ops
+from flowise_dev_agent.planning.passes.replaced_sources import with_replaced_sources
+from flowise_dev_agent.reasoning.contracts import PlanRequest, PlanReview
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError
 from flowise_dev_agent.reasoning.plan_checks import checked_amendment, checked_plan
 from flowise_dev_agent.reasoning.plan_findings import lost_texts
-from flowise_dev_agent.reasoning.single_inputs import with_replaced_sources
 from tests.support.requests import UPDATE, plan_request
 from tests.unit.reasoning.test_llm_reasoner import ScriptedEngine, last_text, patch_request, reasoner
 
@@ -183,8 +184,10 @@ async def test_a_source_that_feeds_two_inputs_is_asked_about(catalogue: NodeStor
 
 
 async def test_what_the_review_finds_goes_back_once_and_is_then_shown(catalogue: NodeStore) -> None:
-    async def review(plan: PlanContract) -> list[Finding]:
-        return [Finding(code="INPUT_NOT_FED", severity="warning", message=f"{plan.nodes[0].node_id} lacks a model.")]
+    async def review(plan: PlanContract, request: PlanRequest) -> PlanReview:
+        message = f"{plan.nodes[0].node_id} lacks a model."
+        found = Finding(code="INPUT_NOT_FED", severity="warning", message=message)
+        return PlanReview(plan.model_copy(update={"findings": [found]}), (found.text,))
 
     chain = {"node_id": "llmChain_0", "node_name": "llmChain", "purpose": "x"}
     engine = ScriptedEngine({"goal": "x", "flow_name": "x", "nodes": [chain]})

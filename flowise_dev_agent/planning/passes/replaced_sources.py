@@ -7,6 +7,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import Finding, FlowNode, GraphIR
 from flowise_dev_agent.patch.model.definitions import type_set
 from flowise_dev_agent.patch.model.values import is_empty
+from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 
 
@@ -16,6 +17,12 @@ class _Place(NamedTuple):
     source: FlowNode
     target: FlowNode
     name: str
+
+
+def replaced_sources(context: PlanContext) -> PlanContext:
+    """Remove what a new node replaces at an input that takes one source."""
+    plan, findings = with_replaced_sources(context.plan, context.request)
+    return context.having(plan).found(findings)
 
 
 def with_replaced_sources(plan: PlanContract, request: PlanRequest) -> tuple[PlanContract, list[Finding]]:

@@ -6,15 +6,29 @@ may still not be covered: the person sees the plan, and the tests show the rest.
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final, Literal, NamedTuple
 
 from flowise_dev_agent.contracts.plan import Part, PlanContract
 from flowise_dev_agent.patch import Finding, GraphIR
+from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.prompt_writing import steps_without_instructions
 from flowise_dev_agent.reasoning.wording import one_line
 from flowise_dev_agent.redaction import MASK, masked
 from flowise_dev_agent.sanitize import shortened
+
+
+def missing_resources(context: PlanContext) -> PlanContext:
+    """Say of the parts that need what the server lacks that they are not possible."""
+    return context.having(without_missing_resources(context.plan))
+
+
+def uncovered_parts(context: PlanContext) -> PlanContext:
+    """Find parts that the plan calls covered and does not hold."""
+    plan, problems = with_uncovered_parts(context.plan, context.request)
+    return replace(context, plan=plan, problems=(*context.problems, *problems))
+
 
 #: The code of a finding on a document store, flow, tool or variable that the plan uses and the server lacks.
 NOT_ON_THE_SERVER: Final = "NOT_ON_THE_SERVER"

@@ -1,0 +1,27 @@
+"""What needs no reasoning: the operation, and kind and name of a flow that exists."""
+
+from typing import Any
+
+from flowise_dev_agent.planning.context import PlanContext
+
+_NAME_CHARS = 120
+
+
+def target(context: PlanContext) -> PlanContext:
+    """Set the operation, the answer to a question, and kind and name of the flow that is changed or copied."""
+    plan, request = context.plan, context.request
+    intent, name = request.intent, request.target
+    fixed: dict[str, Any] = {
+        "operation": intent.operation,
+        "answer": plan.answer if intent.operation == "question" else None,
+    }
+    if intent.operation == "question" and plan.answer is None:
+        fixed["answer"] = plan.declined or plan.goal
+    if request.target_kind and name is not None and intent.operation != "create":
+        fixed["flow_kind"] = request.target_kind
+        unnamed = {name.casefold(), intent.title.casefold()}
+        if intent.operation == "update":
+            fixed["flow_name"] = name[:_NAME_CHARS]
+        elif plan.flow_name.casefold() in unnamed:
+            fixed["flow_name"] = f"{name[:112]} (copy)"
+    return context.changed(**fixed)

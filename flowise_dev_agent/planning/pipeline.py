@@ -1,0 +1,70 @@
+"""The passes that a proposed plan goes through, in order and once for each proposal."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from inspect import isawaitable
+from typing import Final, TypeAlias
+
+from flowise_dev_agent.contracts.plan import PlanContract
+from flowise_dev_agent.planning.context import PlanContext, PlanLookups
+from flowise_dev_agent.planning.passes.attached import attached_files
+from flowise_dev_agent.planning.passes.coverage import missing_resources, uncovered_parts
+from flowise_dev_agent.planning.passes.document_stores import document_stores, measured_stores
+from flowise_dev_agent.planning.passes.examples import examples
+from flowise_dev_agent.planning.passes.feasibility import feasibility
+from flowise_dev_agent.planning.passes.files_to_come import files_to_come
+from flowise_dev_agent.planning.passes.images import images
+from flowise_dev_agent.planning.passes.mappings import mappings
+from flowise_dev_agent.planning.passes.personal_data import personal_data
+from flowise_dev_agent.planning.passes.planned_values import planned_values
+from flowise_dev_agent.planning.passes.ready_tools import NO_AGENT, ready_tools
+from flowise_dev_agent.planning.passes.replaced_sources import replaced_sources
+from flowise_dev_agent.planning.passes.target import target
+from flowise_dev_agent.reasoning.contracts import PlanRequest, PlanReview
+
+Pass: TypeAlias = Callable[[PlanContext], PlanContext | Awaitable[PlanContext]]
+
+#: Of a plan that code makes of a form.
+OF_FORM: Final[Sequence[Pass]] = (target, document_stores, ready_tools, images)
+#: Of each plan that a model proposes: what they find goes back to it.
+OF_PROPOSAL: Final[Sequence[Pass]] = (
+    target,
+    replaced_sources,
+    planned_values,
+    document_stores,
+    ready_tools,
+    images,
+    feasibility,
+    missing_resources,
+    uncovered_parts,
+)
+#: Of the plan that is taken, before the person sees it.
+OF_TAKEN_PLAN: Final[Sequence[Pass]] = (
+    mappings,
+    attached_files,
+    examples,
+    measured_stores,
+    files_to_come,
+    personal_data,
+)
+#: A model cannot correct these: the person has to say what they want.
+_FOR_THE_PERSON: Final = frozenset({NO_AGENT})
+
+
+async def passed(context: PlanContext, passes: Sequence[Pass]) -> PlanContext:
+    """The context behind these passes."""
+    for one in passes:
+        result = one(context)
+        context = await result if isawaitable(result) else result
+    return context
+
+
+class Review:
+    """The passes of a proposal, handed to the reasoner, which asks its model again while they find something."""
+
+    def __init__(self, lookups: PlanLookups | None = None) -> None:
+        self._lookups = lookups
+
+    async def __call__(self, plan: PlanContract, request: PlanRequest) -> PlanReview:
+        context = await passed(PlanContext(plan=plan, request=request, lookups=self._lookups), OF_PROPOSAL)
+        told = [finding.text for finding in context.plan.findings if finding.code not in _FOR_THE_PERSON]
+        return PlanReview(context.plan, (*told, *context.problems))
