@@ -16,7 +16,7 @@ from flowise_dev_agent.contracts.form_parts import (
     shown_for,
 )
 from flowise_dev_agent.contracts.form_steps import FormStep, key, problems
-from flowise_dev_agent.contracts.plan import Design
+from flowise_dev_agent.contracts.plan import PlanContract
 
 
 class DesignForm(Contract):
@@ -155,10 +155,12 @@ class ChosenStarter(Contract):
     needs: list[str] = Field(default_factory=list, description="What the form lacks; without it nothing is built.")
 
 
-class DesignView(Design):
-    """A session's flow as a design, and as a form where a form can say it."""
+class DesignView(PlanContract):
+    """The plan of a session, and the form of it where a form can say it."""
 
     form: DesignForm | None = Field(default=None, description="For building it again, step by step.")
+    questions: list[str] = Field(default_factory=list)
+    base_sha256: str | None = Field(default=None, description="Of the flow that it was made for.")
 
 
 #: The fields of nodes that hold what a model is told, the best one first.

@@ -347,17 +347,6 @@ class PlanContract(_Plan, Versioned):
         return self.model_copy(update={"tests": tests, "criteria": criteria})
 
 
-class Design(PlanContract):
-    """A plan with everything that its ops follow from. Texts are `values`."""
-
-    questions: list[str] = Field(default_factory=list)
-    base_sha256: str | None = Field(default=None, description="Of the flow that it was made for.")
-
-    def to_plan(self) -> PlanContract:
-        """The plan without what only its making needs."""
-        return PlanContract.model_validate(self.model_dump(include=set(PlanContract.model_fields)))
-
-
 class FunctionSample(Contract):
     """What a custom function must give for an example of its input; without a `result` it only must not fail."""
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from flowise_dev_agent.contracts.designs import DesignView, stored_form
 from flowise_dev_agent.contracts.etags import Expected, session_etag
 from flowise_dev_agent.contracts.events import EventPage, SessionEvent
-from flowise_dev_agent.contracts.plan import Design
+from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.contracts.requests import RequestBody, ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import ListTotals, SessionPage, SessionView
 from flowise_dev_agent.contracts.verdict import Trace
@@ -329,7 +329,7 @@ class SessionService:
         row = await self._sessions.get(session_id)
         waiting: Any = (row.interrupt or {}).get("data") or {}
         plan = (row.plan or waiting).get("contract")
-        made = Design.model_validate(without_computed(plan)) if plan else None
+        made = PlanContract.model_validate(without_computed(plan)) if plan else None
         if made is None or (made.declined and made.operation != "create"):
             raise DesignNotFoundError(
                 "This session has no plan yet.", hint="Read the session: its open question says what it waits for."
@@ -393,7 +393,7 @@ class SessionService:
 
 def without_computed(plan: dict[str, Any]) -> dict[str, Any]:
     """A stored plan without what follows from its other fields."""
-    return {name: value for name, value in plan.items() if name in Design.model_fields}
+    return {name: value for name, value in plan.items() if name in PlanContract.model_fields}
 
 
 def without_secrets(body: RequestBody, *fields: str) -> dict[str, Any]:
