@@ -60,7 +60,7 @@ def install() -> None:
 
 
 def npm(*arguments: str) -> None:
-    """npm in the page's folder, with the Node of this environment first. Raises CalledProcessError."""
+    """Run npm in the page's folder, with the Node of this environment first. Raises CalledProcessError."""
     tools = str(Path(sys.executable).parent)
     environment = os.environ | {"PATH": tools + os.pathsep + os.environ.get("PATH", ""), "NO_UPDATE_NOTIFIER": "1"}
     subprocess.run(["npm", *arguments], cwd=APP_DIR, env=environment, check=True)  # noqa: S607 - found by PATH

@@ -1,4 +1,4 @@
-"""What all calls of a Flowise client share: the connection, time limits, and answers read as models."""
+"""Base of a Flowise client: the connection, time limits, and answers read as models."""
 
 from collections.abc import Mapping
 from functools import lru_cache

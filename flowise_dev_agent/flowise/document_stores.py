@@ -72,7 +72,7 @@ class StoreLoader(BaseModel):
 
     @property
     def spec(self) -> "LoaderSpec":
-        """What reads this source again."""
+        """The loader that reads this source again."""
         return LoaderSpec(
             id=self.id,
             loader_id=self.loader_id,
@@ -139,19 +139,19 @@ class LoaderSpec(BaseModel):
     credential: str | None = None
 
     def body(self, store_id: str) -> JsonObject:
-        """What the loader routes take."""
+        """The body of a request to the loader routes."""
         return {**self.model_dump(by_alias=True, exclude_none=True), "storeId": store_id}
 
 
 class VectorSpec(BaseModel):
-    """What a store is embedded with and written to; without a record manager nothing can be removed later."""
+    """Embedding model, vector store and record manager of a store; without the last nothing can be removed later."""
 
     embedding: Component
     vector_store: Component
     record_manager: Component | None = None
 
     def body(self, store_id: str) -> JsonObject:
-        """What the vector store routes take."""
+        """The body of a request to the vector store routes."""
         manager = self.record_manager
         return {
             "storeId": store_id,
@@ -191,7 +191,7 @@ def vectors_of(store: DocumentStore) -> VectorSpec | None:
 
 
 def collection_of(store: DocumentStore) -> str:
-    """Where in its vector store a store's pieces are."""
+    """The place in its vector store that holds the pieces of a document store, in words."""
     vectors = store.vector_store_config
     field = COLLECTION_FIELDS.get(vectors.name) if vectors else None
     return f"{field} {vectors.config.get(field) or 'default'}" if vectors and field else "its default place"
@@ -329,14 +329,14 @@ class DocumentStoreCalls(FlowiseCalls):
         return self._added(answer, f"POST {path}")
 
     async def upserts(self, chatflow_id: str) -> list[int]:
-        """How many pieces each write to the vector stores of a chatflow has added, oldest first; failed calls are not
-        in Flowise's history."""
+        """Pieces added by each write to the vector stores of a chatflow, oldest first; Flowise's history has no failed
+        calls."""
         path = f"/upsert-history/{segment(chatflow_id)}"
         rows = self._rows(await self._get(path, route="/upsert-history/:id"), f"GET {path}")
         return [self._added(row.get("result"), f"GET {path}") for row in rows]
 
     def _added(self, answer: Any, call: str) -> int:
-        """How many pieces a write added; with a record manager those that were there already are skipped."""
+        """Number of pieces a write added; a record manager skips those that were there already."""
         if not isinstance(answer, dict):
             raise self._odd(call, "no result")
         counts = [answer.get(name) for name in ("numAdded", "numUpdated", "numSkipped")]

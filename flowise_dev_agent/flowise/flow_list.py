@@ -19,14 +19,14 @@ _LONGEST_RUN: Final = 10
 
 
 class KnownFlows(Protocol):
-    """Where it is kept, for one server."""
+    """The stored list of the flows of one server."""
 
     async def dates(self, ids: Sequence[str], /) -> Mapping[str, str]:
         """When these flows were changed, as far as they are known."""
         ...
 
     async def count(self) -> int:
-        """How many are known."""
+        """Number of known flows."""
         ...
 
     async def order(self) -> Sequence[tuple[str, str]]:

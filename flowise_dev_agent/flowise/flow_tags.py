@@ -24,12 +24,12 @@ def store_tag(session_id: str, key: str = "") -> str:
 
 
 def is_draft(category: str | None) -> bool:
-    """Whether a chatflow is some session's draft."""
+    """True for the category of a chatflow that is the draft of a session."""
     return any(part.startswith(PREFIX) and part.endswith(":draft") for part in _split(category))
 
 
 def is_store(tag: str) -> bool:
-    """Whether a tag is that of a document store."""
+    """True for the tag of a document store."""
     return ":store:" in tag
 
 

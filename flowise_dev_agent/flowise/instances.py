@@ -60,12 +60,12 @@ class Instances:
         return self._clients[instance.id]
 
     def addresses(self) -> tuple[str, ...]:
-        """Where the default instance is, and where the same server was before; nothing where nobody knows."""
+        """The addresses of the default instance, today's first, then earlier ones; empty while it is unknown."""
         default = self._instance(None)
         return () if self._unknown else tuple(dict.fromkeys(map(address_of, (default.endpoint, *default.formerly))))
 
     def is_at(self, instance_id: str, endpoint: str | None) -> bool:
-        """Whether the instance is still the server that was at `endpoint`; None says nothing else."""
+        """True if the instance is still the server that was at `endpoint`, or if that is None."""
         instance = self._instance(instance_id)
         return endpoint is None or endpoint in {address_of(one) for one in (instance.endpoint, *instance.formerly)}
 
@@ -85,7 +85,7 @@ class Instances:
         return client
 
     def has_key(self) -> bool:
-        """Whether there is a key for the default instance."""
+        """True if the default instance has a key."""
         return self._instance(None).api_key is not None
 
     def other(self, endpoint: str, api_key: SecretStr | None) -> FlowiseClient:

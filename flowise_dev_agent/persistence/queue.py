@@ -282,7 +282,7 @@ class Queue:
 
 
 def _pool(**settings: Any) -> AsyncConnectionPool[Any]:
-    """procrastinate's pool, with a check that costs no round trip."""
+    """Procrastinate's pool, with a check that costs no round trip."""
     settings["check"] = check_connection
     return AsyncConnectionPool(connection_class=SleepingConnection, **settings)
 

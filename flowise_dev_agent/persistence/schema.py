@@ -119,7 +119,7 @@ async def _lock(connection: Connection, deadline_secs: float) -> AsyncGenerator[
 
 
 async def _migrate_queue(connection: Connection, applied: set[str]) -> None:
-    """procrastinate keeps no record of its own migrations, so they are recorded in ours, under `procrastinate/`."""
+    """Procrastinate keeps no record of its own migrations, so they are recorded in ours, under `procrastinate/`."""
     scripts = _queue_migrations()
     if not any(name in applied for name in scripts):
         await _apply(connection, SchemaManager.get_schema(), list(scripts))

@@ -12,7 +12,7 @@ from flowise_dev_agent.publish.guard import authorize
 
 
 def draft_columns(row: Chatflow) -> dict[str, str | None]:
-    """What a draft copies: the key that protects predictions, and what shapes answers.
+    """Columns that a draft copies: the key that protects predictions, and the settings that shape answers.
 
     Left out is what would only stand in the way of tests: the rate limit and the list of allowed web pages.
     """
@@ -38,7 +38,7 @@ def why_not_staged(graph: GraphIR) -> str | None:
 
 
 def uploaded_file(graph: GraphIR) -> str | None:
-    """Where the flow holds a file that was uploaded to its server, in words; None when it holds none."""
+    """The node and field that hold a file uploaded to the server, in words; None without one."""
     for node in graph.nodes:
         for name, value in node.inputs.items():
             if "FILE-STORAGE::" in json.dumps(value):

@@ -1,4 +1,4 @@
-"""How a write can end, and what is known of one that fails."""
+"""Results of a write, and the errors of one that fails."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from flowise_dev_agent.persistence.intents import WriteIntent
 
 @dataclass(frozen=True)
 class Base:
-    """What a flow was when it was last read: the hash of its `flowData` and Flowise's `updatedDate`."""
+    """State of a flow when it was last read: the hash of its `flowData` and Flowise's `updatedDate`."""
 
     sha256: str
     updated_date: str
@@ -52,7 +52,7 @@ class Stale:
 
 @dataclass
 class WriteAttempt:
-    """What is known of a write while it is made."""
+    """Progress of a write while it is made: whether anything has reached the server."""
 
     written: Literal["no", "unknown", "yes"]
 

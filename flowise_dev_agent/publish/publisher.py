@@ -168,7 +168,7 @@ class Publisher(StoreSteps):
         return result
 
     async def read(self, chatflow_id: str) -> Chatflow:
-        """What the server holds now. Raises FlowiseError."""
+        """Read the chatflow from the server. Raises FlowiseError."""
         return await self._client.get_chatflow(chatflow_id)
 
     async def check(self, chatflow_id: str, base: Base) -> Stale | None:

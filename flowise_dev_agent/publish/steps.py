@@ -46,7 +46,7 @@ _KEYS = UUID("6f1c2a52-8f0b-5d3e-9a37-0d6a4c1f2b90")
 
 
 class WriteSteps:
-    """What all writes of one session to one server share."""
+    """Base of the writes of one session to one server."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class WriteSteps:
             raise
 
     async def _was_lost(self, chatflow_id: str, sha256: str, *, besides: WriteIntent | None = None) -> bool:
-        """Whether an earlier update of this flow to this text has an unknown outcome."""
+        """True if an earlier update of this flow to this text has an unknown outcome."""
         return any(
             item.status == "open"
             and (item.op, item.target_id, item.payload_sha256) == ("update", chatflow_id, sha256)
@@ -144,13 +144,13 @@ class WriteSteps:
         )
 
     async def _may_have_twins(self) -> bool:
-        """Whether more than one call to create the session's chatflow was made. Only then are all flows read."""
+        """True if more than one call to create the session's chatflow was made. Only then are all flows read."""
         intents = await self._intents.list_for(self._session_id)
         made = [item for item in intents if item.op == "create" and item.tag == self._tag]
         return len(made) > 1 or any(item.was_repeated for item in made)
 
     async def _made_here(self, tag: str) -> list[Chatflow]:
-        """What carries the tag, a name and a text that this session announced to write. The tag alone proves nothing:
+        """Chatflows with the tag, a name and a text that this session announced to write. The tag alone proves nothing:
         people copy flows with their categories, and type what they like there."""
         tagged = await self._client.find_chatflow_by_category_tag(tag)
         if not tagged:
@@ -245,7 +245,7 @@ class WriteSteps:
         return flow
 
     async def _outcome(self, result: Mapping[str, Any]) -> Written | Stale:
-        """How a change ended that an earlier attempt has made."""
+        """Read the recorded result of a change that an earlier attempt made."""
         if "conflict" not in result:
             return Written(**result)
         conflict = Conflict.model_validate(result["conflict"])

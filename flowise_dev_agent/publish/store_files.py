@@ -50,7 +50,7 @@ class StoreSpec:
 
 @dataclass(frozen=True)
 class Work:
-    """What a store shows of a call: the pieces once it is done, and whether Flowise may still be at it."""
+    """Progress of a call as its store shows it: the pieces once it is done, and whether Flowise may be at it."""
 
     done: int | None
     busy: bool
@@ -193,7 +193,7 @@ async def remove_loader(client: FlowiseClient, store_id: str, loader_id: str) ->
 
 
 def read_of(store: DocumentStore, loader_id: str) -> Work:
-    """How far Flowise is with a source."""
+    """Progress of reading a source."""
     loader = next((one for one in store.loaders if one.id == loader_id), None)
     if loader is None:
         return Work(None, busy=False)
@@ -201,12 +201,12 @@ def read_of(store: DocumentStore, loader_id: str) -> Work:
 
 
 def embedding_of(store: DocumentStore) -> Work:
-    """How far Flowise is with the vectors of a store."""
+    """Progress of embedding a store."""
     return Work(store.total_chunks if store.status == "UPSERTED" else None, busy=store.status == "UPSERTING")
 
 
 def left_behind(store: DocumentStore) -> str | None:
-    """What stays when the store is deleted, in words."""
+    """The vectors that stay when the store is deleted, in words; None without any."""
     vectors = store.vector_store_config
     if vectors is None:
         return None

@@ -223,7 +223,7 @@ class RetentionSettings(BaseSettings):
 
     @property
     def modes(self) -> dict[str, RetentionMode]:
-        """How long artifacts of a kind are kept."""
+        """Retention mode of the artifacts of each kind."""
         return {
             "plan": self.mode_plan,
             "memory": self.mode_memory,
@@ -314,7 +314,7 @@ def _parse_allowed(text: str) -> tuple[frozenset[str], tuple[Network, ...]]:
 
 
 class DomainSettings(BaseSettings):
-    """What the agent works with besides Flowise."""
+    """Systems that the agent works with besides Flowise."""
 
     model_config = CONFIG
 
@@ -324,7 +324,7 @@ class DomainSettings(BaseSettings):
 
     @cached_property
     def folder(self) -> Path:
-        """Where domains keep what they know."""
+        """The folder in which domains keep what their refresh brings."""
         return self.dir or user_data_path("flowise-dev-agent", appauthor=False) / "domains"
 
     @cached_property

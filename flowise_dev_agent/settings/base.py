@@ -1,4 +1,4 @@
-"""What all groups of settings share."""
+"""Configuration that all groups of settings share."""
 
 from pydantic_settings import SettingsConfigDict
 

@@ -93,7 +93,7 @@ class ReasoningSettings(BaseSettings):
 
     @cached_property
     def models(self) -> frozenset[str]:
-        """What a session may name as its model: those of REASONING_ALLOWED_MODELS and the configured ones."""
+        """Models that a session may choose: those of REASONING_ALLOWED_MODELS and the configured ones."""
         phases: tuple[Phase, ...] = ("classify", "plan", "patch", "judge")
         return frozenset({*items(self.allowed_models), *(self.model_for(phase) for phase in phases)})
 

@@ -21,7 +21,7 @@ _LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 @dataclass(frozen=True)
 class GroupRule:
-    """What the members of a group may do, and the owner that they act for; None where another group says it."""
+    """Scopes of the members of a group, and the owner that they act for; None leaves the owner to another group."""
 
     group: str
     scopes: frozenset[Scope]
@@ -30,7 +30,7 @@ class GroupRule:
 
 @dataclass(frozen=True)
 class Rights:
-    """What a person may do."""
+    """Scopes of a person, and the owner that they act for."""
 
     scopes: frozenset[Scope]
     owner: str
@@ -72,7 +72,7 @@ class SignInSettings(BaseSettings):
 
     @property
     def is_on(self) -> bool:
-        """Whether people sign in."""
+        """True if people sign in at a provider."""
         return self.issuer is not None
 
     @cached_property
@@ -86,7 +86,7 @@ class SignInSettings(BaseSettings):
         return _parse_rules(self.groups)
 
     def rights(self, groups: frozenset[str]) -> Rights:
-        """What a member of these groups may do: the scopes of all rules that match, for the owner of the first that
+        """Rights of a member of these groups: the scopes of all matching rules, for the owner of the first rule that
         names one."""
         matching = [rule for rule in self.rules if rule.group == EVERYBODY or rule.group in groups]
         scopes: frozenset[Scope] = frozenset(scope for rule in matching for scope in rule.scopes)
