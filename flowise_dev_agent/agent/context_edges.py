@@ -1,22 +1,13 @@
-"""Which node of the graph gets what from which: one table, from which the edges follow.
-
-An edge of the graph is `solid`: it triggers its target and brings context and attachments. A node that reads what
-another one wrote, without being triggered by it, has a `dotted` edge: context only. The files of a session reach a
-node that works on them and is not the first one by a `dashed` edge: attachments only.
+"""The parts of the state that each node of the graph reads and writes, in one table.
 
 The graph holds nodes to it: what they write, and whether they get the files. That they read nothing else is shown by
 tests.
 """
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
-from langgraph.graph import START
-
-from flowise_dev_agent.agent.routing import EDGES, END, ROUTERS
-
-Mode = Literal["solid", "dotted", "dashed"]
 #: Where a session is, not what it is about: read by routers and open to every node.
 CONTROL: Final = frozenset(
     {"answer", "outcome", "budget", "usage", "debug", "iteration", "artifacts", "facts", "version"}
@@ -82,65 +73,6 @@ CONTEXT: Final[dict[str, NodeContext]] = {
 }
 
 
-@dataclass(frozen=True)
-class ContextEdge:
-    """From one node to another. `parts` are what the target reads of what the source writes."""
-
-    source: str
-    target: str
-    mode: Mode
-    parts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class InputContext:
-    """What reaches a node besides what comes with the edge that triggers it."""
-
-    context_only_upstream_nodes: tuple[str, ...]
-    attachment_only_upstream_nodes: tuple[str, ...]
-    #: Whether the files of the session get to it.
-    propagated_attachments: bool
-
-
-def context_edges() -> list[ContextEdge]:
-    """All edges: by target, those that trigger it first."""
-    return [edge for target in CONTEXT for edge in _into(target)]
-
-
-def input_context(node: str) -> InputContext:
-    """What reaches a node. Raises KeyError for an unknown one."""
-    edges = [*_into(node)]
-    return InputContext(
-        context_only_upstream_nodes=tuple(edge.source for edge in edges if edge.mode == "dotted"),
-        attachment_only_upstream_nodes=tuple(edge.source for edge in edges if edge.mode == "dashed"),
-        propagated_attachments=CONTEXT[node].files,
-    )
-
-
 def undeclared(node: str, written: Iterable[str]) -> Set[str]:
     """The parts that a node wrote and may not."""
     return {*written} - CONTROL - CONTEXT[node].writes
-
-
-def _into(target: str) -> Iterator[ContextEdge]:
-    triggers = [source for source, to in _solid() if to == target]
-    for source in triggers:
-        yield ContextEdge(source, target, "solid", _shared(source, target))
-    for source in CONTEXT:
-        if source != target and source not in triggers and (shared := _shared(source, target)):
-            yield ContextEdge(source, target, "dotted", shared)
-    if CONTEXT[target].files and START not in triggers:
-        yield ContextEdge(START, target, "dashed")
-
-
-def _solid() -> Iterator[tuple[str, str]]:
-    yield START, "classify_intent"
-    yield from EDGES
-    for source, (_, targets) in ROUTERS.items():
-        yield from ((source, target) for target in targets if target != END)
-
-
-def _shared(source: str, target: str) -> tuple[str, ...]:
-    if source == START:
-        return ("request",)
-    return tuple(sorted(CONTEXT[source].writes & CONTEXT[target].reads))

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph.graph import START
 
 from flowise_dev_agent.agent import graph
-from flowise_dev_agent.agent.context_edges import CONTEXT, CONTROL, context_edges, input_context, undeclared
+from flowise_dev_agent.agent.context_edges import CONTEXT, CONTROL, undeclared
 from flowise_dev_agent.agent.emit import NODE_PHASES
 from flowise_dev_agent.agent.graph import Steps
 from flowise_dev_agent.agent.state import AgentState, PatchState, PlanState, Update
@@ -24,21 +23,6 @@ def test_the_table_has_every_node_and_only_parts_of_the_state() -> None:
     parts = AgentState.model_fields.keys() - CONTROL
     assert list(CONTEXT) == list(NODE_PHASES)
     assert {part for one in CONTEXT.values() for part in one.reads | one.writes} <= parts
-
-
-def test_solid_edges_trigger_dotted_ones_bring_context_and_dashed_ones_files() -> None:
-    by_mode: dict[str, set[tuple[str, str]]] = defaultdict(set)
-    for edge in context_edges():
-        by_mode[edge.mode].add((edge.source, edge.target))
-
-    assert by_mode["solid"] >= {(START, "classify_intent"), ("hitl_plan_v2", "define_patch_scope")}
-    assert not by_mode["dotted"] & by_mode["solid"]
-    assert ("hitl_plan_v2", "compile_patch_ir") in by_mode["dotted"]
-    assert by_mode["dashed"] == {(START, node) for node in ("plan_v2", "compile_flow_data", "apply_patch", "test_v2")}
-    into_plan = input_context("plan_v2")
-    assert "apply_patch" in into_plan.context_only_upstream_nodes
-    assert (into_plan.attachment_only_upstream_nodes, into_plan.propagated_attachments) == ((START,), True)
-    assert input_context("validate").propagated_attachments is False
 
 
 async def test_a_node_that_writes_what_it_may_not_is_stopped() -> None:
