@@ -120,14 +120,14 @@ async def test_p28_a_body_has_a_limit(make_app: MakeApp, declared: bool) -> None
     assert (response.status_code, response.json()["code"]) == (413, "body_too_large")
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"[" * 10_000])
-@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28", "1999-01-01"])
-async def test_p62_odd_bodies_are_refused(make_app: MakeApp, body: bytes, version: str) -> None:
-    headers = ACCEPT | {"Content-Type": "application/json", "MCP-Protocol-Version": version}
+async def test_p62_odd_bodies_are_refused(make_app: MakeApp) -> None:
     async with running(make_app()) as http:
-        response = await http.post("/mcp", content=body, headers=headers)
-    assert response.status_code == 400
-    assert "Traceback" not in response.text
+        for version in ("2025-06-18", "2026-07-28", "1999-01-01"):
+            headers = ACCEPT | {"Content-Type": "application/json", "MCP-Protocol-Version": version}
+            for body in (b"", b"{", b"[]", b"[" * 10_000):
+                response = await http.post("/mcp", content=body, headers=headers)
+                assert response.status_code == 400, (version, body[:5])
+                assert "Traceback" not in response.text
 
 
 async def test_p65_starts_by_rest_and_mcp_share_one_count(make_app: MakeApp, engine: EngineDouble) -> None:
