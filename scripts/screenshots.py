@@ -2,9 +2,9 @@
 
     python scripts/screenshots.py
 
-Starts a local Flowise, the service and a headless Chromium of this machine, walks through the page like a person, and
-writes `docs/images/*.png`. A test does the same into a folder of its own, so that no picture can show a page that is
-gone. Needs the built page (`make web`).
+Starts a local Flowise, a stand-in for a model, the service and a headless Chromium of this machine, walks through the
+page like a person, and writes `docs/images/*.png`. A test does the same into a folder of its own, so that no picture
+can show a page that is gone. Needs the built page (`make web`).
 """
 
 import asyncio
@@ -21,6 +21,8 @@ from playwright.async_api import Browser, Page, ViewportSize, async_playwright
 from playwright.async_api import Error as PlaywrightError
 
 from flowise_dev_agent.devkit.stack import DevStack
+from flowise_dev_agent.devkit.standin import ModelStandIn
+from tests.e2e.scripted import AGENT_WIRES, CHAT_WIRES, builds, change, model_environment, script
 
 IMAGES: Final = Path(__file__).resolve().parents[1] / "docs" / "images"
 #: What is taken, in the order of the README.
@@ -29,6 +31,8 @@ _LAPTOP: Final[ViewportSize] = {"width": 1280, "height": 800}
 _PHONE: Final[ViewportSize] = {"width": 390, "height": 844}
 _WORK_MS: Final = 120_000
 _PORT: Final = 8_199
+_BOOKS: Final = "Baue einen Chatbot mit GPT-4o und Gedächtnis für unseren Buchladen"
+_COLDER: Final = "Use a temperature of 0.1"
 _SHOP: Final = (
     "Build an agent with GPT-4o for our online shop that remembers the conversation and has a calculator. "
     "It answers in a friendly tone and never promises a refund."
@@ -102,7 +106,7 @@ async def take_all(browser: Browser, url: str, folder: Path, key: str = "") -> N
     address = await one.page.get_by_role("link", name="History").first.get_attribute("href")
     await one.press("Close the chat with the flow")
 
-    await one.page.get_by_label("What should be different?").fill("Use a temperature of 0.1")
+    await one.page.get_by_label("What should be different?").fill(_COLDER)
     await one.press("Change it")
     await one.question("The plan")
     session = one.page.url
@@ -121,9 +125,7 @@ async def take_all(browser: Browser, url: str, folder: Path, key: str = "") -> N
     await one.take("history")
 
     german = await tour("de-DE")
-    await german.wish(
-        "Was soll der Chatbot tun?", "Baue einen Chatbot mit GPT-4o und Gedächtnis für unseren Buchladen", "Starten"
-    )
+    await german.wish("Was soll der Chatbot tun?", _BOOKS, "Starten")
     await german.question("Der Plan")
     await german.take("german")
     await german.page.context.close()
@@ -138,6 +140,28 @@ async def take_all(browser: Browser, url: str, folder: Path, key: str = "") -> N
     await one.page.context.close()
 
 
+def play(standin: ModelStandIn) -> None:
+    """Let the stand-in plan and build what the pictures show."""
+    said = "Answer in a friendly tone. Never promise a refund."
+    shop = builds(
+        *AGENT_WIRES,
+        "calculator -> toolAgent.tools",
+        title="Agent for our online shop",
+        values=[{"node_id": "toolAgent_0", "param": "systemMessage", "value": said}],
+        success_criteria=["It answers in a friendly tone.", "It promises no refund."],
+    )
+    books = builds(
+        *CHAT_WIRES,
+        title="Chatbot für unseren Buchladen",
+        goal="Ein Chatbot für den Buchladen.",
+        success_criteria=["Er antwortet."],
+        test_questions=["Hallo"],
+    )
+    script(standin, change("chatOpenAI_0", "temperature", 0.1), when=_COLDER)
+    script(standin, shop, when=_SHOP)
+    script(standin, books, when=_BOOKS)
+
+
 def _serve(stack: DevStack, folder: Path) -> subprocess.Popen[bytes]:
     settings = {
         "POSTGRES_DSN": stack.dsn,
@@ -145,6 +169,7 @@ def _serve(stack: DevStack, folder: Path) -> subprocess.Popen[bytes]:
         "FLOWISE_API_KEY": stack.flowise.api_key.get_secret_value(),
         "AGENT_API_PORT": str(_PORT),
         "PYTHONPATH": str(IMAGES.parents[1]),
+        **model_environment(stack.standin),
     }
     return subprocess.Popen([sys.executable, "-m", "flowise_dev_agent", "serve"], cwd=folder, env=os.environ | settings)
 
@@ -154,6 +179,7 @@ async def main() -> None:
     from tests.fixtures.browser import chromium_path
 
     with tempfile.TemporaryDirectory() as folder, DevStack(Path(folder), flowise_port=3_199) as stack:
+        play(stack.standin)
         service = _serve(stack, Path(folder))
         try:
             async with async_playwright() as playwright:

@@ -28,20 +28,20 @@ from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, compile_ops
 from flowise_dev_agent.runtime import Timings
 from tests.chaos.fake_flowise import CREDENTIALS, FakeFlowise
 from tests.e2e.people import make_flow
+from tests.e2e.scripted import COLDER, REQUIREMENT, SUPPORT, change, model_environment, script
 from tests.e2e.service import QUICK, ServiceProcess
 from tests.fixtures.golden_flows import chat
 from tests.fixtures.postgres import restart
 from tests.fixtures.proxy import FaultyProxy
 
 CONTENDERS = 3
-COLDER = "Set the temperature to 0.2, change nothing else"
-REQUIREMENT = "A customer support chatbot with GPT-4o and memory"
 SECRET = "flowise-key-that-must-stay-inside"
 RESTART_SECS = 0.5
 
@@ -173,9 +173,17 @@ def proxy(fake_flowise: FakeFlowise) -> Iterator[FaultyProxy]:
 
 
 def make_cluster(
-    postgres: EmbeddedPostgres, proxy: FaultyProxy, api_key: str, folder: Path, timings: Timings
+    postgres: EmbeddedPostgres,
+    proxy: FaultyProxy,
+    api_key: str,
+    folder: Path,
+    timings: Timings,
+    standin: ModelStandIn,
 ) -> Cluster:
+    script(standin, SUPPORT, when=REQUIREMENT)
+    script(standin, change("chatOpenAI_0", "temperature", 0.2), when=COLDER)
     environment = {
+        **model_environment(standin),
         "POSTGRES_DSN": postgres.create_database("chaos"),
         "FLOWISE_API_ENDPOINT": proxy.endpoint,
         "FLOWISE_API_KEY": api_key,
@@ -188,9 +196,9 @@ def make_cluster(
 
 @pytest.fixture
 async def cluster(
-    postgres: EmbeddedPostgres, proxy: FaultyProxy, tmp_path: Path, scale: Scale
+    postgres: EmbeddedPostgres, proxy: FaultyProxy, tmp_path: Path, scale: Scale, standin: ModelStandIn
 ) -> AsyncIterator[Cluster]:
-    cluster = make_cluster(postgres, proxy, SECRET, tmp_path, scale.timings)
+    cluster = make_cluster(postgres, proxy, SECRET, tmp_path, scale.timings, standin)
     await cluster.start()
     yield cluster
     await cluster.stop()
@@ -337,11 +345,14 @@ async def test_p02_p11_p40_the_same_on_the_real_flowise(
     flowise_client: FlowiseClient,
     faulty_flowise: FaultyProxy,
     tmp_path: Path,
+    standin: ModelStandIn,
 ) -> None:
     scale = Scale(6, QUICK)
     targets = [(await make_flow(flowise_client, name=f"Bot {number}")).id for number in range(3)]
     before = {row.id async for row in flowise_client.iter_chatflows()} - set(targets)
-    cluster = make_cluster(postgres, faulty_flowise, flowise.api_key.get_secret_value(), tmp_path, scale.timings)
+    cluster = make_cluster(
+        postgres, faulty_flowise, flowise.api_key.get_secret_value(), tmp_path, scale.timings, standin
+    )
     await cluster.start()
     try:
         done = await survived(cluster, postgres, faulty_flowise, scale, targets)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from tests.e2e.service import ServiceProcess
+from tests.support.sessions import ASSISTANT
 
 _ROOT = str(Path(__file__).resolve().parents[2])
 MakeService = Callable[..., ServiceProcess]
@@ -41,8 +42,10 @@ async def ok(response: httpx2.Response) -> dict[str, Any]:
     return response.json()
 
 
-async def start(http: httpx2.AsyncClient, requirement: str, **request: Any) -> dict[str, Any]:
-    return await ok(await http.post("/sessions?wait=60", json={"requirement": requirement, **request}))
+async def start(http: httpx2.AsyncClient, said: str | Mapping[str, Any] = ASSISTANT, **request: Any) -> dict[str, Any]:
+    """Start a session with a form, or with words that the service's model reads."""
+    first = {"requirement": said} if isinstance(said, str) else {"design": said}
+    return await ok(await http.post("/sessions?wait=60", json={**first, **request}))
 
 
 async def answer(http: httpx2.AsyncClient, view: dict[str, Any], **given: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from starlette.routing import Route
 from flowise_dev_agent.devkit.serving import BackgroundServer
 from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInToolCall
 from tests.e2e.people import SharedService, answer, http_of, ok
+from tests.e2e.scripted import AGENT, model_environment, script
 
 QUESTION = "What is the status of ticket 7?"
 
@@ -58,7 +59,8 @@ def tickets() -> Iterator[TicketApi]:
 async def test_a_described_api_becomes_a_tool_that_the_flow_calls(
     shared_service: SharedService, standin: ModelStandIn, tickets: TicketApi
 ) -> None:
-    service = await shared_service()
+    script(standin, AGENT)
+    service = await shared_service(**model_environment(standin))
     call = StandInToolCall("getticket", {"queryParams": {"id": "7"}})
     standin.script(QUESTION, Reply(tool_calls=(call,)), times=1)
     async with http_of(service) as http:

@@ -16,12 +16,14 @@ import pytest
 from pydantic import SecretStr
 
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.contracts.requests import StartSession
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.people import KEY, LOCKED, SharedService
+from tests.e2e.scripted import SUPPORT, model_environment, script
 from tests.e2e.service import ServiceProcess
 from tests.e2e.workflow import ROOT, Workflow
 from tests.fixtures.receiver import Receiver, running_receiver
+from tests.support.sessions import new_flow
 
 pytestmark = pytest.mark.nightly
 
@@ -81,9 +83,8 @@ async def test_the_documented_loop_approves_a_plan_and_accepts_its_result(
     tmp_path: Path,
 ) -> None:
     runner = workflow("approval.yml", tmp_path, service)
-    requirement = "Build a customer support chatbot with GPT-4o and memory"
     async with AgentClient(service.url, SecretStr(KEY)) as client:
-        started = await client.start(StartSession(requirement=requirement, webhook_url=relay_url))
+        started = await client.start(new_flow(webhook_url=relay_url))
 
         asked = await dispatched(github, 1)
         assert asked["event_type"] == "session.waiting"
@@ -115,8 +116,10 @@ async def test_the_documented_loop_approves_a_plan_and_accepts_its_result(
 
 
 async def test_the_documented_workflow_builds_tests_and_accepts_a_chatflow_by_itself(
-    service: ServiceProcess, flowise_client: FlowiseClient, tmp_path: Path
+    shared_service: SharedService, standin: ModelStandIn, flowise_client: FlowiseClient, tmp_path: Path
 ) -> None:
+    script(standin, SUPPORT)
+    service = await shared_service(**LOCKED, **model_environment(standin))
     requirement = 'A customer support chatbot with GPT-4o and memory, called "Support" $(exit 1) \'; #'
     built = workflow("build.yml", tmp_path, service, inputs={"requirement": requirement})
     assert built.jobs == ["plan", "build", "accept"]

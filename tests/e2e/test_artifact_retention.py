@@ -59,7 +59,7 @@ async def test_each_mode_of_retention_removes_what_it_says_from_a_session(make_s
     service = make_service(**MODES)
     await service.start()
     async with http_of(service) as http:
-        view = await start(http, "Build a support chatbot with GPT-4o and memory", test_questions=["Hello"])
+        view = await start(http, test_questions=["Hello"])
         view = await answer(http, view, action="approve")
         view = await answer(http, view, action="accept")
         session = view["thread_id"]

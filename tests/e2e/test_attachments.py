@@ -13,12 +13,13 @@ from flowise_dev_agent.flowise.document_stores import VectorSpec
 from flowise_dev_agent.patch import AddNode, GraphIR, Schemas, compile_ops
 from flowise_dev_agent.patch.model.placeholders import placeholder_file
 from tests.e2e.people import SharedService, answer, events_of, http_of, ok
-from tests.e2e.scripted import DONE, model_environment, script
+from tests.e2e.scripted import DONE, READS, SEARCHES, model_environment, script
 from tests.e2e.test_mcp import over_http
+from tests.support.sessions import ASSISTANT
 from tests.unit.knowledge.test_images import PNG
 
 TEXT = "Employees of the Zurich office have 31 days of vacation a year."
-REQUIREMENT = "Build a bot with GPT-4o that answers questions from our handbook and shows the sources"
+HANDBOOK = {**ASSISTANT, "name": "Handbook bot", "sources": [{"kind": "pdf", "about": "handbook"}]}
 
 
 def handbook() -> bytes:
@@ -34,7 +35,7 @@ async def test_a_pdf_that_goes_with_the_sentence_is_what_the_bot_answers_from(
         stored = (await http.post("/attachments", files={"file": ("Our handbook.pdf", handbook())})).json()
         assert (stored["facts"]["pages"], stored["facts"]["first_lines"]) == (1, TEXT)
         body = {
-            "requirement": REQUIREMENT,
+            "design": HANDBOOK,
             "attachments": [stored["id"]],
             "test_questions": ["How many days of vacation does Zurich have?"],
         }
@@ -43,7 +44,8 @@ async def test_a_pdf_that_goes_with_the_sentence_is_what_the_bot_answers_from(
         assert "[ATTACHMENT: Our handbook.pdf]" in [one["value"] for one in contract["values"]]
         assert contract["placeholders"] == []
 
-        tested = await answer(http, planned, action="approve")
+        sources = {"node_id": "conversationalRetrievalQAChain_0", "param": "returnSourceDocuments", "value": True}
+        tested = await answer(http, planned, action="approve", edits={"values": [sources], "removals": []})
         review = tested["interrupt"]["data"]
         assert tested["interrupt"]["type"] == "result_review", tested["interrupt"]["message"]
         (test,) = review["tests"]
@@ -55,7 +57,9 @@ async def test_a_pdf_that_goes_with_the_sentence_is_what_the_bot_answers_from(
         loader = next(node for node in json.loads(flow.flow_data)["nodes"] if node["data"]["name"] == "pdfFile")
         assert loader["data"]["inputs"]["pdfFile"] == 'FILE-STORAGE::["Our handbook.pdf"]'
         # The file stays when the flow is changed.
-        changed = await answer(http, tested, action="iterate", feedback="Use a temperature of 0.1")
+        model = next(node["id"] for node in json.loads(flow.flow_data)["nodes"] if node["data"]["name"] == "chatOpenAI")
+        colder = {"op_type": "SetParam", "node_id": model, "param_name": "temperature", "value": 0.1}
+        changed = await answer(http, tested, action="iterate", ops=[colder])
         if changed["interrupt"]["type"] == "plan_approval":
             changed = await answer(http, changed, action="approve")
         assert changed["interrupt"]["data"]["tests"][0]["passed"] is True
@@ -65,15 +69,20 @@ async def test_a_pdf_that_goes_with_the_sentence_is_what_the_bot_answers_from(
 
 @pytest.mark.nightly
 async def test_a_pdf_becomes_a_document_store_that_the_bot_answers_from(
-    shared_service: SharedService, flowise_client: FlowiseClient, vectors: VectorSpec, stores_of_the_test: None
+    shared_service: SharedService,
+    flowise_client: FlowiseClient,
+    standin: ModelStandIn,
+    vectors: VectorSpec,
+    stores_of_the_test: None,
 ) -> None:
     model = await flowise_client.create_document_store("Travel", "of a test")
     await flowise_client.insert_vectors(model.id, vectors, timeout=30)
-    service = await shared_service()
+    script(standin, SEARCHES)
+    service = await shared_service(**model_environment(standin))
     async with http_of(service) as http:
         stored = (await http.post("/attachments", files={"file": ("Our handbook.pdf", handbook())})).json()
         body = {
-            "requirement": "A bot with GPT-4o that answers from our handbook in a document store and shows the sources",
+            "requirement": "A bot with GPT-4o that answers from our handbook in a document store",
             "attachments": [stored["id"]],
             "test_questions": ["How many days of vacation does Zurich have?"],
         }
@@ -108,9 +117,10 @@ async def test_a_pdf_becomes_a_document_store_that_the_bot_answers_from(
 
 @pytest.mark.nightly
 async def test_a_store_that_the_flow_reads_goes_with_a_rollback_and_files_come_over_mcp(
-    shared_service: SharedService, flowise_client: FlowiseClient, stores_of_the_test: None
+    shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn, stores_of_the_test: None
 ) -> None:
-    service = await shared_service()
+    script(standin, READS)
+    service = await shared_service(**model_environment(standin))
     requirement = "Build a bot with GPT-4o that answers from our notes in a document store of its own"
     async with http_of(service) as http, over_http(service, None) as agent:
         stored = (await agent.call("attach_file", name="notes.md", text=f"# Vacation\n\n{TEXT}")).structured_content
@@ -140,6 +150,7 @@ async def test_a_store_that_the_flow_reads_goes_with_a_rollback_and_files_come_o
 async def test_a_file_that_a_session_adds_to_a_store_goes_with_its_rollback_and_the_store_stays(
     shared_service: SharedService,
     flowise_client: FlowiseClient,
+    standin: ModelStandIn,
     vectors: VectorSpec,
     schemas: Schemas,
     stores_of_the_test: None,
@@ -151,7 +162,9 @@ async def test_a_file_that_a_session_adds_to_a_store_goes_with_its_rollback_and_
     add = AddNode(node_name="documentStoreVS", node_id="documentStoreVS_0", params=config)
     graph = compile_ops(GraphIR.empty(), [add], schemas)
     other = await flowise_client.create_chatflow(ChatflowCreate(name="Travel bot", flow_data=graph.flow_data))
-    service = await shared_service()
+    grows = {"node_id": "documentStoreVS_0", "param": "selectedStore", "value": f"[ADD TO STORE: {name}]"}
+    script(standin, {**SEARCHES, "plan": {**SEARCHES["plan"], "values": [*SEARCHES["plan"]["values"], grows]}})
+    service = await shared_service(**model_environment(standin))
     async with http_of(service) as http:
         files = {"file": ("Our handbook.pdf", handbook())}
         stored = (await http.post("/attachments", files=files)).json()
@@ -183,7 +196,7 @@ async def test_a_file_that_a_session_adds_to_a_store_goes_with_its_rollback_and_
 @pytest.mark.parametrize(
     "wanted",
     [
-        {"requirement": "Build a bot with GPT-4o that describes the photos that people send"},
+        {"design": ASSISTANT},
         {
             "design": {
                 "name": "Photos",
@@ -241,14 +254,13 @@ def mood_bot(mark: str) -> dict[str, Any]:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("by_model", [False, True], ids=["rules", "model"])
 async def test_examples_are_in_the_prompt_of_the_flow_and_a_table_of_questions_tests_it(
-    shared_service: SharedService, standin: ModelStandIn, by_model: bool
+    shared_service: SharedService, standin: ModelStandIn
 ) -> None:
     mark = uuid4().hex[:6]
     script(standin, mood_bot(mark), when=mark)
     standin.script(lambda request: f"What a day {mark}" in request.prompt and "Output: good" in request.prompt, "good")
-    service = await shared_service(**(model_environment(standin) if by_model else {}))
+    service = await shared_service(**model_environment(standin))
     async with http_of(service) as http:
         examples = (f"moods {mark}.csv", b"input,output\nI love it,good\nI hate it,bad\n")
         questions = ("questions.csv", f"question,expected\nWhat a day {mark},good\n".encode())
@@ -261,7 +273,7 @@ async def test_examples_are_in_the_prompt_of_the_flow_and_a_table_of_questions_t
         planned = await ok(await http.post("/sessions?wait=60", json=body))
         contract = planned["interrupt"]["data"]["contract"]
         assert [one["turns"] for one in contract["tests"]] == [[f"What a day {mark}"]], planned["interrupt"]["message"]
-        assert (contract["flow_name"] == f"Moods {mark}") is by_model
+        assert contract["flow_name"] == f"Moods {mark}"
         assert [one["expect"]["contains"] for one in contract["tests"]] == [["good"]]
         assert ["Input: I hate it\nOutput: bad" in str(one["value"]) for one in contract["values"]].count(True) == 1
         assert [one["node_name"] for one in contract["nodes"] if "File" in one["node_name"]] == []

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 import pytest
 
 from flowise_dev_agent.client import AgentClient, ServiceUnreachableError
-from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.requests import ResumeSession
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.people import MakeService
 from tests.e2e.service import QUICK, ServiceProcess, all_events, until_settled
 from tests.fixtures.proxy import FaultyProxy
+from tests.support.sessions import new_flow
 
-REQUIREMENT = "A customer support chatbot with GPT-4o and memory"
 #: Where the CREATE path works between its two questions and after the last.
 STEPS = (
     "classify_intent",
@@ -53,7 +53,7 @@ async def test_p40_p02_kill_9_at_every_step_leaves_one_finished_session_and_one_
     service: ServiceProcess, client: AgentClient, flowise_client: FlowiseClient
 ) -> None:
     before = await _flows(flowise_client)
-    view = await client.start(StartSession(requirement=REQUIREMENT))
+    view = await client.start(new_flow())
     killed: list[str] = []
     answered: set[str] = set()
     seen = 0
@@ -95,7 +95,7 @@ async def test_p02_kill_9_while_the_create_is_in_flight_leaves_one_chatflow(
     service: ServiceProcess, client: AgentClient, flowise_client: FlowiseClient, faulty_flowise: FaultyProxy
 ) -> None:
     before = await _flows(flowise_client)
-    started = await client.start(StartSession(requirement=REQUIREMENT))
+    started = await client.start(new_flow())
     plan = (await until_settled(client, started.thread_id)).interrupt
     assert plan is not None
     faulty_flowise.fault("POST /api/v1/chatflows", "hold_answer")
@@ -116,7 +116,7 @@ async def test_p03_a_create_whose_answer_is_lost_is_adopted_or_made_once(
     service: ServiceProcess, client: AgentClient, flowise_client: FlowiseClient, faulty_flowise: FaultyProxy, fault: str
 ) -> None:
     before = await _flows(flowise_client)
-    started = await client.start(StartSession(requirement=REQUIREMENT))
+    started = await client.start(new_flow())
     plan = (await until_settled(client, started.thread_id)).interrupt
     assert plan is not None
     faulty_flowise.fault("POST /api/v1/chatflows", fault)  # type: ignore[arg-type]
@@ -138,7 +138,7 @@ async def test_p12_a_create_that_flowise_refuses_is_said_in_its_words_and_never_
     words: str,
 ) -> None:
     before = await _flows(flowise_client)
-    started = await client.start(StartSession(requirement=REQUIREMENT))
+    started = await client.start(new_flow())
     plan = (await until_settled(client, started.thread_id)).interrupt
     assert plan is not None
     faulty_flowise.fault("POST /api/v1/chatflows", fault)  # type: ignore[arg-type]
@@ -152,7 +152,7 @@ async def test_p12_a_create_that_flowise_refuses_is_said_in_its_words_and_never_
 
 @pytest.mark.nightly
 async def test_sigterm_hands_the_work_to_the_next_process(service: ServiceProcess, client: AgentClient) -> None:
-    started = await client.start(StartSession(requirement=REQUIREMENT))
+    started = await client.start(new_flow())
     assert await service.stop() == 0
     await service.start()
     view = await until_settled(client, started.thread_id)

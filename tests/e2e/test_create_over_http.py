@@ -6,10 +6,10 @@ import pytest
 
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.people import MakeService, SharedService, answer, events_of, http_of, ok
-from tests.e2e.scripted import DONE, model_environment, script
+from tests.e2e.people import MakeService, SharedService, answer, events_of, http_of, ok, start
+from tests.e2e.scripted import REQUIREMENT, SUPPORT, change, model_environment, script
+from tests.support.sessions import ASSISTANT
 
-REQUIREMENT = "Build a customer support chatbot with GPT-4o and memory"
 KEY = "e2e-key"
 
 
@@ -18,7 +18,7 @@ async def test_a_session_from_the_sentence_to_the_accepted_chatflow(
 ) -> None:
     service = await shared_service()
     async with http_of(service) as http:
-        planned = await ok(await http.post("/sessions?wait=60", json={"requirement": REQUIREMENT}))
+        planned = await start(http)
         question = planned["interrupt"]
         assert (planned["status"], question["type"]) == ("pending_interrupt", "plan_approval")
         assert planned["chatflow_id"] is None
@@ -61,10 +61,14 @@ async def test_a_session_from_the_sentence_to_the_accepted_chatflow(
     assert "Where is my parcel?" in prediction.answer
 
 
-async def test_p60_words_that_are_not_a_plain_yes_change_the_plan(shared_service: SharedService) -> None:
-    service = await shared_service()
+async def test_p60_words_that_are_not_a_plain_yes_change_the_plan(
+    shared_service: SharedService, standin: ModelStandIn
+) -> None:
+    plans = [SUPPORT["plan"], {**SUPPORT["plan"], "flow_name": "Parcel Helper"}]
+    script(standin, {**SUPPORT, "plan": plans})
+    service = await shared_service(**model_environment(standin))
     async with http_of(service) as http:
-        view = await ok(await http.post("/sessions?wait=60", json={"requirement": REQUIREMENT}))
+        view = await start(http, REQUIREMENT)
         path = f"/sessions/{view['thread_id']}/resume?wait=60"
         assert (await http.post(path, json={"response": "  "})).status_code == 422
         again = await ok(await http.post(path, json={"response": "yes but call it Parcel Helper"}))
@@ -81,7 +85,7 @@ async def test_a_rollback_deletes_what_the_session_made(
 ) -> None:
     service = await shared_service()
     async with http_of(service) as http:
-        view = await ok(await http.post("/sessions?wait=60", json={"requirement": REQUIREMENT}))
+        view = await start(http)
         view = await answer(http, view, action="approve")
         made = view["chatflow_id"]
         view = await answer(http, view, action="rollback")
@@ -90,12 +94,14 @@ async def test_a_rollback_deletes_what_the_session_made(
 
 
 async def test_p04_a_change_at_the_review_updates_the_same_chatflow(
-    shared_service: SharedService, flowise_client: FlowiseClient
+    shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:
     before = {row.id async for row in flowise_client.iter_chatflows()}
-    service = await shared_service()
+    colder = change("chatOpenAI_0", "temperature", 0.1)
+    script(standin, {**SUPPORT, "patch": [SUPPORT["patch"], *colder["patch"]]})
+    service = await shared_service(**model_environment(standin))
     async with http_of(service) as http:
-        view = await ok(await http.post("/sessions?wait=60", json={"requirement": REQUIREMENT}))
+        view = await start(http, REQUIREMENT)
         first = await answer(http, view, action="approve")
         view = await answer(http, first, action="iterate", feedback="Use a temperature of 0.1")
         if view["interrupt"]["type"] == "plan_approval":
@@ -110,11 +116,11 @@ async def test_p65_p66_the_key_and_the_rate_limit_hold_in_the_real_service(make_
     service = make_service(AGENT_API_KEY=KEY, RATE_LIMIT_SESSIONS_PER_MIN="1")
     await service.start()
     async with http_of(service) as http:
-        assert (await http.post("/sessions", json={"requirement": REQUIREMENT})).status_code == 401
+        assert (await http.post("/sessions", json={"design": ASSISTANT})).status_code == 401
         assert (await http.get("/live")).status_code == 200
     async with http_of(service, KEY) as http:
-        assert (await http.post("/sessions?wait=0", json={"requirement": REQUIREMENT})).status_code == 202
-        assert (await http.post("/sessions?wait=0", json={"requirement": REQUIREMENT})).status_code == 429
+        assert (await http.post("/sessions?wait=0", json={"design": ASSISTANT})).status_code == 202
+        assert (await http.post("/sessions?wait=0", json={"design": ASSISTANT})).status_code == 429
         health = await ok(await http.get("/health"))
         assert health["flowise"]["default"]["state"] == "ok"
         assert KEY not in json.dumps(health)
@@ -131,48 +137,6 @@ async def test_a_wrong_flowise_key_is_said_at_the_start_and_in_the_session(make_
         assert health["flowise"]["default"]["error"]["code"] == "flowise_auth"
 
 
-INTENT = {
-    "operation": "create",
-    "ambiguity": 1,
-    "questions": [],
-    "title": "Customer support chatbot",
-    "target_hint": None,
-    "language": "en",
-}
-PLAN = {
-    "goal": "A support chatbot that remembers the conversation.",
-    "operation": "create",
-    "flow_name": "Support bot",
-    "nodes": [
-        {"node_id": "chatOpenAI_0", "node_name": "chatOpenAI", "purpose": "the model"},
-        {"node_id": "bufferMemory_0", "node_name": "bufferMemory", "purpose": "the memory"},
-        {"node_id": "conversationChain_0", "node_name": "conversationChain", "purpose": "the conversation"},
-    ],
-    "steps": ["Add and connect them."],
-    "credential_requirements": ["openAIApi"],
-    "success_criteria": ["GPT-4o answers."],
-    "test_questions": ["What can you do?", "Where is my parcel?"],
-    "parts": [{"id": f"p{n}", "state": "covered", "nodes": ["chatOpenAI_0"]} for n in range(1, 9)],
-}
-OPS = [
-    {"op_type": "AddNode", "node_name": "chatOpenAI", "node_id": "chatOpenAI_0", "params": {"modelName": "gpt-4o"}},
-    {"op_type": "AddNode", "node_name": "bufferMemory", "node_id": "bufferMemory_0"},
-    {"op_type": "AddNode", "node_name": "conversationChain", "node_id": "conversationChain_0"},
-    {
-        "op_type": "Connect",
-        "source_node_id": "chatOpenAI_0",
-        "target_node_id": "conversationChain_0",
-        "target_anchor": "model",
-    },
-    {
-        "op_type": "Connect",
-        "source_node_id": "bufferMemory_0",
-        "target_node_id": "conversationChain_0",
-        "target_anchor": "memory",
-    },
-]
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("engine", ["claude", "openai"])
 async def test_the_same_with_a_model_behind_the_real_sdk(
@@ -180,10 +144,10 @@ async def test_the_same_with_a_model_behind_the_real_sdk(
 ) -> None:
     """The stand-in speaks the provider's protocol; its answers follow the schemas that the engine asks with."""
     before = {row.id async for row in flowise_client.iter_chatflows()}
-    phases = script(standin, {"classify": INTENT, "plan": PLAN, "patch": {"ops": OPS}, "judge": DONE})
+    phases = script(standin, SUPPORT)
     service = await shared_service(**model_environment(standin, engine))
     async with http_of(service) as http:
-        view = await ok(await http.post("/sessions?wait=60", json={"requirement": REQUIREMENT}))
+        view = await start(http, REQUIREMENT)
         assert view["degraded"] == []
         assert view["interrupt"]["type"] == "plan_approval"
         view = await answer(http, view, action="approve")

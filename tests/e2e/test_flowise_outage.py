@@ -10,15 +10,14 @@ from uuid import UUID
 import pytest
 
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.requests import ResumeSession
 from flowise_dev_agent.devkit.flowise import LocalFlowise
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.people import MakeService
 from tests.e2e.service import QUICK, until_settled
+from tests.support.sessions import new_flow
 
 pytestmark = pytest.mark.nightly
-
-REQUIREMENT = "A customer support chatbot with GPT-4o and memory"
 
 
 @pytest.fixture
@@ -58,7 +57,7 @@ async def one_chatflow_after_review(client: AgentClient, flowise_client: Flowise
 async def test_p02_a_session_outlives_a_restart_of_flowise(
     client: AgentClient, flowise_server: LocalFlowise, flowise_client: FlowiseClient
 ) -> None:
-    started = await client.start(StartSession(requirement=REQUIREMENT))
+    started = await client.start(new_flow())
     approval = await planned(client, started.thread_id)
     await asyncio.to_thread(flowise_server.stop)
     try:
@@ -74,7 +73,7 @@ async def test_p02_a_session_outlives_a_flowise_that_stands_still(
 ) -> None:
     pid = flowise_server.pid
     assert pid is not None
-    started = await client.start(StartSession(requirement=REQUIREMENT))
+    started = await client.start(new_flow())
     approval = await planned(client, started.thread_id)
     os.kill(pid, signal.SIGSTOP)
     try:

@@ -7,15 +7,17 @@ from uuid import uuid4
 import httpx2
 import pytest
 
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.people import SharedService
-from tests.e2e.test_update_over_http import COLDER, answer, http_of, make_flow, ok, start
+from tests.e2e.people import SharedService, answer, http_of, make_flow, ok, start
+from tests.e2e.scripted import COLDER, change, model_environment, script
 
 
 @pytest.fixture
-async def http(shared_service: SharedService) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client of a running service."""
-    async with http_of(await shared_service()) as http:
+async def http(shared_service: SharedService, standin: ModelStandIn) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client of a running service, whose model makes the flow colder."""
+    script(standin, change("chatOpenAI_0", "temperature", 0.2), when=COLDER)
+    async with http_of(await shared_service(**model_environment(standin))) as http:
         yield http
 
 

@@ -10,15 +10,16 @@ import httpx2
 import pytest
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
 from tests.e2e.people import MakeService, answer, events_of, http_of, make_flow, nodes_of, ok, run_command, start
+from tests.e2e.scripted import COLDER, REQUIREMENT, SUPPORT, change, model_environment, script
 
 pytestmark = pytest.mark.nightly
 
 #: Nobody listens there; on a port that was free a moment ago somebody may.
 NOWHERE = "http://127.0.0.1:9"
-COLDER = "Set the temperature to 0.2, change nothing else"
 
 
 @pytest.fixture(scope="module")
@@ -63,17 +64,24 @@ def instances(**servers: FlowiseAccess | None) -> str:
 
 
 async def test_p69_the_sessions_instance_serves_schemas_credentials_reads_writes_tests_and_rollback(
-    make_service: MakeService, second_flowise: FlowiseAccess, prod_credentials: dict[str, str], prod: FlowiseClient
+    make_service: MakeService,
+    second_flowise: FlowiseAccess,
+    prod_credentials: dict[str, str],
+    prod: FlowiseClient,
+    standin: ModelStandIn,
 ) -> None:
     """The default instance does not exist, so whatever went there instead would fail."""
-    service = make_service(FLOWISE_INSTANCES=instances(dev=None, prod=second_flowise))
+    script(standin, SUPPORT, when=REQUIREMENT)
+    script(standin, change("chatOpenAI_0", "temperature", 0.2), when=COLDER)
+    servers = instances(dev=None, prod=second_flowise)
+    service = make_service(FLOWISE_INSTANCES=servers, **model_environment(standin))
     await service.start()
     async with http_of(service) as http:
         unknown = await http.post("/sessions", json={"requirement": "A chatbot", "flowise_instance_id": "staging"})
         assert unknown.status_code == 422
         assert "dev, prod" in unknown.json()["hint"]
 
-        view = await start(http, "Build a support chatbot with GPT-4o and memory", flowise_instance_id="prod")
+        view = await start(http, REQUIREMENT, flowise_instance_id="prod")
         view = await answer(http, view, action="approve")
         assert view["interrupt"]["reason"] == "tests_passed", view["interrupt"]["message"]
         made = await prod.get_chatflow(view["chatflow_id"])

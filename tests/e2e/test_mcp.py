@@ -15,12 +15,11 @@ from mcp.client import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
 
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.people import KEY, LOCKED, MakeService, SharedService, http_of, make_flow, nodes_of, ok
+from tests.e2e.scripted import COLDER, REQUIREMENT, SUPPORT, change, model_environment, script
 from tests.e2e.service import ServiceProcess
-
-REQUIREMENT = "Build a customer support chatbot with GPT-4o and memory"
-COLDER = "Set the temperature to 0.2, change nothing else"
 
 
 class Person:
@@ -106,9 +105,10 @@ async def over_stdio(url: str, key: str, folder: Path, person: Person | None = N
 
 
 async def test_an_agent_creates_a_chatflow_and_a_person_confirms(
-    shared_service: SharedService, flowise_client: FlowiseClient
+    shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:
-    service, person = await shared_service(**LOCKED), Person()
+    script(standin, {**SUPPORT, "plan": [SUPPORT["plan"], {**SUPPORT["plan"], "flow_name": "Parcel Helper"}]})
+    service, person = await shared_service(**LOCKED, **model_environment(standin)), Person()
     for wrong in (None, "wrong"):
         with pytest.RaisesGroup(MCPError, flatten_subgroups=True):
             async with over_http(service, wrong):
@@ -166,10 +166,11 @@ async def test_an_agent_creates_a_chatflow_and_a_person_confirms(
 
 @pytest.mark.nightly
 async def test_a_desktop_client_changes_a_chatflow_by_stdio(
-    make_service: MakeService, flowise_client: FlowiseClient, tmp_path: Path
+    make_service: MakeService, flowise_client: FlowiseClient, standin: ModelStandIn, tmp_path: Path
 ) -> None:
+    script(standin, change("chatOpenAI_0", "temperature", 0.2))
     row = await make_flow(flowise_client, deployed=True)
-    service, person = make_service(AGENT_API_KEY=KEY), Person()
+    service, person = make_service(AGENT_API_KEY=KEY, **model_environment(standin)), Person()
     async with over_stdio(service.url, KEY, tmp_path, person, mode="legacy") as agent:
         # The client may be started before the service is.
         assert await agent.refused("list_sessions") == "service_unreachable"

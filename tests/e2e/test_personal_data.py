@@ -8,6 +8,7 @@ from psycopg import sql
 
 from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInToolCall
 from tests.e2e.people import MakeService, answer, events_of, http_of, ok
+from tests.e2e.scripted import AGENT, model_environment, script
 from tests.e2e.test_mcp import over_http
 from tests.e2e.test_workday_session import variables
 from tests.fixtures.workday import WorkdayServer
@@ -43,7 +44,8 @@ def tables_with(dsn: str, mark: str) -> set[str]:
 async def test_a_marked_name_is_kept_nowhere_but_in_the_answer_that_a_person_reviews(
     make_service: MakeService, standin: ModelStandIn, workday: WorkdayServer, said: str, kept: set[str]
 ) -> None:
-    service = make_service(LOG_LEVEL="DEBUG")
+    service = make_service(LOG_LEVEL="DEBUG", **model_environment(standin))
+    script(standin, AGENT)
     await service.start()
     question = f"{QUESTION} ({len(kept)})"
     standin.script(lambda request: question in request.prompt and MARK in request.prompt, Reply(text=said))

@@ -5,8 +5,10 @@ from typing import Any
 
 import httpx2
 
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.people import SharedService, http_of
+from tests.e2e.scripted import REQUIREMENT, SUPPORT, model_environment, script
 
 
 async def said(http: httpx2.AsyncClient, message: str, **body: Any) -> list[dict[str, Any]]:
@@ -16,11 +18,12 @@ async def said(http: httpx2.AsyncClient, message: str, **body: Any) -> list[dict
 
 
 async def test_a_chat_builds_a_chatflow_and_only_a_plain_yes_approves(
-    shared_service: SharedService, flowise_client: FlowiseClient
+    shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:
-    service = await shared_service()
+    script(standin, {**SUPPORT, "plan": [SUPPORT["plan"], {**SUPPORT["plan"], "flow_name": "Parcel Desk"}]})
+    service = await shared_service(**model_environment(standin))
     async with http_of(service) as http:
-        planned = await said(http, "Build a customer support chatbot with GPT-4o and memory")
+        planned = await said(http, REQUIREMENT)
         session = planned[0]["session_id"]
         assert planned[-1]["response_type"] == "MESSAGE"
         assert "chatOpenAI" in planned[-1]["message"]

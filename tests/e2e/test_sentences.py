@@ -12,8 +12,7 @@ from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
 from scripts.bench.verdict_cases import Case, Rule, ScriptedModel
 from tests.e2e.people import SharedService, answer, http_of, make_flow, nodes_of, start
-from tests.e2e.scripted import model_environment, script
-from tests.e2e.test_create_over_http import INTENT
+from tests.e2e.scripted import SUPPORT, model_environment, script
 from tests.e2e.test_verdicts_over_http import answers_for, headline, judgement, reviewed, states
 
 SORTING = (
@@ -156,7 +155,7 @@ def _change(row: Chatflow, operation: str, name: str, values: list[dict[str, Any
         "parts": [{"id": f"p{n}", "state": "covered", "nodes": [values[0]["node_id"]]} for n in range(1, 20)],
         **plan,
     }
-    return {"classify": {**INTENT, "operation": operation}, "plan": planned, "patch": {"ops": []}}
+    return {"classify": {**SUPPORT["classify"], "operation": operation}, "plan": planned, "patch": {"ops": []}}
 
 
 async def _accepted(http: httpx2.AsyncClient, wish: str, **request: Any) -> tuple[dict[str, Any], dict[str, Any]]:

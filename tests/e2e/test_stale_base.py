@@ -7,10 +7,20 @@ from typing import Any
 import httpx2
 import pytest
 
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
 from tests.e2e.people import SharedService, answer, http_of, make_flow, ok, start
-from tests.e2e.test_update_over_http import COLDER, temperature
+from tests.e2e.scripted import COLDER, change, model_environment, script
+from tests.e2e.service import ServiceProcess
+from tests.e2e.test_update_over_http import temperature
+
+
+@pytest.fixture
+async def service(shared_service: SharedService, standin: ModelStandIn) -> ServiceProcess:
+    """A service whose model makes the flow colder."""
+    script(standin, change("chatOpenAI_0", "temperature", 0.2), when=COLDER)
+    return await shared_service(**model_environment(standin))
 
 
 async def edit_as_a_person(client: FlowiseClient, row: Chatflow) -> None:
@@ -58,10 +68,9 @@ async def stops(
 
 
 async def test_p07_keeping_both_changes_at_the_write_and_at_the_promotion(
-    shared_service: SharedService, flowise_client: FlowiseClient
+    service: ServiceProcess, flowise_client: FlowiseClient
 ) -> None:
     row = await make_flow(flowise_client)
-    service = await shared_service()
     async with http_of(service) as http:
         view = await start(http, COLDER, target=row.id)
         await flowise_client.update_chatflow(row.id, flow_data=row.flow_data.replace('"mine"', '"theirs"'))
@@ -85,9 +94,8 @@ async def test_p07_keeping_both_changes_at_the_write_and_at_the_promotion(
 
 @pytest.mark.nightly
 async def test_p07_overwriting_takes_the_persons_change_back_and_keeps_it_as_a_version(
-    shared_service: SharedService, flowise_client: FlowiseClient
+    service: ServiceProcess, flowise_client: FlowiseClient
 ) -> None:
-    service = await shared_service()
     async with http_of(service) as http:
         async for view, before, theirs in stops(http, flowise_client):
             view = await answer(http, view, action="overwrite")
@@ -108,9 +116,8 @@ async def test_p07_overwriting_takes_the_persons_change_back_and_keeps_it_as_a_v
 
 @pytest.mark.nightly
 async def test_p07_stopping_leaves_the_flow_as_the_person_made_it_and_no_draft(
-    shared_service: SharedService, flowise_client: FlowiseClient
+    service: ServiceProcess, flowise_client: FlowiseClient
 ) -> None:
-    service = await shared_service()
     async with http_of(service) as http:
         async for view, before, theirs in stops(http, flowise_client):
             view = await answer(http, view, action="cancel")

@@ -45,7 +45,7 @@ def model_plan(name: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(("by_model", "action"), [(False, "accept"), (True, "rollback")], ids=["rules", "model"])
+@pytest.mark.parametrize("action", ["accept", "rollback"])
 async def test_a_file_for_the_store_of_a_bot_is_a_change_of_its_own(
     shared_service: SharedService,
     flowise: FlowiseAccess,
@@ -54,7 +54,6 @@ async def test_a_file_for_the_store_of_a_bot_is_a_change_of_its_own(
     vectors: VectorSpec,
     schemas: Schemas,
     stores_of_the_test: None,
-    by_model: bool,
     action: str,
 ) -> None:
     name = f"Travel {uuid4().hex[:6]}"
@@ -64,7 +63,7 @@ async def test_a_file_for_the_store_of_a_bot_is_a_change_of_its_own(
     row = await flowise_client.create_chatflow(ChatflowCreate(name=f"{name} bot", flow_data=flow_data))
     intent = {"operation": "update", "target_hint": row.name, "ambiguity": 0, "questions": [], "title": row.name}
     script(standin, {"classify": intent, "plan": model_plan(name), "judge": DONE}, when=name)
-    service = await shared_service(**(model_environment(standin) if by_model else {}))
+    service = await shared_service(**model_environment(standin))
     async with http_of(service) as http:
         files = {"file": ("Our handbook.pdf", handbook())}
         stored = (await http.post("/attachments", files=files)).json()

@@ -10,6 +10,7 @@ import pytest
 
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.document_stores import VectorSpec
 from flowise_dev_agent.flowise.instances import Instances
@@ -17,18 +18,25 @@ from flowise_dev_agent.persistence import Database, Leftovers
 from flowise_dev_agent.runtime.flows.reconciler import Reconciler
 from flowise_dev_agent.settings import FlowiseSettings
 from tests.e2e.people import MakeService, http_of, ok
+from tests.e2e.scripted import READS, SEARCHES, model_environment, script
 from tests.e2e.service import QUICK, ServiceProcess, until_settled
 from tests.fixtures.proxy import FaultyProxy
 
 NOTES = "# Vacation\n\nEmployees of the Zurich office have 31 days of vacation a year."
 REQUIREMENT = "Build a bot with GPT-4o that answers from our notes in a document store of its own"
+SEARCHED = f"{REQUIREMENT}, which is searched"
 READ = "POST /api/v1/document-store/loader/process"
 EMBED = "POST /api/v1/document-store/vectorstore/insert"
 
 
 @pytest.fixture
-async def service(make_service: MakeService, faulty_flowise: FaultyProxy, stores_of_the_test: None) -> ServiceProcess:
-    service = make_service(QUICK, FLOWISE_API_ENDPOINT=faulty_flowise.endpoint)
+async def service(
+    make_service: MakeService, faulty_flowise: FaultyProxy, standin: ModelStandIn, stores_of_the_test: None
+) -> ServiceProcess:
+    """A service whose model plans a store that is read, or one that is searched where `SEARCHED` is asked for."""
+    script(standin, SEARCHES, when=SEARCHED)
+    script(standin, READS)
+    service = make_service(QUICK, FLOWISE_API_ENDPOINT=faulty_flowise.endpoint, **model_environment(standin))
     await service.start()
     return service
 
@@ -43,11 +51,11 @@ async def sweep(database: Database, flowise: FlowiseAccess, faulty_flowise: Faul
     await instances.aclose()
 
 
-async def approved(http: httpx2.AsyncClient) -> str:
+async def approved(http: httpx2.AsyncClient, requirement: str = REQUIREMENT) -> str:
     """A session whose plan with a new store was approved just now."""
     stored = (await http.post("/attachments", files={"file": ("notes.md", NOTES.encode())})).json()
     body = {
-        "requirement": REQUIREMENT,
+        "requirement": requirement,
         "attachments": [stored["id"]],
         "test_questions": ["How many days of vacation does Zurich have?"],
     }
@@ -92,7 +100,7 @@ async def test_p02_kill_9_while_a_store_is_filled_leaves_one_store_that_is_whole
     before = await ids_of(flowise_client)
     async with http_of(service) as http, AgentClient(service.url) as client:
         faulty_flowise.fault(call, "hold_answer")
-        session = await approved(http)
+        session = await approved(http, SEARCHED if call == EMBED else REQUIREMENT)
         assert await asyncio.to_thread(faulty_flowise.holding.wait, 60)
         await service.kill()
         await service.start()
@@ -142,7 +150,7 @@ async def test_the_store_of_a_deleted_session_goes_after_its_flow_and_its_vector
     await flowise_client.insert_vectors(model.id, vectors, timeout=30)
     before = await ids_of(flowise_client)
     async with http_of(service) as http, AgentClient(service.url) as client:
-        session = await approved(http)
+        session = await approved(http, SEARCHED)
         view = await until_settled(client, session)
         assert view.interrupt is not None, view.error
         (made,) = await ids_of(flowise_client) - before

@@ -13,16 +13,17 @@ import yaml
 
 from flowise_dev_agent.devkit.flowise.account import credential_id
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e import test_create_over_http as create
 from tests.e2e.people import SharedService
+from tests.e2e.scripted import SUPPORT
 from tests.e2e.service import OWN_VARIABLES, ServiceProcess
 
 _ROOT = Path(__file__).resolve().parents[2]
 _KEY = credential_id("openAIApi")
+_MODEL, *_REST = SUPPORT["patch"]["ops"]
 OPS: list[dict[str, Any]] = [
-    create.OPS[0],
+    _MODEL,
     {"op_type": "BindCredential", "node_id": "chatOpenAI_0", "credential_id": _KEY, "credential_type": "openAIApi"},
-    *create.OPS[1:],
+    *_REST,
 ]
 
 

@@ -5,17 +5,18 @@ import asyncio
 import pytest
 
 from flowise_dev_agent.client import RUN_END_EVENTS, SyncAgentClient
-from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.requests import ResumeSession
 from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.people import SharedService
+from tests.support.sessions import new_flow
 
 pytestmark = pytest.mark.nightly
 
 
 def script(url: str) -> SessionView:
     with SyncAgentClient(url) as client:
-        view: SessionView = client.start(StartSession(requirement="A support chatbot with memory"), wait=90)
+        view: SessionView = client.start(new_flow(), wait=90)
         for action in ("approve", "accept"):
             assert view.interrupt is not None
             answer = ResumeSession(interrupt_id=view.interrupt.id, answer={"action": action})

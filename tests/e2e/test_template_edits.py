@@ -41,7 +41,7 @@ GONE = object()
 
 @dataclass(frozen=True)
 class Edit:
-    """A wish for a template and what must come of it. `ops` is what the model answers; the rules write their own."""
+    """A wish for a template and what must come of it. `ops` is what the model answers."""
 
     template: str
     wish: str
@@ -222,48 +222,6 @@ BY_MODEL = [
     ),
 ]
 
-BY_RULES = [
-    Edit(
-        "Conversation Chain",
-        "Switch the model of this chatflow to gpt-4o and set the temperature to 0.2",
-        values={("chatOpenAI_0", "inputs.modelName"): "gpt-4o", ("chatOpenAI_0", "inputs.temperature"): 0.2},
-    ),
-    Edit(
-        "Tool Agent",
-        "Give the agent a tool that tells the current date and time, keep everything else",
-        mode="direct",
-        added={"currentDateTime_0": "currentDateTime"},
-        values={
-            ("toolAgent_0", "inputs.tools"): [
-                "{{calculator_1.data.instance}}",
-                "{{serpAPI_0.data.instance}}",
-                "{{currentDateTime_0.data.instance}}",
-            ]
-        },
-    ),
-    Edit(
-        "Conversation Chain",
-        "Replace the buffer memory with a window memory that keeps the last 4 messages",
-        added={"bufferWindowMemory_0": "bufferWindowMemory"},
-        removed=("bufferMemory_0",),
-        values={("conversationChain_0", "inputs.memory"): "{{bufferWindowMemory_0.data.instance}}"},
-    ),
-    Edit(
-        "Tool Agent",
-        "Entferne die Websuche aus diesem Agenten",
-        removed=("serpAPI_0",),
-        values={("toolAgent_0", "inputs.tools"): ["{{calculator_1.data.instance}}"]},
-    ),
-    Edit(
-        "Simple RAG",
-        "Use gpt-4o in this flow, with a temperature of 0.2",
-        values={
-            ("agentAgentflow_0", "inputs.agentModelConfig.modelName"): "gpt-4o",
-            ("agentAgentflow_0", "inputs.agentModelConfig.temperature"): 0.2,
-        },
-    ),
-]
-
 
 async def test_p13_p20_twenty_edits_by_a_model_read_back_as_the_ops_say_and_leave_the_rest(
     make_service: MakeService, flowise_client: FlowiseClient, standin: ModelStandIn
@@ -271,12 +229,6 @@ async def test_p13_p20_twenty_edits_by_a_model_read_back_as_the_ops_say_and_leav
     for edit in BY_MODEL:
         script(standin, _answers(edit), when=edit.wish)
     await _all(BY_MODEL, make_service(**model_environment(standin), FLOWISE_PREDICTION_TIMEOUT="10"), flowise_client)
-
-
-async def test_p13_edits_by_rules_read_back_as_asked_and_leave_the_rest(
-    make_service: MakeService, flowise_client: FlowiseClient
-) -> None:
-    await _all(BY_RULES, make_service(FLOWISE_PREDICTION_TIMEOUT="10"), flowise_client)
 
 
 async def _all(edits: Sequence[Edit], service: Any, flowise: FlowiseClient) -> None:

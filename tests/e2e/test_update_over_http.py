@@ -23,9 +23,7 @@ from tests.e2e.people import (
     start,
     visitors,
 )
-from tests.e2e.scripted import DONE, model_environment, script
-
-COLDER = "Set the temperature to 0.2, change nothing else"
+from tests.e2e.scripted import COLDER, DONE, change, model_environment, script, tells
 
 
 def temperature(row: Chatflow) -> str:
@@ -34,10 +32,11 @@ def temperature(row: Chatflow) -> str:
 
 
 async def test_p11_a_change_is_drafted_tested_promoted_and_rolled_back_after_a_restart(
-    make_service: MakeService, flowise_client: FlowiseClient
+    make_service: MakeService, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:
+    script(standin, change("chatOpenAI_0", "temperature", 0.2, 0.4))
     row = await make_flow(flowise_client, deployed=True)
-    service = make_service()
+    service = make_service(**model_environment(standin))
     await service.start()
     async with http_of(service) as http, visitors(flowise_client, row.id) as answers:
         planned = await start(http, COLDER, target=row.id)
@@ -218,10 +217,12 @@ async def test_an_agentflow_is_drafted_tested_promoted_and_rolled_back_and_writt
 
 @pytest.mark.nightly
 async def test_a_copy_leaves_the_original_alone_and_a_question_writes_nothing(
-    shared_service: SharedService, flowise_client: FlowiseClient
+    shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:
     row = await make_flow(flowise_client)
-    service = await shared_service()
+    script(standin, tells("It uses chatOpenAI.", target_hint=row.id), when="Which")
+    script(standin, change("chatOpenAI_0", "temperature", 0.1, operation="copy"), when="0.1")
+    service = await shared_service(**model_environment(standin))
     async with http_of(service) as http:
         asked = await start(http, f"Which model does the flow {row.id} use?")
         assert (asked["status"], asked["outcome"]) == ("completed", "answered")
@@ -230,7 +231,8 @@ async def test_a_copy_leaves_the_original_alone_and_a_question_writes_nothing(
         view = await answer(http, view, action="approve")
         assert view["interrupt"]["type"] == "result_review", view["interrupt"]["message"]
         view = await answer(http, view, action="accept")
-        plain = await start(http, f'Make a copy of the flow {row.id} called "Another one"')
+        copies = {"operation": "copy", "target": row.id, "new_name": "Another one"}
+        plain = await ok(await http.post("/sessions?wait=60", json=copies))
         assert plain["interrupt"]["reason"] == "plan_ready", plain["interrupt"]["message"]
         plain = await answer(http, await answer(http, plain, action="approve"), action="accept")
     same = await flowise_client.get_chatflow(plain["chatflow_id"])

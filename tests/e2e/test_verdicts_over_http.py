@@ -15,8 +15,7 @@ from flowise_dev_agent.patch import AddNode
 from scripts.bench.verdict_cases import Case, Rule, ScriptedModel
 from scripts.bench.verdicts import read_cases
 from tests.e2e.people import SharedService, answer, http_of, ok, start
-from tests.e2e.scripted import model_environment, script
-from tests.e2e.test_create_over_http import INTENT
+from tests.e2e.scripted import SUPPORT, model_environment, script
 
 _CASES = {case.id: case for case in read_cases()}
 #: (criterion, number of the trial, quote, step)
@@ -60,7 +59,7 @@ def answers_for(case: Case, side: str, judge: Mapping[str, Any], **plan: Any) ->
         **plan,
     }
     written = [op.model_dump(mode="json", exclude_defaults=True) | {"op_type": op.op_type} for op in ops]
-    return {"classify": INTENT, "plan": planned, "patch": {"ops": written}, "judge": judge}
+    return {"classify": SUPPORT["classify"], "plan": planned, "patch": {"ops": written}, "judge": judge}
 
 
 async def reviewed(

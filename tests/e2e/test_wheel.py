@@ -16,6 +16,7 @@ from flowise_dev_agent.devkit.postgres import PostgresServer
 from tests.e2e.documented import Command, Reader
 from tests.e2e.people import answer, ok
 from tests.e2e.service import OWN_VARIABLES, free_port, until_it_answers
+from tests.support.sessions import ASSISTANT
 
 pytestmark = pytest.mark.nightly
 
@@ -93,7 +94,7 @@ async def test_p120_the_installed_wheel_builds_a_chatflow(environment: Path, url
     async with httpx2.AsyncClient(base_url=url, timeout=120) as http:
         page = await http.get("/")
         assert (page.status_code, '<div id="root">' in page.text) == (200, True)
-        view = await ok(await http.post("/sessions?wait=90", json={"requirement": "A support chatbot with memory"}))
+        view = await ok(await http.post("/sessions?wait=90", json={"design": ASSISTANT}))
         assert view["interrupt"]["type"] == "plan_approval", view
         view = await answer(http, view, action="approve")
         assert view["interrupt"]["data"]["verdict"]["done"] is True

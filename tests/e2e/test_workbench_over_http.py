@@ -4,10 +4,12 @@ from typing import Any
 
 import httpx2
 
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.people import SharedService, answer, http_of, ok
+from tests.e2e.people import SharedService, answer, http_of, ok, start
+from tests.e2e.scripted import REQUIREMENT, SUPPORT, connect, model_environment, script
 
-REQUIREMENT = "Build a customer support chatbot with GPT-4o and memory"
+WINDOW = "Let it remember only the last messages"
 
 
 def drawn(preview: dict[str, Any]) -> tuple[set[tuple[str, str, str]], set[tuple[str, str]], set[tuple[str, str]]]:
@@ -32,11 +34,27 @@ async def written(http: httpx2.AsyncClient, chatflow_id: str) -> tuple[set[tuple
 
 
 async def test_the_picture_of_a_plan_is_what_is_written_and_both_are_changed_by_hand(
-    shared_service: SharedService, flowise_client: FlowiseClient
+    shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:
-    service = await shared_service()
+    window = {"node_id": "bufferWindowMemory_0", "node_name": "bufferWindowMemory", "purpose": "the memory"}
+    there = [one | {"existing": True} for one in SUPPORT["plan"]["nodes"] if one["node_name"] != "bufferMemory"]
+    plan = {
+        **SUPPORT["plan"],
+        "operation": "update",
+        "nodes": [*there, window],
+        "removals": ["bufferMemory_0"],
+    }
+    ops = [
+        {"op_type": "RemoveNode", "node_id": "bufferMemory_0"},
+        {"op_type": "AddNode", "node_name": "bufferWindowMemory", "node_id": "bufferWindowMemory_0"},
+        connect("bufferWindowMemory_0", "conversationChain_0", "memory"),
+    ]
+    intent = {**SUPPORT["classify"], "operation": "update"}
+    script(standin, {**SUPPORT, "classify": intent, "plan": plan, "patch": {"ops": ops}}, when=WINDOW)
+    script(standin, SUPPORT)
+    service = await shared_service(**model_environment(standin))
     async with http_of(service) as http:
-        planned = await ok(await http.post("/sessions?wait=60", json={"requirement": REQUIREMENT}))
+        planned = await start(http, REQUIREMENT)
         path = f"/sessions/{planned['thread_id']}"
         plan = await ok(await http.get(f"{path}/preview"))
         assert (plan["source"], {one["state"] for one in plan["nodes"]}) == ("plan", {"new"})
@@ -78,12 +96,11 @@ async def test_the_picture_of_a_plan_is_what_is_written_and_both_are_changed_by_
         ]
         assert turns[0]["words"] == REQUIREMENT
 
-        change = {"requirement": "Add a calculator to it", "target": done["chatflow_id"], "operation": "update"}
-        planned = await ok(await http.post("/sessions?wait=60", json=change))
+        planned = await start(http, WINDOW, target=done["chatflow_id"], operation="update")
         assert planned["interrupt"]["type"] == "plan_approval", planned["interrupt"]["message"]
         plan = await ok(await http.get(f"/sessions/{planned['thread_id']}/preview"))
         states = {one["node"]["name"]: one["state"] for one in plan["nodes"]}
-        assert states["calculator"] == "new"
+        assert states["bufferWindowMemory"] == "new"
         assert states["chatOpenAI"] == "existing"
         before = {one["id"]: (one["x"], one["y"]) for one in (await graph(http, done["chatflow_id"]))["nodes"]}
         placed = {one["node"]["id"]: (one["node"]["x"], one["node"]["y"]) for one in plan["nodes"] if one["placed"]}
@@ -96,13 +113,13 @@ async def test_the_picture_of_a_plan_is_what_is_written_and_both_are_changed_by_
         assert certain <= edges <= certain | expected
 
         talk = await ok(await http.get(f"/flows/{done['chatflow_id']}/conversation"))
-        assert [one["turns"][0]["words"] for one in talk["sessions"]] == [REQUIREMENT, "Add a calculator to it"]
+        assert [one["turns"][0]["words"] for one in talk["sessions"]] == [REQUIREMENT, WINDOW]
         versions = (await ok(await http.get(f"/flows/{done['chatflow_id']}/versions")))["versions"]
         assert [one["name"] for one in versions] == [f"v{number}" for number in range(len(versions), 0, -1)]
         compared = await ok(
             await http.get(f"/flows/{done['chatflow_id']}/compare?before=v1&after={versions[0]['name']}")
         )
-        assert "calculator" in {one["name"] for one in compared["diff"]["added"]}
+        assert "bufferWindowMemory" in {one["name"] for one in compared["diff"]["added"]}
         await http.delete(f"/sessions/{planned['thread_id']}")
     await flowise_client.delete_chatflow(done["chatflow_id"])
 

@@ -15,6 +15,7 @@ from flowise_dev_agent.devkit.serving import BackgroundServer
 from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInToolCall
 from flowise_dev_agent.devkit.standin.protocol import RecordedRequest
 from tests.e2e.people import SharedService, answer, http_of, ok
+from tests.e2e.scripted import AGENT, model_environment, script
 from tests.e2e.test_api_tools import TicketApi
 from tests.fixtures.workday import TOKEN, WorkdayServer
 
@@ -41,7 +42,8 @@ def variables(flowise: FlowiseAccess, workday: WorkdayServer) -> Iterator[None]:
 async def test_a_session_over_two_domains_calls_workdays_tool_and_shows_its_personal_data(
     shared_service: SharedService, standin: ModelStandIn, workday: WorkdayServer
 ) -> None:
-    service = await shared_service()
+    script(standin, AGENT)
+    service = await shared_service(**model_environment(standin))
     standin.script(QUESTION, Reply(tool_calls=(StandInToolCall("searchForWorker", {"name": "Grace Hopper"}),)), times=1)
     async with http_of(service) as http:
         body = {
@@ -68,7 +70,8 @@ async def test_a_session_over_two_domains_calls_workdays_tool_and_shows_its_pers
 async def test_a_session_over_three_domains_keeps_the_names_of_people_out_of_the_trace(
     shared_service: SharedService, standin: ModelStandIn, workday: WorkdayServer
 ) -> None:
-    service = await shared_service()
+    script(standin, AGENT)
+    service = await shared_service(**model_environment(standin))
     question = "Where does Grace Hopper work, and what is the status of ticket 7?"
     calls = (
         StandInToolCall("searchForWorker", {"name": "Grace Hopper"}),
@@ -139,7 +142,8 @@ class TicketsOfPeople(BackgroundServer):
 async def test_a_field_of_one_domain_becomes_the_input_of_another_while_the_flow_runs(
     shared_service: SharedService, standin: ModelStandIn, workday: WorkdayServer, passed_on: str, passes: bool
 ) -> None:
-    service = await shared_service()
+    script(standin, AGENT)
+    service = await shared_service(**model_environment(standin), MAX_ITERATIONS="1")
     question = f"How many open tickets has Grace Hopper ({passes})?"
     told = "The worker.id that getMyInfo or searchForWorker or getWorkers of Workday gives."
     found: list[bool] = []

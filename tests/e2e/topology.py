@@ -11,11 +11,11 @@ import httpx2
 import yaml
 
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.requests import ResumeSession
 from tests.chaos.fake_flowise import FakeFlowise
 from tests.e2e.service import ServiceProcess, until_settled
+from tests.support.sessions import new_flow
 
-REQUIREMENT = "A customer support chatbot with GPT-4o and memory"
 KEY = "flowise-key"
 COMPOSE = yaml.safe_load((Path(__file__).resolve().parents[2] / "docker-compose.scale.yml").read_text())
 
@@ -88,7 +88,7 @@ async def serves(dsn: str, direct_dsn: str, folder: Path, *, sessions: int) -> l
 
 
 async def _accepted(client: AgentClient, other: AgentClient) -> None:
-    started = await client.start(StartSession(requirement=REQUIREMENT))
+    started = await client.start(new_flow())
     followed = asyncio.create_task(_types(client, started.thread_id))
     for question, action in (("plan_approval", "approve"), ("result_review", "accept")):
         view = await until_settled(other, started.thread_id)

@@ -8,10 +8,12 @@ import pytest_asyncio
 from playwright.async_api import Browser
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.errors import FlowiseNotFoundError
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import Screen
 from tests.e2e.people import LOCKED, SharedService
+from tests.e2e.scripted import model_environment
 from tests.e2e.service import ServiceProcess
 
 
@@ -25,6 +27,18 @@ async def page_service(built_page: Path, shared_service: SharedService) -> Servi
 async def screen(browser: Browser, page_service: ServiceProcess) -> AsyncIterator[Screen]:
     """A tab with the page; after the test the browser must have had nothing to complain about."""
     screen = await Screen.open(browser, page_service.url)
+    yield screen
+    await screen.page.context.close()
+    assert screen.heard == []
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def reading(
+    built_page: Path, browser: Browser, shared_service: SharedService, standin: ModelStandIn
+) -> AsyncIterator[Screen]:
+    """A tab with the page of a service whose model the test scripts."""
+    service = await shared_service(**LOCKED, **model_environment(standin))
+    screen = await Screen.open(browser, service.url)
     yield screen
     await screen.page.context.close()
     assert screen.heard == []

@@ -7,6 +7,7 @@ from playwright.async_api import Browser, BrowserContext, Locator, Page, Viewpor
 from tests.e2e.people import KEY
 from tests.fixtures.browser import complaints
 from tests.fixtures.page import violations
+from tests.support.sessions import ASSISTANT
 
 #: Patience for what the real service and the real Flowise do meanwhile.
 WORK_MS = 90_000
@@ -60,6 +61,18 @@ class Screen:
         await self.press("Start")
         await self.page.wait_for_url("**/#/s/*")
         return self.page.url.rsplit("/", 1)[1]
+
+    async def begin(self, **form: Any) -> str:
+        """Go to a session that a form has started; its id."""
+        made = await self.page.request.post(
+            f"{self.url}/sessions?wait=60",
+            headers=AUTHORIZATION,
+            data={"design": {**ASSISTANT, **form}},
+            timeout=WORK_MS,
+        )
+        session: str = (await made.json())["thread_id"]
+        await self.see(session)
+        return session
 
     async def see(self, session_id: str) -> None:
         """Go to a session."""

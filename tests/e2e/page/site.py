@@ -38,9 +38,9 @@ class Site:
             assert await violations(page) == []
             assert heard == []
 
-    async def start(self, requirement: str, **request: Any) -> dict[str, Any]:
+    async def start(self, requirement: str | None = None, **request: Any) -> dict[str, Any]:
         """A session at its first question."""
-        return await self._settled("/sessions", {"requirement": requirement, **request})
+        return await self._settled("/sessions", {**request, **({"requirement": requirement} if requirement else {})})
 
     async def answer(self, view: dict[str, Any], **given: Any) -> dict[str, Any]:
         """The session at its next question or its end."""

@@ -1,10 +1,12 @@
 """A flow is built step by step in the browser, and a session's flow is opened as a form again."""
 
+import re
+
 import pytest
 from playwright.async_api import expect
 
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.page.screen import SIZES, Screen
+from tests.e2e.page.screen import Screen
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -101,28 +103,9 @@ async def test_p71_typed_steps_become_an_agentflow_and_its_session_the_same_step
 async def test_a_session_that_began_with_words_is_opened_as_a_form(
     screen: Screen, flowise_flows: FlowiseClient
 ) -> None:
-    await screen.start("A chatbot for a zoo with gpt-4o that remembers the last 7 messages")
+    words = "A chatbot for a zoo with gpt-4o"
+    await screen.start(words)
     await screen.question("The plan")
     await screen.page.get_by_role("link", name="Open as form").click()
-    await expect(screen.page.get_by_label("Memory", exact=True)).to_have_value("7")
-    await expect(screen.page.get_by_label("Prompt")).to_have_value("A chatbot for a zoo")
-
-
-@pytest.mark.nightly
-async def test_a_wish_that_is_declined_is_gone_on_with_as_a_form_with_its_words(screen: Screen) -> None:
-    wish = "An agentflow that drafts a tender. Three managers vote on it and it repeats until two agree."
-    await screen.start(wish)
-    declined = await screen.question("This cannot be built")
-    await expect(declined.get_by_text("«An agentflow that drafts a tender.»").first).to_be_visible()
-    # The way on stays in sight with the other actions.
-    onward = declined.locator(".dock").get_by_role("link", name="Build step by step")
-    for size in SIZES:
-        await screen.page.set_viewport_size(size)
-        await expect(onward).to_be_in_viewport(ratio=1)
-    await onward.click()
-    await expect(screen.page.get_by_label("Kind").first).to_have_value("steps")
-    second = screen.page.get_by_role("group", name="Steps 2", exact=True)
-    await expect(second.get_by_label("Prompt")).to_have_value(
-        "Three managers vote on it and it repeats until two agree."
-    )
-    assert await screen.violations() == []
+    await expect(screen.page.get_by_label("Prompt")).to_have_value(re.compile(re.escape(words)))
+    await expect(screen.page.get_by_label("Model")).not_to_have_value("")

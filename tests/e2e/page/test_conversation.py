@@ -3,15 +3,21 @@
 import pytest
 from playwright.async_api import expect
 
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import Screen
+from tests.e2e.scripted import SUPPORT, VAGUE, change, script
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
 
 async def test_what_a_person_said_is_read_in_order_and_again_at_the_next_change_of_the_flow(
-    screen: Screen, flowise_flows: FlowiseClient
+    reading: Screen, flowise_flows: FlowiseClient, standin: ModelStandIn
 ) -> None:
+    script(standin, change("chatOpenAI_0", "temperature", 0.3), when="temperature of 0.3")
+    plans = [SUPPORT["plan"], {**SUPPORT["plan"], "flow_name": "Bike Helper"}]
+    script(standin, {**SUPPORT, "classify": [VAGUE, SUPPORT["classify"]], "plan": plans})
+    screen = reading
     page = screen.page
     await screen.start("a bot")
     card = await screen.question("A few questions first")

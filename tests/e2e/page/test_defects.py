@@ -30,7 +30,7 @@ from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from tests.e2e.page.screen import SIZES, WORK_MS, Screen
 from tests.e2e.people import SharedService
-from tests.e2e.scripted import model_environment
+from tests.e2e.scripted import AGENT_WIRES, builds, change, model_environment, script, tells
 from tests.e2e.service import ServiceProcess
 from tests.e2e.test_update_over_http import make_flow
 
@@ -40,11 +40,19 @@ SHOP = (
     "Build an agent with GPT-4o for our online shop that remembers the conversation and has a calculator. "
     "It answers in a friendly tone and never promises a refund."
 )
+NODES = "Which nodes does it have, and which model does it use?"
 #: Two full stops, None, or two words that were never apart.
 BROKEN = re.compile(r"(?<!\.)\.\.(?!\.)|\bNone\b|\bundefined\b|\bnull\b|\[object|calculatoranswered")
 
 
-async def test_every_text_from_plan_to_summary_is_whole(screen: Screen, flowise_flows: FlowiseClient) -> None:
+async def test_every_text_from_plan_to_summary_is_whole(
+    reading: Screen, flowise_flows: FlowiseClient, standin: ModelStandIn
+) -> None:
+    title = "Agent with GPT-4o for our online shop"
+    told = "## Nodes\n\n- an agent\n- a calculator\n\nIt uses **gpt-4o**."
+    script(standin, tells(told), when=NODES)
+    script(standin, builds(*AGENT_WIRES, "calculator -> toolAgent.tools", title=title))
+    screen = reading
     page = screen.page
 
     async def texts_are_whole() -> None:
@@ -76,7 +84,7 @@ async def test_every_text_from_plan_to_summary_is_whole(screen: Screen, flowise_
     assert not row.deployed
 
     # The answer to a question has its lists and headings.
-    await page.get_by_label("What should be different?").fill("Which nodes does it have, and which model does it use?")
+    await page.get_by_label("What should be different?").fill(NODES)
     await screen.press("Ask about it")
     await screen.status("Answered")
     await expect(page.locator(".now .markdown > *").first).to_be_visible()
@@ -110,8 +118,11 @@ async def test_a_german_plan_has_german_headings_from_plan_to_summary(
 
 
 async def test_every_flow_can_be_picked_and_none_is_picked_beforehand(
-    screen: Screen, flowise_flows: FlowiseClient
+    reading: Screen, flowise_flows: FlowiseClient, standin: ModelStandIn
 ) -> None:
+    colder = change("chatOpenAI_0", "temperature", 0.1)
+    script(standin, {**colder, "classify": {**colder["classify"], "target_hint": "Lagoon"}})
+    screen = reading
     page = screen.page
     row = await make_flow(flowise_flows, deployed=True)
     for number in range(12):

@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 from playwright.async_api import expect
 
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import SIZES, WORK_MS, Screen
+from tests.e2e.scripted import HANDBOOK, script
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-ZOO = "Build a chatbot with GPT-4o and memory for a zoo"
+ZOO = "You answer for a zoo."
 ANIMALS = "You know every animal of the zoo."
 
 
@@ -26,7 +28,7 @@ async def test_a_plan_and_a_result_are_changed_by_hand_with_undo_and_written_as_
     screen: Screen, flowise_flows: FlowiseClient
 ) -> None:
     page = screen.page
-    session = await screen.start(ZOO)
+    session = await screen.begin(prompt=ZOO)
     await screen.question("The plan")
     await page.locator('.react-flow__node[data-id="chatOpenAI_0"]').click()
     form = page.locator(".node-form")
@@ -62,7 +64,7 @@ async def test_a_plan_and_a_result_are_changed_by_hand_with_undo_and_written_as_
     assert await screen.violations() == []
     await screen.press("Write and test my changes")
     await expect(page.get_by_label("Iteration to accept")).to_be_visible(timeout=WORK_MS)
-    change = f"Before A chatbot with GPT-4o and memory for a zoo → After {ANIMALS}"
+    change = f"Before {ZOO} → After {ANIMALS}"
     told = f"System Message of Conversation Chain: {change}"
     await expect(said.last.get_by_role("listitem")).to_have_text([told])
     await expect(said.last).not_to_contain_text("conversationChain_0")
@@ -74,8 +76,10 @@ async def test_a_plan_and_a_result_are_changed_by_hand_with_undo_and_written_as_
 
 @pytest.mark.nightly
 async def test_on_a_phone_another_model_is_chosen_and_a_placeholder_is_typed(
-    screen: Screen, flowise_flows: FlowiseClient
+    reading: Screen, flowise_flows: FlowiseClient, standin: ModelStandIn
 ) -> None:
+    script(standin, HANDBOOK)
+    screen = reading
     page = screen.page
     await page.set_viewport_size(SIZES[1])
     session = await screen.start("Build a bot with GPT-4o that answers questions from our handbook")

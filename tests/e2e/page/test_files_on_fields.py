@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Locator, expect
 
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import SIZES, Screen
+from tests.e2e.scripted import HANDBOOK, PDF, script
 from tests.e2e.test_attachments import TEXT, handbook
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
@@ -18,8 +20,10 @@ FILE = {"name": "notes.md", "mimeType": "text/markdown", "buffer": NOTES.encode(
 
 
 async def test_a_file_becomes_the_value_of_a_placeholder_and_of_a_text_field(
-    screen: Screen, flowise_flows: FlowiseClient
+    reading: Screen, flowise_flows: FlowiseClient, standin: ModelStandIn
 ) -> None:
+    script(standin, HANDBOOK)
+    screen = reading
     page = screen.page
     session = await screen.start("Build a bot with GPT-4o that answers questions from our handbook")
     plan = await screen.question("The plan")
@@ -49,7 +53,7 @@ async def test_a_file_goes_into_a_file_field_as_it_is(
     screen: Screen, flowise_flows: FlowiseClient, tmp_path: Path
 ) -> None:
     page = screen.page
-    session = await screen.start("Build a bot with GPT-4o that answers questions from a CSV file")
+    session = await screen.begin(sources=[{"kind": "csv"}])
     plan = await screen.question("The plan")
     waiting = plan.locator(".file-drop").filter(has=page.locator(".points"))
     picker = waiting.locator("input[type=file]")
@@ -97,8 +101,11 @@ async def drop(field: Locator, name: str, content: bytes) -> None:
 
 
 async def test_a_pdf_and_an_openapi_document_are_dropped_on_placeholders(
-    screen: Screen, flowise_flows: FlowiseClient
+    reading: Screen, flowise_flows: FlowiseClient, standin: ModelStandIn
 ) -> None:
+    script(standin, {"patch": PDF["patch"], "plan": PDF["plan"]}, when="a PDF file")
+    script(standin, HANDBOOK)
+    screen = reading
     page = screen.page
     written: list[str] = []
     for size, wish, name, content in (

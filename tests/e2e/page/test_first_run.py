@@ -125,7 +125,7 @@ async def walk_over_open_sessions(
     body = {"endpoint": flowise.endpoint, "api_key": key}
     assert (await page.request.put(f"{service.url}/connections/flowise", data=body)).ok
     await page.reload()
-    session = await screen.start("Build a chatbot with GPT-4o and memory")
+    session = await screen.begin()
     await screen.question("The plan")
 
     async def change_to(address: str) -> Locator:
@@ -148,19 +148,19 @@ async def walk_over_open_sessions(
     await screen.press("It is the same Flowise at another address", dialog)
     await screen.reads(f"Connected to {other}")
     await screen.see(session)
-    await screen.press("Ask for changes", await plan_with_remark(screen, "Call it Anna"))
-    await screen.question("The plan")
+    await screen.press("Approve", await screen.question("The plan"))
+    await screen.question("The result")
     # Another one: it ends.
     dialog = await change_to(another)
     await screen.press("Stop the sessions and connect", dialog)
     await screen.reads(f"Connected to {another}")
     await screen.see(session)
-    await screen.press("Ask for changes", await plan_with_remark(screen, "Call it Berta"))
+    await screen.press("Accept", await screen.question("The result"))
     await screen.status("Failed")
     assert await screen.violations() == []
     # Forgotten, it is asked about the sessions that are open too.
     await page.goto(service.url)
-    await screen.start("Build a chatbot with GPT-4o and memory")
+    await screen.begin()
     await screen.question("The plan")
     await page.goto(f"{service.url}/#/instances")
     await screen.press("Disconnect", page.get_by_role("region", name="Instance default"))
@@ -168,13 +168,6 @@ async def walk_over_open_sessions(
     await screen.press("Stop the sessions and disconnect")
     await screen.reads("No Flowise is connected yet.")
     await page.context.close()
-
-
-async def plan_with_remark(screen: Screen, words: str) -> Locator:
-    """The open plan with a remark in its field."""
-    plan = await screen.question("The plan")
-    await plan.get_by_label("What should be different?").fill(words)
-    return plan
 
 
 @pytest.mark.nightly

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import SIZES, Screen
+from tests.e2e.people import LOCKED, SharedService
+from tests.e2e.scripted import SUPPORT, change, model_environment, script, tells
 from tests.e2e.service import ServiceProcess
 from tests.e2e.test_update_over_http import make_flow
 
@@ -141,10 +144,38 @@ async def test_every_view_speaks_the_language_of_the_person_and_fits_a_phone(
     await page.context.close()
 
 
+APP = "Baue mir eine App für Android, mit der unsere Kunden bezahlen."
+COLDER, WHICH_MODEL = "Setze die Temperatur auf 0,2", "Welches Modell benutzt er?"
+LAGOON = "Ändere die Temperatur des Flows Lagune"
+
+
+def _plays_german(standin: ModelStandIn) -> None:
+    """A model that answers in German."""
+    says = {
+        "goal": "Ein Chatbot für den Leuchtturm.",
+        "success_criteria": ["Er antwortet freundlich."],
+        "steps": ["Alles verbinden."],
+        "test_questions": ["Hallo"],
+    }
+    colder = change("chatOpenAI_0", "temperature", 0.2)
+    colder["plan"] = [{**plan, **says} for plan in colder["plan"]]
+    script(standin, colder, when=COLDER)
+    script(standin, tells("Er benutzt `gpt-4o`."), when=WHICH_MODEL)
+    script(standin, {**SUPPORT, "plan": {**SUPPORT["plan"], "declined": "Das ist kein Flow."}}, when=APP)
+    script(standin, {"classify": {**colder["classify"], "target_hint": "Lagune"}}, when=LAGOON)
+    script(standin, {**SUPPORT, "plan": {**SUPPORT["plan"], **says}})
+
+
 @pytest.mark.nightly
 async def test_a_german_person_reads_no_english_from_the_plan_to_a_conflict(
-    browser: Browser, page_service: ServiceProcess, flowise_flows: FlowiseClient
+    built_page: Path,
+    browser: Browser,
+    shared_service: SharedService,
+    standin: ModelStandIn,
+    flowise_flows: FlowiseClient,
 ) -> None:
+    _plays_german(standin)
+    page_service = await shared_service(**LOCKED, **model_environment(standin))
     screen = await Screen.open(browser, page_service.url, locale="de-DE")
     page = screen.page
     read: dict[str, list[str]] = {}
@@ -175,7 +206,7 @@ async def test_a_german_person_reads_no_english_from_the_plan_to_a_conflict(
     await reads("accepted")
     link = await page.locator(".workbench-head").get_by_role("link", name="Verlauf").get_attribute("href")
     flow = str(link).rpartition("/")[2]
-    await page.get_by_label("Was soll anders sein?").fill("Welches Modell benutzt er?")
+    await page.get_by_label("Was soll anders sein?").fill(WHICH_MODEL)
     await screen.press("Danach fragen")
     await screen.status("Beantwortet")
     # The answer quotes the flow as models read it.
@@ -186,7 +217,7 @@ async def test_a_german_person_reads_no_english_from_the_plan_to_a_conflict(
 
     # A change, which somebody else overtakes; put back in the end.
     await page.goto(f"{page_service.url}/#/f/{flow}/default")
-    await page.get_by_label("Was soll anders sein?").fill("Setze die Temperatur auf 0,2")
+    await page.get_by_label("Was soll anders sein?").fill(COLDER)
     await reads("flow")
     await screen.press("Ändern")
     plan = await screen.question("Der Plan")
@@ -210,10 +241,10 @@ async def test_a_german_person_reads_no_english_from_the_plan_to_a_conflict(
     await reads("rolled back")
 
     # What cannot be built, a question which flow is meant, and a cancellation.
-    await begin("Baue mir eine App für Android, mit der unsere Kunden bezahlen.")
+    await begin(APP)
     await screen.question("Das lässt sich nicht bauen")
     await reads("refused")
-    await begin("Ändere die Temperatur des Flows Lagune auf 0,1")
+    await begin(LAGOON)
     await screen.question("Welcher Flow?")
     await reads("which flow")
     await screen.press("Abbrechen", page.locator(".question"))

@@ -4,7 +4,7 @@ import pytest
 from playwright.async_api import Locator, expect
 
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.page.screen import AUTHORIZATION, WORK_MS, Screen
+from tests.e2e.page.screen import WORK_MS, Screen
 from tests.e2e.page.test_edits import inputs
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
@@ -24,11 +24,7 @@ def row(form: Locator, name: str) -> Locator:
 
 async def planned(screen: Screen) -> str:
     """A session with the plan of the agent; its id."""
-    made = await screen.page.request.post(
-        f"{screen.url}/sessions?wait=60", headers=AUTHORIZATION, data={"design": AGENT}
-    )
-    session: str = (await made.json())["thread_id"]
-    await screen.see(session)
+    session = await screen.begin(**AGENT, prompt=None)
     await screen.question("The plan")
     return session
 

@@ -12,13 +12,9 @@ from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import RECORD_NOTICES, SIZES, WORK_MS, Screen
 from tests.e2e.people import SharedService
-from tests.e2e.scripted import DONE, model_environment, script
-from tests.e2e.test_create_over_http import INTENT, OPS, PLAN
+from tests.e2e.scripted import REQUIREMENT, SUPPORT, model_environment, script
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
-
-SUPPORT = "Build a customer support chatbot with GPT-4o and memory"
-ANSWERS = {"classify": INTENT, "plan": PLAN, "patch": {"ops": OPS}, "judge": DONE}
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -45,8 +41,8 @@ async def test_p71_what_a_model_writes_is_told_in_sentences_and_drawn_while_it_w
     await page.add_init_script(RECORD_NOTICES)
     await page.reload()
     watched, gate = Event(), Event()
-    script(standin, ANSWERS, gates={"classify": watched, "plan": gate})
-    await screen.start(SUPPORT)
+    script(standin, SUPPORT, gates={"classify": watched, "plan": gate})
+    await screen.start(REQUIREMENT)
     # What is written before the page looks is not sent again: the time that runs was read from the events.
     await expect(page.locator(".now small")).to_be_visible(timeout=WORK_MS)
     watched.set()
@@ -76,10 +72,10 @@ async def test_p28_p71_a_used_up_budget_stops_the_work_until_the_person_raises_i
     screen: Screen, standin: ModelStandIn
 ) -> None:
     page = screen.page
-    phases = script(standin, ANSWERS)
+    phases = script(standin, SUPPORT)
     await page.get_by_text("Options", exact=True).click()
     await page.get_by_label("Token limit").fill("100")
-    session_id = await screen.start(SUPPORT)
+    session_id = await screen.start(REQUIREMENT)
     card = await screen.question("The budget is used up")
     await screen.reads("of 100 tokens are used")
     assert (phases["classify"].calls, phases["plan"].calls) == (1, 0)

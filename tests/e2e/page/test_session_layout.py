@@ -3,14 +3,16 @@
 import pytest
 from playwright.async_api import Locator, expect
 
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import SIZES, Screen
+from tests.e2e.scripted import SUPPORT, VAGUE, change, script
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
 LONG = (
-    "Build a customer support chatbot for our online shop with GPT-4o that remembers the conversation, "
-    "has a calculator, answers in a friendly tone, never promises a refund, and always asks for the order number."
+    "You help the customers of our online shop, remember the conversation, answer in a friendly tone, "
+    "never promise a refund, and always ask for the order number."
 )
 
 
@@ -32,7 +34,7 @@ async def in_sight(screen: Screen, card: Locator, names: list[str]) -> None:
 async def test_all_actions_of_a_long_question_are_in_sight_without_scrolling(
     screen: Screen, flowise_flows: FlowiseClient
 ) -> None:
-    await screen.start(LONG)
+    await screen.begin(prompt=LONG, tools=["calculator"])
     plan = await screen.question("The plan")
     await in_sight(screen, plan, ["Approve", "Ask for changes", "Cancel"])
     await screen.press("Approve", plan)
@@ -48,8 +50,11 @@ async def test_all_actions_of_a_long_question_are_in_sight_without_scrolling(
 
 
 async def test_after_acceptance_the_way_on_comes_first_and_delete_last(
-    screen: Screen, flowise_flows: FlowiseClient
+    reading: Screen, flowise_flows: FlowiseClient, standin: ModelStandIn
 ) -> None:
+    script(standin, change("chatOpenAI_0", "temperature", 0.1), when="temperature of 0.1")
+    script(standin, SUPPORT)
+    screen = reading
     page = screen.page
     await page.set_viewport_size(SIZES[0])
     first = await screen.start("Build a customer support chatbot with GPT-4o and memory")
@@ -102,11 +107,11 @@ async def test_the_picture_is_beside_the_conversation_and_the_browser_keeps_the_
 ) -> None:
     page = screen.page
     await page.set_viewport_size(SIZES[0])
-    await screen.start(LONG)
+    await screen.begin(prompt=LONG, tools=["calculator"])
     await screen.press("Approve", await screen.question("The plan"))
     result = await screen.question("The result")
     talk = page.get_by_role("region", name="Conversation")
-    await expect(talk.get_by_text("never promises a refund").first).to_be_attached()
+    await expect(talk.get_by_text("never promise a refund").first).to_be_attached()
     nodes = page.locator(".react-flow__node")
     await expect(nodes).to_have_count(4)
     await expect(nodes.first).to_be_in_viewport()
@@ -146,7 +151,7 @@ async def test_the_plan_is_drawn_before_approval_and_its_parts_point_at_their_no
 ) -> None:
     page = screen.page
     await page.set_viewport_size(SIZES[0])
-    await screen.start(LONG)
+    await screen.begin(prompt=LONG, tools=["calculator"])
     plan = await screen.question("The plan")
     assert [row async for row in flowise_flows.iter_chatflows()] == []
     ghosts = page.locator(".fnode.ghost")
@@ -177,7 +182,11 @@ async def test_the_plan_is_drawn_before_approval_and_its_parts_point_at_their_no
     assert await screen.violations() == []
 
 
-async def test_on_a_phone_a_session_is_cancelled_in_its_menu_and_nobody_else_is_named(screen: Screen) -> None:
+async def test_on_a_phone_a_session_is_cancelled_in_its_menu_and_nobody_else_is_named(
+    reading: Screen, standin: ModelStandIn
+) -> None:
+    script(standin, {"classify": VAGUE})
+    screen = reading
     page = screen.page
     await page.set_viewport_size(SIZES[1])
     await screen.start("a bot")

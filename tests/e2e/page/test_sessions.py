@@ -5,15 +5,17 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
+from tests.e2e import scripted
 from tests.e2e.page.screen import AUTHORIZATION, SIZES, WORK_MS, Screen
 from tests.e2e.people import KEY
+from tests.e2e.scripted import VAGUE, change, script
 from tests.e2e.service import ServiceProcess
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SUPPORT = "Build a customer support chatbot with GPT-4o and memory"
-VAGUE = "a bot"
 
 
 async def test_p71_a_sentence_becomes_an_accepted_chatflow_and_every_state_survives_a_reload(
@@ -71,8 +73,11 @@ async def test_p71_a_sentence_becomes_an_accepted_chatflow_and_every_state_survi
 
 @pytest.mark.nightly
 async def test_an_earlier_iteration_is_accepted_in_place_of_the_newest(
-    screen: Screen, flowise_flows: FlowiseClient
+    reading: Screen, flowise_flows: FlowiseClient, standin: ModelStandIn
 ) -> None:
+    colder = change("chatOpenAI_0", "temperature", 0.1)["patch"]
+    script(standin, {**scripted.SUPPORT, "patch": [scripted.SUPPORT["patch"], *colder]})
+    screen = reading
     session = await screen.start(SUPPORT)
     await screen.press("Approve", await screen.question("The plan"))
     result = await screen.question("The result")
@@ -94,8 +99,12 @@ async def test_an_earlier_iteration_is_accepted_in_place_of_the_newest(
 
 
 @pytest.mark.nightly
-async def test_p71_questions_are_answered_and_lead_to_a_plan(screen: Screen) -> None:
-    await screen.start(VAGUE)
+async def test_p71_questions_are_answered_and_lead_to_a_plan(reading: Screen, standin: ModelStandIn) -> None:
+    classified = [VAGUE, scripted.SUPPORT["classify"]]
+    plans = [scripted.SUPPORT["plan"], {**scripted.SUPPORT["plan"], "flow_name": "Bike Helper"}]
+    script(standin, {**scripted.SUPPORT, "classify": classified, "plan": plans})
+    screen = reading
+    await screen.start("a bot")
     card = await screen.question("A few questions first")
     assert await screen.violations() == []
     await card.get_by_role("textbox").first.fill("It helps customers of a bike shop with repairs")

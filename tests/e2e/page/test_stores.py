@@ -6,8 +6,10 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import expect
 
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import SIZES, Screen
+from tests.e2e.scripted import READS, script
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
@@ -53,27 +55,9 @@ async def test_a_store_that_exists_is_chosen_where_a_flow_is_built_step_by_step(
     await expect(page.get_by_label("Document store", exact=True)).to_have_value(RULES)
 
 
-async def test_a_session_that_asks_for_a_store_lists_those_that_exist(screen: Screen) -> None:
-    page = screen.page
-    await screen.start("A bot with GPT-4o that answers from a document store")
-    card = await screen.question("One question first")
-    for size in SIZES:
-        await page.set_viewport_size(size)
-        await expect(card.get_by_role("radio", name=RULES)).to_be_visible()
-        assert await screen.violations() == []
-        assert await screen.overflow() <= 0
-    await card.get_by_role("radio", name=HANDBOOK).check()
-    # The choice is kept like what is typed.
-    await page.reload()
-    card = await screen.question("One question first")
-    await expect(card.get_by_role("radio", name=HANDBOOK)).to_be_checked()
-    await screen.press("Answer", card)
-    await screen.question("The plan")
-    await expect(page.locator(".turn.mine").last).to_contain_text(HANDBOOK)
-    await expect(page.get_by_text("PLACEHOLDER")).to_have_count(0)
-
-
-async def test_a_session_says_how_far_it_is_with_filling_a_store(screen: Screen) -> None:
+async def test_a_session_says_how_far_it_is_with_filling_a_store(reading: Screen, standin: ModelStandIn) -> None:
+    script(standin, READS)
+    screen = reading
     page = screen.page
     text = b"# Vacation\n\nEverybody has thirty days of vacation."
     notes = {"name": "vacation.md", "mimeType": "text/markdown", "buffer": text}

@@ -13,13 +13,17 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
+from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
 from tests.e2e.page.screen import AUTHORIZATION, SIZES, WORK_MS
 from tests.e2e.page.site import Site, choose
+from tests.e2e.people import LOCKED, SharedService, make_flow
+from tests.e2e.scripted import COLDER, change, model_environment, script
 from tests.e2e.service import ServiceProcess
-from tests.e2e.test_update_over_http import COLDER, make_flow, temperature
+from tests.e2e.test_update_over_http import temperature
 from tests.fixtures.receiver import Receiver, running_receiver
+from tests.support.sessions import ASSISTANT
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -34,6 +38,21 @@ async def site(page_service: ServiceProcess, flowise_flows: FlowiseClient, brows
         yield Site(page_service.url, http, flowise_flows, browser)
 
 
+@pytest_asyncio.fixture(loop_scope="session")
+async def changing(
+    built_page: Path,
+    shared_service: SharedService,
+    standin: ModelStandIn,
+    flowise_flows: FlowiseClient,
+    browser: Browser,
+) -> AsyncIterator[Site]:
+    """The same with a model that makes a flow colder."""
+    script(standin, change("chatOpenAI_0", "temperature", 0.2), when=COLDER)
+    service = await shared_service(**LOCKED, **model_environment(standin))
+    async with httpx2.AsyncClient(base_url=service.url, headers=AUTHORIZATION, timeout=120) as http:
+        yield Site(service.url, http, flowise_flows, browser)
+
+
 async def changed_node(page: Page) -> str:
     box = page.locator(".react-flow__node", has=page.locator(".mark-changed")).first
     return str(await box.get_attribute("data-id"))
@@ -43,11 +62,11 @@ async def tab(page: Page, name: str | re.Pattern[str]) -> None:
     await page.get_by_role("tab", name=name).click()
 
 
-async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(site: Site) -> None:
-    row = await make_flow(site.flowise)
-    reviewed = await site.answer(await site.start(COLDER, target=row.id, review_patch=True), action="approve")
+async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(changing: Site) -> None:
+    row = await make_flow(changing.flowise)
+    reviewed = await changing.answer(await changing.start(COLDER, target=row.id, review_patch=True), action="approve")
     session_id = reviewed["thread_id"]
-    async with site.page(f"/s/{session_id}") as page:
+    async with changing.page(f"/s/{session_id}") as page:
         picture = page.get_by_role("region", name="Picture of the flow")
         await expect(picture.get_by_text("1 field changed").first).to_be_visible()
         await expect(picture.locator(".fnode-param", has_text="Temperature")).to_have_text("Temperature 0.9 0.2")
@@ -65,11 +84,11 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(si
         await expect(page.locator(".change-list")).to_contain_text("temperature")
         await tab(page, "Ops (1)")
         await expect(page.get_by_text(f"Set temperature of {node} to 0.2")).to_be_visible()
-    tested = await site.answer(reviewed, action="continue")
-    done = await site.answer(tested, action="accept")
+    tested = await changing.answer(reviewed, action="continue")
+    done = await changing.answer(tested, action="accept")
     assert done["outcome"] == "accepted"
 
-    async with site.page(f"/history/{row.id}", color_scheme="dark") as page:
+    async with changing.page(f"/history/{row.id}", color_scheme="dark") as page:
         versions = page.get_by_role("list").filter(has=page.locator(".version")).locator(".version")
         await expect(versions).to_have_count(2)
         # Versions are counted over all sessions and named by the wish.
@@ -86,11 +105,11 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(si
         await expect(page.get_by_role("combobox", name="From")).to_have_value("live")
         await page.get_by_role("button", name="Go back to v1").click()
         await page.get_by_role("button", name="No, go back").click()
-        assert temperature(await site.flowise.get_chatflow(row.id)) == "0.2"
+        assert temperature(await changing.flowise.get_chatflow(row.id)) == "0.2"
         await page.get_by_role("button", name="Go back to v1").click()
         await page.get_by_role("button", name="Write v1 to Flowise").click()
         await expect(page.get_by_text("The flow is as v1 again")).to_be_visible()
-        assert (await site.flowise.get_chatflow(row.id)).flow_data == row.flow_data
+        assert (await changing.flowise.get_chatflow(row.id)).flow_data == row.flow_data
         await expect(versions).to_have_count(3)
         await expect(versions.first).to_contain_text("as v1")
         await page.get_by_role("button", name="Skip to content").press("Enter")
@@ -98,26 +117,26 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(si
 
 
 @pytest.mark.nightly
-async def test_the_newest_version_is_undone_by_one_press_and_that_by_the_next(site: Site) -> None:
-    row = await make_flow(site.flowise)
-    reviewed = await site.answer(await site.start(COLDER, target=row.id), action="approve")
-    await site.answer(reviewed, action="accept")
+async def test_the_newest_version_is_undone_by_one_press_and_that_by_the_next(changing: Site) -> None:
+    row = await make_flow(changing.flowise)
+    reviewed = await changing.answer(await changing.start(COLDER, target=row.id), action="approve")
+    await changing.answer(reviewed, action="accept")
     for size, newest, degrees in zip(SIZES, ("v2", "v3"), ("0.9", "0.2"), strict=True):
-        async with site.page(f"/history/{row.id}", viewport=size) as page:
+        async with changing.page(f"/history/{row.id}", viewport=size) as page:
             undo = page.get_by_role("button", name=f"Undo {newest}", exact=True)
             await expect(undo).to_be_in_viewport(ratio=1)
             await undo.click()
             await expect(page.get_by_text("and verified in Flowise")).to_be_in_viewport(ratio=1)
-            assert temperature(await site.flowise.get_chatflow(row.id)) == degrees
+            assert temperature(await changing.flowise.get_chatflow(row.id)) == degrees
             await expect(page.locator(".version").first).to_contain_text("current")
             assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
-async def test_p07_p71_a_stale_base_is_decided_on_the_canvas_and_the_draft_promoted(site: Site) -> None:
-    row = await make_flow(site.flowise, deployed=True)
-    planned = await site.start(COLDER, target=row.id)
-    await site.flowise.update_chatflow(row.id, flow_data=row.flow_data.replace('"mine"', '"theirs"'))
-    async with site.page(f"/s/{planned['thread_id']}") as page:
+async def test_p07_p71_a_stale_base_is_decided_on_the_canvas_and_the_draft_promoted(changing: Site) -> None:
+    row = await make_flow(changing.flowise, deployed=True)
+    planned = await changing.start(COLDER, target=row.id)
+    await changing.flowise.update_chatflow(row.id, flow_data=row.flow_data.replace('"mine"', '"theirs"'))
+    async with changing.page(f"/s/{planned['thread_id']}") as page:
         await page.get_by_role("button", name="Approve").click()
         theirs = page.get_by_label("Changes by someone else")
         await expect(theirs.locator(".fnode .mark")).to_have_count(1, timeout=WORK_MS)
@@ -127,14 +146,14 @@ async def test_p07_p71_a_stale_base_is_decided_on_the_canvas_and_the_draft_promo
         await page.get_by_role("button", name="Keep both").click()
         accept = page.get_by_role("button", name="Accept")
         await expect(accept).to_be_visible(timeout=WORK_MS)
-        live = await site.flowise.get_chatflow(row.id)
+        live = await changing.flowise.get_chatflow(row.id)
         assert (temperature(live), '"theirs"' in live.flow_data) == ("0.9", True)
         changed = page.locator(".react-flow__node", has=page.locator(".mark-changed"))
         await expect(changed).to_have_count(1)
         await expect(page.locator(".fnode.note")).to_have_text("theirs")
         await accept.click()
         await expect(page.get_by_text("Accepted").first).to_be_visible(timeout=WORK_MS)
-    live = await site.flowise.get_chatflow(row.id)
+    live = await changing.flowise.get_chatflow(row.id)
     assert (temperature(live), live.deployed, '"theirs"' in live.flow_data) == ("0.2", True, True)
 
 
@@ -274,7 +293,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.mark.nightly
 async def test_p63_a_webhook_is_shown_with_its_status_and_sent_again(site: Site, receiver: Receiver) -> None:
-    view = await site.start("A chatbot with GPT-4o", webhook_url=receiver.url("/hook?token=t0ken"))
+    view = await site.start(design=ASSISTANT, webhook_url=receiver.url("/hook?token=t0ken"))
     await asyncio.to_thread(receiver.wait_for, 1)
     async with site.page("/webhooks") as page:
         row = page.locator("tbody tr", has_text=f"127.0.0.1:{receiver.port}")
@@ -307,7 +326,7 @@ async def test_an_instance_is_refreshed_and_its_state_and_the_settings_are_shown
 @pytest.mark.nightly
 async def test_a_rename_is_seen_before_it_is_approved_and_put_back_by_a_rollback(site: Site) -> None:
     row = await make_flow(site.flowise)
-    planned = await site.start("Rename the flow to Kingfisher", target=row.id, write_mode="direct")
+    planned = await site.start(operation="update", new_name="Kingfisher", target=row.id, write_mode="direct")
     async with site.page(f"/s/{planned['thread_id']}") as page:
         plan = page.get_by_role("region", name="The plan")
         await page.locator("summary", has_text="More about the plan").click()

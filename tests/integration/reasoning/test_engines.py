@@ -20,7 +20,7 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.reasoning import LlmReasoner, ReasoningEngine, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Message, ToolDef
-from flowise_dev_agent.reasoning.contracts import StandInToolCall as Call
+from flowise_dev_agent.reasoning.contracts import ToolCall as Call
 from flowise_dev_agent.reasoning.engines import engine_for
 
 KEY = "sk-very-secret-key-1234"

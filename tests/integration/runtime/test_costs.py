@@ -12,17 +12,18 @@ from psycopg import AsyncCursor
 from pydantic import SecretStr
 
 from flowise_dev_agent.agent.emit import NODE_PHASES
-from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.requests import ResumeSession
 from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.settings import DatabaseSettings, FlowiseSettings, ReasoningSettings, load_settings
 from tests.chaos.fake_flowise import FakeFlowise
+from tests.support.sessions import new_flow
 
 KEY = "costs"
 #: Of a CREATE with acceptance: the create, its read-back, which is what is tested, three tests, and at the acceptance a
 #: look and the change. The lists of node types and credentials are kept.
 FLOWISE_CALLS = 7
-#: Of the same session by the rules; each is a round trip, in which it says for whom it acts, too. Events and notices
+#: Of the same session by a form; each is a round trip, in which it says for whom it acts, too. Events and notices
 #: are not among them: how many go together depends on time. Nor is what the worker asks for its jobs and looks after
 #: now and then, nor whether the node types are still those of a second ago.
 STATEMENTS = 42
@@ -64,7 +65,7 @@ async def settled(runtime: Runtime, view: SessionView) -> SessionView:
 
 
 async def created(runtime: Runtime) -> SessionView:
-    view = await runtime.service.start(StartSession(requirement="A customer support chatbot with GPT-4o and memory"))
+    view = await runtime.service.start(new_flow())
     for action in ("approve", "accept"):
         view = await settled(runtime, view)
         assert view.interrupt is not None

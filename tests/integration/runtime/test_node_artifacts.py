@@ -1,4 +1,4 @@
-"""Artifacts of a whole session by the rules, over REST, on a real Postgres."""
+"""Artifacts of a whole session by a form, over REST, on a real Postgres."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,9 +23,9 @@ from flowise_dev_agent.settings import (
     load_settings,
 )
 from tests.chaos.fake_flowise import FakeFlowise
+from tests.support.sessions import ASSISTANT, ASSISTANT_TEXT
 
 KEY = "artifacts"
-WISH = "A customer support chatbot with GPT-4o and memory"
 TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
@@ -61,8 +61,7 @@ async def answered(http: httpx2.AsyncClient, view: Any, **answer: Any) -> Any:
 
 
 async def accepted(http: httpx2.AsyncClient) -> str:
-    view = (await http.post("/sessions", json={"requirement": WISH})).json()
-    view = await answered(http, view, action="request_changes", feedback="Call it Helper")
+    view = (await http.post("/sessions", json={"design": ASSISTANT})).json()
     view = await answered(http, view, action="approve")
     view = await answered(http, view, action="accept")
     assert view["outcome"] == "accepted"
@@ -95,7 +94,6 @@ async def test_an_accepted_session_leaves_artifacts_of_every_kind(http: httpx2.A
         "written",
         "passed",
     }
-    assert any(payload["additive_prompt"] == "Call it Helper" for payload in payloads)
 
     milestones = (await read(http, f"/milestones/{session}/artifacts"))["items"]
     done = [item["payload"]["milestone"]["milestone_key"] for item in reversed(milestones)]
@@ -119,13 +117,13 @@ async def test_an_accepted_session_leaves_artifacts_of_every_kind(http: httpx2.A
     kept = await read(http, f"/memories/{memory['memory_id']}/artifacts")
     assert kept["memory_id"] == memory["memory_id"]
     assert kept["items"][0]["payload"]["action"] == "add"
-    assert WISH in kept["items"][0]["payload"]["stored_memory"]["text"]
+    assert ASSISTANT_TEXT in kept["items"][0]["payload"]["stored_memory"]["text"]
 
 
 async def test_a_second_session_leaves_which_pattern_it_started_from(http: httpx2.AsyncClient) -> None:
     first = await accepted(http)
     kept = (await read(http, f"/sessions/{first}/artifacts", kind="memory"))["items"][0]["memory_id"]
-    second = (await http.post("/sessions", json={"requirement": WISH})).json()["thread_id"]
+    second = (await http.post("/sessions", json={"design": ASSISTANT})).json()["thread_id"]
 
     found = await read(http, f"/memories/{kept}/artifacts", flowchart_id=second)
 
@@ -133,7 +131,7 @@ async def test_a_second_session_leaves_which_pattern_it_started_from(http: httpx
     payload = found["items"][0]["payload"]
     assert payload["action"] == "retrieve"
     assert payload["retrieved_memories"][0]["memory_id"] == kept
-    assert payload["llm_guided_retrieve"]["query_text"] == WISH
+    assert payload["llm_guided_retrieve"]["query_text"] == ASSISTANT_TEXT
 
 
 async def remembered(http: httpx2.AsyncClient, text: str, **more: Any) -> Any:
@@ -206,14 +204,14 @@ async def test_memories_are_read_at_most_fifty_at_a_time(http: httpx2.AsyncClien
     assert (await http.get("/memories", params={"limit": limit})).status_code == 422
 
 
-async def test_rules_read_no_notes_and_leave_no_memory_that_says_so(http: httpx2.AsyncClient) -> None:
+async def test_a_form_reads_no_notes_and_leave_no_memory_that_says_so(http: httpx2.AsyncClient) -> None:
     await remembered(http, "Customer support is friendly")
-    session = (await http.post("/sessions", json={"requirement": WISH})).json()["thread_id"]
+    session = (await http.post("/sessions", json={"design": ASSISTANT})).json()["thread_id"]
     assert (await read(http, f"/sessions/{session}/artifacts", kind="memory"))["items"] == []
 
 
 async def test_each_artifact_has_an_event_that_refers_to_it(http: httpx2.AsyncClient) -> None:
-    session = (await http.post("/sessions", json={"requirement": WISH})).json()["thread_id"]
+    session = (await http.post("/sessions", json={"design": ASSISTANT})).json()["thread_id"]
     events = await read(http, f"/sessions/{session}/events", type="node_artifact:persisted", limit=200)
     artifacts = await read(http, f"/sessions/{session}/artifacts", limit=200)
 
@@ -238,7 +236,7 @@ async def test_the_mcp_tools_read_plans_memories_milestones_and_decisions(http: 
 
             plan = await called("get_plan", session_id=session)
             milestones = await called("get_milestone", session_id=session, include_artifacts=True)
-            memories = await called("get_memory", query_text=WISH, limit=1)
+            memories = await called("get_memory", query_text=ASSISTANT_TEXT, limit=1)
             memory_id = memories["memories"][0]["memory_id"]
             memory = await called("get_memory", memory_id=memory_id, include_artifacts=True)
             decision = await called("get_decision_artifact", session_id=session, node="hitl_review_v2")
@@ -268,7 +266,7 @@ async def test_the_mcp_tools_read_plans_memories_milestones_and_decisions(http: 
 
 
 async def test_pages_filters_and_unknown_ids_of_artifacts(http: httpx2.AsyncClient) -> None:
-    session = (await http.post("/sessions", json={"requirement": WISH})).json()["thread_id"]
+    session = (await http.post("/sessions", json={"design": ASSISTANT})).json()["thread_id"]
     whole = await read(http, f"/milestones/{session}/artifacts")
     part = await read(http, f"/milestones/{session}/artifacts", limit=1, offset=1)
     of_node = await read(http, f"/milestones/{session}/artifacts", flowchart_node_id="hydrate_context")
