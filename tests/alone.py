@@ -4,7 +4,7 @@ import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from flowise_dev_agent.devkit.paths import default_cache_dir
+from flowise_dev_agent.devkit.processes import default_cache_dir
 
 
 @contextmanager

@@ -47,8 +47,8 @@ from flowise_dev_agent.errors import FlowiseAuthError, FlowiseTimeoutError, Inva
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.runtime import Agent, Runtime, Timings
-from flowise_dev_agent.runtime.runs.call_count import count_call
-from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
+from flowise_dev_agent.runtime.runs.emission import count_call
+from flowise_dev_agent.runtime.webhooks.service import WebhookConfig
 from flowise_dev_agent.settings import FlowiseSettings, ServerSettings
 
 FAST = Timings(heartbeat=0.2, stalled=1.2, recovery=0.2, drain=1.0, poll=0.5, backoff=0.05, backoff_max=0.2)

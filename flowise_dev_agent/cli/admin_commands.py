@@ -28,9 +28,9 @@ def keys_list_command(
     url: Url = None,
 ) -> None:
     """List the keys with their last use."""
-    from flowise_dev_agent.cli import keys as keys_command
+    from flowise_dev_agent.cli import admin
 
-    with_client(url, lambda client: keys_command.list_keys(client, every=every, as_json=as_json))
+    with_client(url, lambda client: admin.list_keys(client, every=every, as_json=as_json))
 
 
 @keys_app.command("create")
@@ -50,14 +50,12 @@ def keys_create_command(
     written to Flowise; admin does everything.
     """
     from flowise_dev_agent.caller import ALL_SCOPES
-    from flowise_dev_agent.cli import keys as keys_command
+    from flowise_dev_agent.cli import admin
 
     if unknown := sorted(set(scope) - ALL_SCOPES):
         raise typer.BadParameter(f"There is no scope '{unknown[0]}': use read, build, approve or admin.")
     wanted = ALL_SCOPES.intersection(scope)
-    with_client(
-        url, lambda client: keys_command.create_key(client, name, wanted, owner=owner, days=days, as_json=as_json)
-    )
+    with_client(url, lambda client: admin.create_key(client, name, wanted, owner=owner, days=days, as_json=as_json))
 
 
 @keys_app.command("rotate")
@@ -68,17 +66,17 @@ def keys_rotate_command(
     url: Url = None,
 ) -> None:
     """Replace a key by another with the same name, scopes and end. It is printed once."""
-    from flowise_dev_agent.cli import keys as keys_command
+    from flowise_dev_agent.cli import admin
 
-    with_client(url, lambda client: keys_command.rotate_key(client, key, keep_old_secs=keep_old, as_json=as_json))
+    with_client(url, lambda client: admin.rotate_key(client, key, keep_old_secs=keep_old, as_json=as_json))
 
 
 @keys_app.command("revoke")
 def keys_revoke_command(key: KeyRef, as_json: AsJson = False, url: Url = None) -> None:
     """End a key at once."""
-    from flowise_dev_agent.cli import keys as keys_command
+    from flowise_dev_agent.cli import admin
 
-    with_client(url, lambda client: keys_command.revoke_key(client, key, as_json=as_json))
+    with_client(url, lambda client: admin.revoke_key(client, key, as_json=as_json))
 
 
 shares_app = typer.Typer(
@@ -99,9 +97,9 @@ def shares_list_command(
     url: Url = None,
 ) -> None:
     """List the links with their end and the last day on which they were opened."""
-    from flowise_dev_agent.cli import shares as shares_command
+    from flowise_dev_agent.cli import admin
 
-    with_client(url, lambda client: shares_command.list_shares(client, every=every, as_json=as_json))
+    with_client(url, lambda client: admin.list_shares(client, every=every, as_json=as_json))
 
 
 @shares_app.command("create")
@@ -113,11 +111,11 @@ def shares_create_command(
     url: Url = None,
 ) -> None:
     """Make a link: read-only, without names, keys and credentials. It is printed once, and kept nowhere."""
-    from flowise_dev_agent.cli import shares as shares_command
+    from flowise_dev_agent.cli import admin
 
     with_client(
         url,
-        lambda client: shares_command.create_share(client, subject.value, subject_id, days=days, as_json=as_json),
+        lambda client: admin.create_share(client, subject.value, subject_id, days=days, as_json=as_json),
     )
 
 
@@ -128,9 +126,9 @@ def shares_revoke_command(
     url: Url = None,
 ) -> None:
     """End a link at once."""
-    from flowise_dev_agent.cli import shares as shares_command
+    from flowise_dev_agent.cli import admin
 
-    with_client(url, lambda client: shares_command.revoke_share(client, share_id, as_json=as_json))
+    with_client(url, lambda client: admin.revoke_share(client, share_id, as_json=as_json))
 
 
 audit_app = typer.Typer(help="Who answered what, and what was written.", no_args_is_help=True)
@@ -151,10 +149,10 @@ def audit_list_command(
     url: Url = None,
 ) -> None:
     """List answers and writes, newest first."""
-    from flowise_dev_agent.cli import audit as audit_command
+    from flowise_dev_agent.cli import admin
 
     which = {"session": session, "flow": flow, "person": person}
-    with_client(url, lambda client: audit_command.list_rows(client, which, limit=limit, as_json=as_json))
+    with_client(url, lambda client: admin.list_rows(client, which, limit=limit, as_json=as_json))
 
 
 @audit_app.command("export")
@@ -169,11 +167,11 @@ def audit_export_command(
     url: Url = None,
 ) -> None:
     """Write all rows, oldest first, as JSON Lines or CSV."""
-    from flowise_dev_agent.cli import audit as audit_command
+    from flowise_dev_agent.cli import admin
 
     which = {"session": session, "flow": flow, "person": person}
     format_ = "csv" if as_csv else "jsonl"
-    with_client(url, lambda client: audit_command.export_rows(client, which, file=file, format_=format_))
+    with_client(url, lambda client: admin.export_rows(client, which, file=file, format_=format_))
 
 
 @audit_app.command("verify")
@@ -182,9 +180,9 @@ def audit_verify_command(session: AuditSession = None, as_json: AsJson = False, 
 
     Exit codes: 0 all there, 1 could not be checked, 3 something is missing or changed.
     """
-    from flowise_dev_agent.cli import audit as audit_command
+    from flowise_dev_agent.cli import admin
 
-    if not with_client(url, lambda client: audit_command.verify(client, session, as_json=as_json)):
+    if not with_client(url, lambda client: admin.verify(client, session, as_json=as_json)):
         raise typer.Exit(Exit.NO)
 
 
@@ -193,9 +191,9 @@ def audit_erase_command(
     session: AuditSession = None, person: AuditPerson = None, as_json: AsJson = False, url: Url = None
 ) -> None:
     """Erase what was said in a session, by a person, or both. The rows stay."""
-    from flowise_dev_agent.cli import audit as audit_command
+    from flowise_dev_agent.cli import admin
 
-    with_client(url, lambda client: audit_command.erase(client, session_id=session, person=person, as_json=as_json))
+    with_client(url, lambda client: admin.erase(client, session_id=session, person=person, as_json=as_json))
 
 
 notes_app = typer.Typer(
@@ -212,9 +210,9 @@ def notes_list_command(
     url: Url = None,
 ) -> None:
     """List the notes, the newest first; with words those that fit best first."""
-    from flowise_dev_agent.cli import notes as notes_command
+    from flowise_dev_agent.cli import admin
 
-    with_client(url, lambda client: notes_command.list_notes(client, words, instance, as_json=as_json))
+    with_client(url, lambda client: admin.list_notes(client, words, instance, as_json=as_json))
 
 
 @notes_app.command("add")
@@ -226,9 +224,9 @@ def notes_add_command(
     url: Url = None,
 ) -> None:
     """Have a note remembered."""
-    from flowise_dev_agent.cli import notes as notes_command
+    from flowise_dev_agent.cli import admin
 
-    with_client(url, lambda client: notes_command.add_note(client, text, replace, instance, as_json=as_json))
+    with_client(url, lambda client: admin.add_note(client, text, replace, instance, as_json=as_json))
 
 
 @notes_app.command("delete")
@@ -238,9 +236,9 @@ def notes_delete_command(
     url: Url = None,
 ) -> None:
     """Forget a note."""
-    from flowise_dev_agent.cli import notes as notes_command
+    from flowise_dev_agent.cli import admin
 
-    with_client(url, lambda client: notes_command.delete_note(client, note_id, as_json=as_json))
+    with_client(url, lambda client: admin.delete_note(client, note_id, as_json=as_json))
 
 
 @commands.command("domains")
@@ -282,9 +280,9 @@ def refresh_command(
     url: Url = None,
 ) -> None:
     """Have the service read a Flowise server again: node types, templates, credentials."""
-    from flowise_dev_agent.cli import knowledge
+    from flowise_dev_agent.cli import admin
 
-    raise typer.Exit(with_client(url, lambda client: knowledge.refresh(client, instance, wait=wait, as_json=as_json)))
+    raise typer.Exit(with_client(url, lambda client: admin.refresh(client, instance, wait=wait, as_json=as_json)))
 
 
 @commands.command("document-stores")
@@ -297,6 +295,6 @@ def document_stores_command(
     url: Url = None,
 ) -> None:
     """List the document stores of a Flowise server, which flows can answer from."""
-    from flowise_dev_agent.cli import knowledge
+    from flowise_dev_agent.cli import admin
 
-    with_client(url, lambda client: knowledge.document_stores(client, instance, refresh, as_json=as_json))
+    with_client(url, lambda client: admin.document_stores(client, instance, refresh, as_json=as_json))

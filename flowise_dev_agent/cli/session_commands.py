@@ -56,7 +56,7 @@ def build(
     Exit codes: 0 accepted, 1 failed, 3 ended otherwise, 4 an answer is needed.
     """
     from flowise_dev_agent.cli import build as build_command
-    from flowise_dev_agent.cli.guided import ask_form
+    from flowise_dev_agent.cli.build import ask_form
     from flowise_dev_agent.contracts.requests import StartSession
 
     if guided == (requirement is not None):

@@ -8,8 +8,7 @@ from uuid import UUID, uuid4
 
 from pydantic import BaseModel, TypeAdapter
 
-from flowise_dev_agent.client.errors import ServiceUnreachableError
-from flowise_dev_agent.client.transport import Http, given, if_still, read_answer
+from flowise_dev_agent.client.transport import Http, ServiceUnreachableError, given, if_still, read_answer
 from flowise_dev_agent.contracts.events import EventPage, SessionEvent, session_event_from_json
 from flowise_dev_agent.contracts.process_conversation import ChatFrame, ProcessConversation
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession

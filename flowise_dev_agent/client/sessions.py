@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from flowise_dev_agent.contracts.base import JsonObject
     from flowise_dev_agent.contracts.change import SessionChange
     from flowise_dev_agent.contracts.designs import DesignView
-    from flowise_dev_agent.contracts.preview import Preview
+    from flowise_dev_agent.contracts.flows import Preview
     from flowise_dev_agent.contracts.turns import TurnList
     from flowise_dev_agent.contracts.usage import ExpectedCost
     from flowise_dev_agent.contracts.verdict import Trace
@@ -116,7 +116,7 @@ class SessionCalls(Http):
 
     async def preview(self, session_id: UUID) -> "Preview":
         """The session's flow as a picture: from the plan, the ops or what was written."""
-        from flowise_dev_agent.contracts.preview import Preview
+        from flowise_dev_agent.contracts.flows import Preview
 
         return await self._get(Preview, f"/sessions/{session_id}/preview")
 

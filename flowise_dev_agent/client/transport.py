@@ -11,7 +11,34 @@ from pydantic import BaseModel, SecretStr
 from pydantic_core import to_jsonable_python
 
 from flowise_dev_agent.caller import Door, RequestIds
-from flowise_dev_agent.client.errors import ServiceError, ServiceUnreachableError
+from flowise_dev_agent.errors import AgentError
+
+
+class ServiceError(AgentError):
+    """The service answered with a problem. `problem_code` is its stable code, `status` the HTTP status."""
+
+    code = "service_error"
+
+    def __init__(self, status: int, problem: dict[str, Any]) -> None:
+        super().__init__(
+            str(problem.get("detail") or f"The service answered {status}."),
+            hint=problem.get("hint"),
+            details=problem.get("details"),
+        )
+        self.status = status
+        self.problem_code = str(problem.get("code", "http_error"))
+
+    def as_problem(self) -> dict[str, Any]:
+        """As the service said it."""
+        return super().as_problem() | {"code": self.problem_code}
+
+
+class ServiceUnreachableError(AgentError):
+    """No service answers at this address."""
+
+    code = "service_unreachable"
+    transient = True
+
 
 M = TypeVar("M", bound=BaseModel)
 CONNECT_SECS: Final = 5.0

@@ -6,10 +6,9 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field, field_validator
 
-from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.contracts.base import Contract, Failure
 from flowise_dev_agent.contracts.flow_writes import FlowText, FlowType
 from flowise_dev_agent.contracts.plan import TestCase, numbered
-from flowise_dev_agent.contracts.problem import Failure
 from flowise_dev_agent.contracts.requests import RequestBody, Whole, storable_json
 from flowise_dev_agent.contracts.verdict import Trial
 from flowise_dev_agent.patch import Finding, errors

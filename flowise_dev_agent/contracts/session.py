@@ -6,12 +6,11 @@ from uuid import UUID
 
 from pydantic import Field
 
-from flowise_dev_agent.contracts.base import Bounded, Contract, Maybe, Outcome
+from flowise_dev_agent.contracts.base import Bounded, Contract, Failure, Maybe, Outcome
 from flowise_dev_agent.contracts.change import Conflict
 from flowise_dev_agent.contracts.etags import ETAG
 from flowise_dev_agent.contracts.interrupts import Interrupt, ListedInterrupt
 from flowise_dev_agent.contracts.plan import PlanContract
-from flowise_dev_agent.contracts.problem import Failure
 from flowise_dev_agent.contracts.usage import DegradedPhase, PhaseMetrics, Totals
 from flowise_dev_agent.contracts.verdict import Regression, Trial, Verdict
 from flowise_dev_agent.patch import Finding

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from flowise_dev_agent.contracts.base import Contract
-from flowise_dev_agent.contracts.preview import Preview
+from flowise_dev_agent.contracts.flows import Preview
 from flowise_dev_agent.contracts.requests import RequestBody, Whole
 from flowise_dev_agent.contracts.turns import ConversationSession
 

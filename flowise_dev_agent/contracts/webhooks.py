@@ -7,9 +7,8 @@ from uuid import UUID
 from pydantic import Field
 
 from flowise_dev_agent.contracts.answers import InterruptType
-from flowise_dev_agent.contracts.base import Bounded, Contract, JsonObject, Outcome
+from flowise_dev_agent.contracts.base import Bounded, Contract, Failure, JsonObject, Outcome
 from flowise_dev_agent.contracts.interrupts import Option
-from flowise_dev_agent.contracts.problem import Failure
 from flowise_dev_agent.contracts.session import PublicStatus, SessionView
 from flowise_dev_agent.contracts.usage import Totals
 

@@ -7,8 +7,8 @@ from typing import Self
 
 from flowise_dev_agent.devkit.flowise import FLOWISE_VERSION, FlowiseAccess, LocalFlowise
 from flowise_dev_agent.devkit.flowise.install import Progress
-from flowise_dev_agent.devkit.paths import default_data_dir
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
+from flowise_dev_agent.devkit.processes import default_data_dir
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.errors import ConfigurationError
 

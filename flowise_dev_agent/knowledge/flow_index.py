@@ -17,8 +17,8 @@ from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch import NodeData
 from flowise_dev_agent.patch.model.flow_data import FlowData
 from flowise_dev_agent.patch.model.shape import parse_document
-from flowise_dev_agent.patch.views.essence import prompts_in
 from flowise_dev_agent.patch.views.picture import picture_of
+from flowise_dev_agent.patch.views.summary import prompts_in
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.persistence.instance_flows import (
     STEM,

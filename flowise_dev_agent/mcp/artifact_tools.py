@@ -21,8 +21,7 @@ from flowise_dev_agent.contracts.node_artifacts import (
     StoredPlan,
 )
 from flowise_dev_agent.contracts.requests import Line, Note
-from flowise_dev_agent.mcp.arguments import SessionId
-from flowise_dev_agent.mcp.host import ToolContext, client_of
+from flowise_dev_agent.mcp.host import SessionId, ToolContext, client_of
 from flowise_dev_agent.mcp.results import succeeded
 from flowise_dev_agent.sanitize import shortened
 

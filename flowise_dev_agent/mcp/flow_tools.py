@@ -16,9 +16,8 @@ from flowise_dev_agent.contracts.flows import FlowPage, FlowSummary
 from flowise_dev_agent.contracts.question_text import test_lines
 from flowise_dev_agent.contracts.versions import NumberedVersions, RolledBack, VersionDiff, VersionList
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.mcp.arguments import ChatflowId, Instance, SessionId, WaitSecs
 from flowise_dev_agent.mcp.consent import Confirmation, check_confirmed, rollback_confirmation
-from flowise_dev_agent.mcp.host import ToolContext, client_of
+from flowise_dev_agent.mcp.host import ChatflowId, Instance, SessionId, ToolContext, WaitSecs, client_of
 from flowise_dev_agent.mcp.results import succeeded
 
 _POLL_SECS: Final = 1.0

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from mcp.server.mcpserver import Context
+from pydantic import Field
 from starlette.requests import Request
 
 from flowise_dev_agent.client import AgentClient
@@ -43,3 +44,22 @@ def client_of(ctx: ToolContext) -> AgentClient:
 def page_of(ctx: ToolContext, session_id: UUID) -> str:
     """Where a person sees the session and answers its questions."""
     return f"{host_of(ctx).base_url(ctx.request_context.request).rstrip('/')}/#/s/{session_id}"
+
+
+SessionId = Annotated[UUID, Field(description="The session's id.")]
+
+
+ChatflowId = Annotated[UUID, Field(description="The chatflow's id (see list_chatflows).")]
+
+
+Instance = Annotated[str | None, Field(max_length=200, description="Flowise instance; the default one when left out.")]
+
+
+WaitSecs = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=300,
+        description="Seconds to wait for the next question or the end; keep it below your client's own time limit.",
+    ),
+]

@@ -20,9 +20,8 @@ from flowise_dev_agent.contracts.nodes import (
 from flowise_dev_agent.contracts.requests import Line
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.knowledge.document_stores import store_lines
-from flowise_dev_agent.mcp.arguments import Instance
 from flowise_dev_agent.mcp.consent import Confirmation, check_confirmed, refresh_confirmation
-from flowise_dev_agent.mcp.host import ToolContext, client_of
+from flowise_dev_agent.mcp.host import Instance, ToolContext, client_of
 from flowise_dev_agent.mcp.results import succeeded
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
 from flowise_dev_agent.runtime.admin.catalogue import MOST_HITS

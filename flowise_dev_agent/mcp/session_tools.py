@@ -25,9 +25,8 @@ from flowise_dev_agent.contracts.requests import (
 from flowise_dev_agent.contracts.session import PublicStatus, SessionPage, SessionView
 from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.mcp.arguments import SessionId, WaitSecs
 from flowise_dev_agent.mcp.consent import Confirmation, action_lines, check_confirmed, confirmation
-from flowise_dev_agent.mcp.host import ToolContext, client_of, host_of, page_of
+from flowise_dev_agent.mcp.host import SessionId, ToolContext, WaitSecs, client_of, host_of, page_of
 from flowise_dev_agent.mcp.results import (
     SessionReport,
     fitted_page,

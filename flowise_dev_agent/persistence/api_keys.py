@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, LiteralString
 from uuid import UUID
 
 from psycopg.errors import UniqueViolation
@@ -212,3 +212,53 @@ class ApiKeys:
 
 def _not_found(key_id: UUID) -> KeyNotFoundError:
     return KeyNotFoundError(f"There is no key {key_id}.", hint="List the keys with GET /keys.")
+
+
+_FIND_SIGN_IN: Final[LiteralString] = (
+    "SELECT subject, name, groups FROM sign_ins WHERE token_sha256 = %s AND expires_at > now()"
+)
+
+
+_ADD: Final[LiteralString] = """
+    WITH ended AS (DELETE FROM sign_ins WHERE expires_at <= now())
+    INSERT INTO sign_ins (token_sha256, subject, name, groups, expires_at)
+    VALUES (%(hash)s, %(subject)s, %(name)s, %(groups)s, now() + make_interval(secs => %(seconds)s))
+"""
+
+
+@dataclass(frozen=True)
+class SignInRow:
+    """Who is signed in, and the groups that the provider named then."""
+
+    subject: str
+    name: str
+    groups: list[str]
+
+
+class SignIns:
+    """Repository of sign-ins. Each and its end is in the ledger, under the current caller."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def find(self, sha256: str) -> SignInRow | None:
+        """Who is signed in under this hash; None when nobody is, or not any more."""
+        with across_owners():
+            row = await self._database.fetch_one(_FIND_SIGN_IN, (sha256,))
+        return None if row is None else SignInRow(**row)
+
+    async def add(self, sha256: str, *, subject: str, name: str, groups: Sequence[str], seconds: int) -> None:
+        """Keep a sign-in for some time; those that have ended are removed."""
+        values = {"hash": sha256, "subject": subject, "name": name, "groups": list(groups), "seconds": seconds}
+        with across_owners():
+            async with self._database.transaction() as connection:
+                await connection.execute(_ADD, values)
+                await record(connection, Fact("sign_in", words=", ".join(groups) or None))
+
+    async def end(self, sha256: str) -> None:
+        """End a sign-in."""
+        with across_owners():
+            async with self._database.transaction() as connection:
+                ended = await connection.execute("DELETE FROM sign_ins WHERE token_sha256 = %s", (sha256,))
+                if ended.rowcount:
+                    await record(connection, Fact("sign_out"))

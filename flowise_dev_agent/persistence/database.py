@@ -5,6 +5,7 @@ import select
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, cast
 from uuid import UUID
@@ -20,8 +21,22 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed
 
 from flowise_dev_agent.caller import current_caller, serving
 from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
-from flowise_dev_agent.persistence.lease import LEASE_LOST_STATE
 from flowise_dev_agent.sanitize import json_text
+
+#: SQLSTATE raised by the SQL function `assert_owner`.
+LEASE_LOST_STATE: Final = "FD001"
+
+
+ASSERT_OWNER_SQL: Final = "SELECT assert_owner(%s, %s)"
+
+
+@dataclass(frozen=True)
+class Lease:
+    """One claim of a run. The next claim raises the epoch, after which nothing can be written under this one."""
+
+    run_id: UUID
+    epoch: int
+
 
 T = TypeVar("T")
 Connection = AsyncConnection[DictRow]

@@ -9,8 +9,7 @@ from uuid import UUID
 
 from flowise_dev_agent.errors import LeaseLostError, SessionConflictError
 from flowise_dev_agent.persistence.audit import stored_caller
-from flowise_dev_agent.persistence.database import Connection, Database, jsonb
-from flowise_dev_agent.persistence.lease import Lease
+from flowise_dev_agent.persistence.database import Connection, Database, Lease, jsonb
 from flowise_dev_agent.sanitize import clean_json
 
 IntentStatus = Literal["open", "done", "failed"]

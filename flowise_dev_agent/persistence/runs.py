@@ -11,17 +11,17 @@ from psycopg.types.json import Jsonb
 
 from flowise_dev_agent.caller import NO_REQUEST, SERVICE, Caller, RequestIds, from_stored, serving
 from flowise_dev_agent.errors import LeaseLostError
-from flowise_dev_agent.persistence.database import Connection, Database, OnRest, across_owners, jsonb
+from flowise_dev_agent.persistence.database import Connection, Database, Lease, OnRest, across_owners, jsonb
 from flowise_dev_agent.persistence.events import (
     INSERT_ITEMS,
     ITEMS,
     NewEvent,
+    Notices,
     event_params,
     insert,
     last_phase,
+    told_transaction,
 )
-from flowise_dev_agent.persistence.lease import Lease
-from flowise_dev_agent.persistence.notices import Notices, told_transaction
 from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionRow
 from flowise_dev_agent.sanitize import clean_text

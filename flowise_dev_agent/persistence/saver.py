@@ -32,8 +32,14 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from flowise_dev_agent.contracts.base import Kept
-from flowise_dev_agent.persistence.database import ROUND_TRIP_SECS, Database, jsonb, translated_errors
-from flowise_dev_agent.persistence.lease import ASSERT_OWNER_SQL, Lease
+from flowise_dev_agent.persistence.database import (
+    ASSERT_OWNER_SQL,
+    ROUND_TRIP_SECS,
+    Database,
+    Lease,
+    jsonb,
+    translated_errors,
+)
 
 _OWNER: Final = "WITH owner AS MATERIALIZED (SELECT assert_owner(%(run)s, %(epoch)s))"
 # All of it reads `owner`, so nothing happens without it. The step is one parameter because psycopg takes as long to

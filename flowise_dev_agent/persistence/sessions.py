@@ -20,9 +20,8 @@ from flowise_dev_agent.persistence.attachments import bind_attachments
 from flowise_dev_agent.persistence.audit import Fact, record, spoken, stored_caller
 from flowise_dev_agent.persistence.blobs import encoded
 from flowise_dev_agent.persistence.database import Connection, Database, OnRest, jsonb
-from flowise_dev_agent.persistence.events import NewEvent, insert
+from flowise_dev_agent.persistence.events import NewEvent, insert, told_transaction
 from flowise_dev_agent.persistence.leftovers import abandon
-from flowise_dev_agent.persistence.notices import told_transaction
 from flowise_dev_agent.persistence.queue import DEFER_RUN, Queue
 from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionReads, SessionRow, not_found
 from flowise_dev_agent.sanitize import clean_text

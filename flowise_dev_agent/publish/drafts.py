@@ -8,7 +8,7 @@ from flowise_dev_agent.errors import FlowiseNotFoundError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.patch import GraphIR, payload_sha256
-from flowise_dev_agent.publish.guard import authorize
+from flowise_dev_agent.publish.outcomes import authorize
 
 
 def draft_columns(row: Chatflow) -> dict[str, str | None]:

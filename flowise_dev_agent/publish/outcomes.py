@@ -5,8 +5,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from flowise_dev_agent.contracts.change import Conflict
-from flowise_dev_agent.errors import AgentError, StaleBaseError, WriteFailedError
+from flowise_dev_agent.contracts.change import Conflict, Difference
+from flowise_dev_agent.errors import (
+    AgentError,
+    HashMismatchError,
+    StaleBaseError,
+    ValidationRequiredError,
+    WriteFailedError,
+)
+from flowise_dev_agent.patch import GraphIR, diff, payload_sha256
 from flowise_dev_agent.persistence.intents import WriteIntent
 
 
@@ -93,3 +100,46 @@ def stated(intent: WriteIntent, *, lost: bool = False) -> Generator[WriteAttempt
             if attempt.written != "no":
                 error.hint = "Try again: Flowise is looked at first, and nothing is written twice."
         raise
+
+
+_MOST_ENTRIES = 100
+
+
+_LONGEST_TEXT = 6_000
+
+
+def changes(before: GraphIR, after: GraphIR) -> Difference:
+    """At most 100 entries a list and 6 000 characters of text; `summary` counts all."""
+    found = diff(before, after)
+    return Difference(
+        summary=found.summary,
+        text=found.text if len(found.text) <= _LONGEST_TEXT else f"{found.text[: _LONGEST_TEXT - 1]}…",
+        added=list(found.added[:_MOST_ENTRIES]),
+        removed=list(found.removed[:_MOST_ENTRIES]),
+        changed=list(found.changed[:_MOST_ENTRIES]),
+        connected=list(found.connected[:_MOST_ENTRIES]),
+        disconnected=list(found.disconnected[:_MOST_ENTRIES]),
+        moved=list(found.moved[:_MOST_ENTRIES]),
+    )
+
+
+def authorize(flow_data: str, validated_sha256: str | None) -> str:
+    """Return the SHA-256 of `flow_data` if validation has passed exactly these bytes.
+
+    Raises:
+        ValidationRequiredError: nothing is validated, or the authorisation was spent.
+        HashMismatchError: other bytes were validated.
+    """
+    if not validated_sha256:
+        raise ValidationRequiredError(
+            "The flow was not written: it has not passed validation since the last write.",
+            hint="Validate the compiled flow and write it again.",
+        )
+    actual = payload_sha256(flow_data)
+    if actual != validated_sha256:
+        raise HashMismatchError(
+            "The flow was not written: it differs from the flow that passed validation.",
+            hint="Validate the flow as it is now and write it again.",
+            details={"validated": validated_sha256, "offered": actual},
+        )
+    return actual

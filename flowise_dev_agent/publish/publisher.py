@@ -17,8 +17,7 @@ from flowise_dev_agent.errors import FlowiseNotFoundError, WriteFailedError
 from flowise_dev_agent.flowise.flow_tags import without_tag
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.patch import payload_sha256
-from flowise_dev_agent.publish.guard import authorize
-from flowise_dev_agent.publish.outcomes import Base, Stale, Written, stale_base, stated
+from flowise_dev_agent.publish.outcomes import Base, Stale, Written, authorize, stale_base, stated
 from flowise_dev_agent.publish.steps import Role
 from flowise_dev_agent.publish.stores import StoreSteps
 

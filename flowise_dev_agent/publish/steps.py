@@ -23,9 +23,9 @@ from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.flow_tags import draft_tag, flow_tag
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch import payload_sha256
+from flowise_dev_agent.persistence.database import Lease
 from flowise_dev_agent.persistence.flow_versions import Versions
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
-from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.publish.outcomes import Base, Stale, WriteAttempt, Written
 
 Role = Literal["flow", "draft"]

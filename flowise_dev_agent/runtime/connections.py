@@ -42,8 +42,8 @@ from flowise_dev_agent.reasoning.contracts import Message
 from flowise_dev_agent.reasoning.engines import engine_for
 from flowise_dev_agent.reasoning.phased import make_reasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
-from flowise_dev_agent.runtime.runs.call_count import count_call
-from flowise_dev_agent.runtime.runs.tasks import end_tasks
+from flowise_dev_agent.runtime.runs.emission import count_call
+from flowise_dev_agent.runtime.runs.timings import end_tasks
 from flowise_dev_agent.settings import ReasoningSettings, Settings
 
 if TYPE_CHECKING:

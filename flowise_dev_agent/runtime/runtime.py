@@ -54,16 +54,14 @@ from flowise_dev_agent.runtime.runs.recovery import Recovery
 from flowise_dev_agent.runtime.runs.timings import Timings
 from flowise_dev_agent.runtime.runs.worker import Worker
 from flowise_dev_agent.runtime.sessions.approvals import ApprovalRules
-from flowise_dev_agent.runtime.sessions.artifacts import ArtifactService
 from flowise_dev_agent.runtime.sessions.conversation import Conversations
-from flowise_dev_agent.runtime.sessions.expected_cost import ExpectedCosts
 from flowise_dev_agent.runtime.sessions.feed import Feed
-from flowise_dev_agent.runtime.sessions.service import SessionService
+from flowise_dev_agent.runtime.sessions.service import ExpectedCosts, SessionService
 from flowise_dev_agent.runtime.sessions.summary import Summaries
+from flowise_dev_agent.runtime.sessions.views import ArtifactService
 from flowise_dev_agent.runtime.webhooks.client import WebhookClient
-from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
 from flowise_dev_agent.runtime.webhooks.payload import render
-from flowise_dev_agent.runtime.webhooks.service import WebhookService
+from flowise_dev_agent.runtime.webhooks.service import WebhookConfig, WebhookService
 from flowise_dev_agent.runtime.webhooks.worker import DeliveryWorker
 from flowise_dev_agent.settings import RetentionSettings, Settings, load_settings
 

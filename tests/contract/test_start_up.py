@@ -36,9 +36,7 @@ def test_commands_that_ask_a_service_load_its_client_only() -> None:
         " flowise_dev_agent.settings, flowise_dev_agent.observability"
     )
     assert "httpx2" in modules
-    # Of patch/ the shapes of ops and of drawn flows, which payloads hold; not what compiles and checks.
-    patch = {"flowise_dev_agent.patch.compile.compiler", "flowise_dev_agent.patch.validate"}
-    assert not (SERVICE | PROVIDERS | patch | {"markdown_it", "flowise_dev_agent.agent"}) & modules
+    assert not (SERVICE | PROVIDERS | {"markdown_it", "flowise_dev_agent.agent"}) & modules
 
 
 def test_commands_for_files_load_what_reads_flows_and_nothing_that_writes_them() -> None:

@@ -10,7 +10,7 @@ from flowise_dev_agent.api.deps import MAX_SEQ, SessionId, engine
 from flowise_dev_agent.api.responses import declared
 from flowise_dev_agent.contracts.node_artifacts import ArtifactDetail, ArtifactKind, ArtifactPage
 from flowise_dev_agent.persistence import ArtifactFilter
-from flowise_dev_agent.runtime.sessions.artifacts import ArtifactService
+from flowise_dev_agent.runtime.sessions.views import ArtifactService
 
 router = APIRouter(tags=["artifacts"])
 

@@ -27,7 +27,7 @@ from flowise_dev_agent.api.responses import REPEATED, declared
 from flowise_dev_agent.api.sse import STREAM_ENDS, event_stream
 from flowise_dev_agent.contracts.designs import DesignView
 from flowise_dev_agent.contracts.events import EventPage
-from flowise_dev_agent.contracts.preview import Preview
+from flowise_dev_agent.contracts.flows import Preview
 from flowise_dev_agent.contracts.requests import RenameSession, ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import PublicStatus, SessionPage, SessionSummary, SessionView
 from flowise_dev_agent.contracts.turns import TurnList
@@ -36,7 +36,7 @@ from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryView, StartedView
 from flowise_dev_agent.errors import WebhookSecretError
 from flowise_dev_agent.runtime.sessions.summary import as_html
-from flowise_dev_agent.runtime.webhooks.views import started_view
+from flowise_dev_agent.runtime.webhooks.service import started_view
 from flowise_dev_agent.settings import ServerSettings
 
 _LATER = "Still working; come back by GET or the stream."

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from flowise_dev_agent.devkit.paths import default_cache_dir
+from flowise_dev_agent.devkit.processes import default_cache_dir
 from flowise_dev_agent.errors import ConfigurationError
 
 _HERE = Path(__file__).parent

@@ -5,19 +5,181 @@ flow of such a shape gets a fitting answer.
 """
 
 import json
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.devkit.standin.conversation import (
-    context_of,
-    earlier_questions,
-    is_condense_prompt,
-    question_of,
-    relevant_sentences,
+from flowise_dev_agent.devkit.standin.embeddings import words
+from flowise_dev_agent.devkit.standin.protocol import JsonSchema, RecordedRequest, Reply, StandInToolCall, ToolSpec
+
+_CONDENSE = re.compile(r"standalone question:?\s*$", re.IGNORECASE)
+
+
+_FOLLOW_UP = re.compile(r"Follow Up (?:Input|question): *(.*?)\s*Standalone question:?\s*$", re.IGNORECASE | re.DOTALL)
+
+
+# Prompts that wrap what the person said; the last group that matches is theirs.
+_WRAPPERS = (
+    re.compile(r"USER'S INPUT\s*-+\s*Here is the user's input[^\n]*:\s*(.*)$", re.DOTALL),
+    re.compile(r"\bQuestion: *(.*?)\s*(?:Helpful Answer|Answer|Thought):?\s*$", re.DOTALL | re.IGNORECASE),
 )
-from flowise_dev_agent.devkit.standin.protocol import RecordedRequest, Reply, StandInToolCall, ToolSpec
-from flowise_dev_agent.devkit.standin.samples import sample
+
+
+_FORMAT_INSTRUCTIONS = re.compile(r"\s*You must format your output as a JSON value.*$", re.DOTALL)
+
+
+_CONTEXTS = (
+    re.compile(r"-{6,}\s*\n(.*?)\n\s*-{6,}", re.DOTALL),
+    re.compile(r"<context>(.*?)</context>", re.DOTALL | re.IGNORECASE),
+    re.compile(r"\bcontext\b[^\n]*\n\n(.*?)\n\n\s*Question:", re.DOTALL | re.IGNORECASE),
+    re.compile(r"\bcontext:\s*(.*?)(?:\n\s*Question:|$)", re.DOTALL | re.IGNORECASE),
+)
+
+
+_TAG = re.compile(r"</?doc[^>]*>")
+
+
+_HUMAN_LINE = re.compile(r"^(?:Human|User): *(.+)$", re.MULTILINE)
+
+
+_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+|\n|$)")
+
+
+_COMMON = frozenset(
+    words(
+        "a an and are at be by can did do does for from have how i in is it me my of on or our say the this to was we"
+    )
+    + words("what when where which who will with you your tell about there many much")
+)
+
+
+def is_condense_prompt(request: RecordedRequest) -> bool:
+    """True for the prompt that turns a follow-up into a standalone question."""
+    return bool(_CONDENSE.search(request.last_user))
+
+
+def question_of(request: RecordedRequest) -> str:
+    """What the person said last, without the template around it."""
+    text = request.last_user
+    if follow_up := _FOLLOW_UP.search(text):
+        return follow_up.group(1).strip()
+    if text.startswith("TOOL RESPONSE"):
+        # The conversational agent sends its observation as a user turn; the question comes before it.
+        asked = [message.text for message in request.messages if message.role == "user"]
+        text = next((turn for turn in reversed(asked) if not turn.startswith("TOOL RESPONSE")), text)
+    for wrapper in _WRAPPERS:
+        if found := wrapper.search(text):
+            text = found.group(1)
+            break
+    return _FORMAT_INSTRUCTIONS.sub("", text).strip()
+
+
+def earlier_questions(request: RecordedRequest, question: str) -> list[str]:
+    """What the person said before `question`, oldest first: earlier turns, or "Human:" lines in a prompt."""
+    turns = [message.text.strip() for message in request.messages if message.role == "user"][:-1]
+    if not turns:
+        turns = [line.strip() for line in _HUMAN_LINE.findall(request.prompt)]
+    return [turn for turn in turns if turn and turn != question]
+
+
+def context_of(request: RecordedRequest) -> str:
+    """The documents that a retrieval prompt carries; empty for other prompts."""
+    for text in (request.system, request.last_user):
+        if "context" in text.lower():
+            for pattern in _CONTEXTS:
+                if (found := pattern.search(text)) and (documents := _TAG.sub(" ", found.group(1)).strip()):
+                    return documents
+    return ""
+
+
+def relevant_sentences(text: str, question: str, count: int = 2) -> str:
+    """The sentences of `text` that share most words with `question`, in their order; the first ones if none does."""
+    sentences = [sentence.strip() for sentence in _SENTENCE.findall(text) if sentence.strip()]
+    asked = set(words(question)) - _COMMON
+    scores = [len(asked & set(words(sentence))) for sentence in sentences]
+    best = sorted(range(len(sentences)), key=lambda index: (-scores[index], index))[:count]
+    if best and scores[best[0]] > 0:
+        best = [index for index in best if 2 * scores[index] > scores[best[0]]]
+    return " ".join(sentences[index] for index in sorted(best))
+
+
+_PROPER_NOUN = re.compile(r"\b[A-Z][\w'-]+")
+
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+_MAX_DEPTH = 8
+
+
+def sample(schema: JsonSchema, text: str) -> Any:
+    """A value that fits `schema`. Strings take the names in `text` one after the other, numbers its numbers."""
+    names, numbers = iter(_PROPER_NOUN.findall(text)), iter(_NUMBER.findall(text))
+    return _Sampler(schema, text, names, numbers).value(schema, 0)
+
+
+class _Sampler:
+    def __init__(self, root: JsonSchema, text: str, names: Iterator[str], numbers: Iterator[str]) -> None:
+        self._root = root
+        self._text = " ".join(text.split())[:200] or "stand-in"
+        self._names = names
+        self._numbers = numbers
+
+    def value(self, schema: Any, depth: int) -> Any:
+        schema = self._resolve(schema)
+        if "const" in schema:
+            return schema["const"]
+        if schema.get("enum"):
+            return schema["enum"][0]
+        for key in ("anyOf", "oneOf"):
+            if schema.get(key):
+                options = [option for option in schema[key] if self._resolve(option).get("type") != "null"]
+                return self.value(options[0], depth + 1) if options else None
+        kind = schema.get("type", "object" if "properties" in schema else "string")
+        if isinstance(kind, list):
+            kind = next((item for item in kind if item != "null"), "null")
+        return self._of_kind(kind, schema, depth)
+
+    def _of_kind(self, kind: str, schema: JsonSchema, depth: int) -> Any:
+        if kind == "object":
+            properties = schema.get("properties", {})
+            wanted = properties if depth < _MAX_DEPTH else schema.get("required", [])
+            return {name: self.value(properties.get(name, {}), depth + 1) for name in wanted}
+        if kind == "array":
+            count = max(int(schema.get("minItems", 0)), 1 if depth < _MAX_DEPTH else 0)
+            return [self.value(schema.get("items", {}), depth + 1) for _ in range(count)]
+        if kind in ("integer", "number"):
+            return self._number(kind, schema)
+        if kind == "boolean":
+            return True
+        if kind == "null":
+            return None
+        text = next(self._names, self._text)
+        return text.ljust(int(schema.get("minLength", 0)), ".")[: int(schema.get("maxLength", 10_000))]
+
+    def _number(self, kind: str, schema: JsonSchema) -> float | int:
+        number = float(next(self._numbers, "1"))
+        number = max(number, float(schema.get("minimum", -math.inf)))
+        number = min(number, float(schema.get("maximum", math.inf)))
+        return int(number) if kind == "integer" or number.is_integer() else number
+
+    def _resolve(self, schema: Any) -> JsonSchema:
+        if not isinstance(schema, dict):
+            return {}
+        if "$ref" in schema:
+            target: Any = self._root
+            for part in str(schema["$ref"]).removeprefix("#/").split("/"):
+                target = target.get(part, {})
+            return self._resolve(target)
+        if schema.get("allOf"):
+            merged: JsonSchema = {}
+            for part in schema["allOf"]:
+                merged |= self._resolve(part)
+            return merged
+        return schema
+
 
 _ASKS_FOR_HISTORY = re.compile(
     r"\b(?:did i (?:just )?(?:ask|say|tell|mention)|my (?:last|previous|first) (?:question|message)|remember)\b",

@@ -7,7 +7,7 @@ from flowise_dev_agent.knowledge.pattern_library import terms_of
 from flowise_dev_agent.persistence import Database, NoteRow, Notes, StoredPattern
 from flowise_dev_agent.redaction import holds_secret
 from flowise_dev_agent.runtime.admin.pattern_admin import PatternService
-from flowise_dev_agent.runtime.sessions.artifacts import ids_of_request
+from flowise_dev_agent.runtime.sessions.views import ids_of_request
 
 
 class MemoryService:

@@ -14,9 +14,9 @@ from uuid import UUID, uuid4
 from pydantic import TypeAdapter
 
 from flowise_dev_agent.caller import Caller, Door, current_caller
+from flowise_dev_agent.contracts.flows import Preview
 from flowise_dev_agent.contracts.interrupts import PlanApprovalInterrupt
 from flowise_dev_agent.contracts.plan_text import without_section
-from flowise_dev_agent.contracts.preview import Preview
 from flowise_dev_agent.contracts.shares import MadeShare, NewShare, SharedVersion, SharedView, ShareList, ShareView
 from flowise_dev_agent.contracts.turns import ConversationSession, Turn
 from flowise_dev_agent.errors import (

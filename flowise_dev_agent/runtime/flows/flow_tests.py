@@ -8,6 +8,7 @@ from typing import Final
 from uuid import UUID, uuid4
 
 from flowise_dev_agent.caller import serving
+from flowise_dev_agent.contracts.base import Failure
 from flowise_dev_agent.contracts.flow_tests import (
     FlowTestView,
     FlowValidation,
@@ -18,7 +19,6 @@ from flowise_dev_agent.contracts.flow_tests import (
 )
 from flowise_dev_agent.contracts.flow_writes import FlowType
 from flowise_dev_agent.contracts.plan import TestCase
-from flowise_dev_agent.contracts.problem import Failure
 from flowise_dev_agent.contracts.verdict import Trace, Trial
 from flowise_dev_agent.errors import (
     AgentError,

@@ -5,15 +5,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 
+from flowise_dev_agent.contracts.flows import Preview, PreviewEdge, PreviewNode
 from flowise_dev_agent.contracts.interrupts import PlanApprovalInterrupt
 from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedNode
-from flowise_dev_agent.contracts.preview import Preview, PreviewEdge, PreviewNode
 from flowise_dev_agent.errors import DesignNotFoundError
 from flowise_dev_agent.patch import FlowNode, GraphIR, Schemas, canvas_view, diff
 from flowise_dev_agent.patch.model.node import new_node
 from flowise_dev_agent.patch.views.canvas_view import CanvasEdge, CanvasNode
-from flowise_dev_agent.patch.views.essence import model_of, prompt_of
 from flowise_dev_agent.patch.views.flow_diff import FieldChange, field_changes
+from flowise_dev_agent.patch.views.summary import model_of, prompt_of
 from flowise_dev_agent.persistence import Blobs, Events, SessionRow, Sessions
 from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.runtime.agent import Agent

@@ -6,7 +6,9 @@ The graph hands over events without waiting; one task writes them, several at a 
 import asyncio
 import logging
 from collections import deque
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -27,11 +29,45 @@ from flowise_dev_agent.contracts.event_data import (
 from flowise_dev_agent.contracts.events import NodeEvent
 from flowise_dev_agent.contracts.node_artifacts import MAX_ARTIFACT_BYTES, NodeArtifact
 from flowise_dev_agent.errors import DatabaseUnavailableError
-from flowise_dev_agent.observability.metrics import FALLBACKS, MODEL_CALLS, MODEL_TOKENS, MODEL_USD, TOOL_SECONDS
+from flowise_dev_agent.observability.metrics import (
+    FALLBACKS,
+    FLOWISE_CALLS,
+    MODEL_CALLS,
+    MODEL_TOKENS,
+    MODEL_USD,
+    TOOL_SECONDS,
+)
 from flowise_dev_agent.persistence import Events, Lease, NewEvent, StoredEvent
 from flowise_dev_agent.persistence.events import MAX_DATA_BYTES, NewArtifact
-from flowise_dev_agent.runtime.runs.call_count import CallCount
-from flowise_dev_agent.runtime.runs.tasks import end_tasks
+from flowise_dev_agent.runtime.runs.timings import end_tasks
+
+
+@dataclass
+class CallCount:
+    """Requests sent and not yet stored."""
+
+    made: int = 0
+
+
+_of_run: ContextVar[CallCount | None] = ContextVar("flowise_calls", default=None)
+
+
+@contextmanager
+def counting(count: CallCount) -> Generator[None]:
+    """Have `count` take the calls of the block and of the tasks that it starts."""
+    token = _of_run.set(count)
+    try:
+        yield
+    finally:
+        _of_run.reset(token)
+
+
+def count_call(route: str) -> None:
+    """An `on_call` hook of Flowise clients. Of a session is only what its runs ask for, not health checks."""
+    FLOWISE_CALLS.labels(route).inc()
+    if (count := _of_run.get()) is not None:
+        count.made += 1
+
 
 logger = logging.getLogger(__name__)
 

@@ -20,6 +20,7 @@ from langgraph.runtime import RunControl
 from langgraph.types import Command
 
 from flowise_dev_agent.caller import acting_for, answering
+from flowise_dev_agent.contracts.base import Failure
 from flowise_dev_agent.contracts.event_data import (
     DoneData,
     ErrorData,
@@ -36,7 +37,6 @@ from flowise_dev_agent.contracts.interrupts import (
     SelectTargetInterrupt,
     raised_interrupt,
 )
-from flowise_dev_agent.contracts.problem import Failure
 from flowise_dev_agent.contracts.session import ResultView
 from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.observability import log_context
@@ -48,8 +48,7 @@ from flowise_dev_agent.persistence.saver import Standing, standing
 from flowise_dev_agent.reasoning.engines.limiter import calls_of
 from flowise_dev_agent.runtime.agent import Agent, Graph
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter, is_flow_write
-from flowise_dev_agent.runtime.runs.call_count import CallCount, counting
-from flowise_dev_agent.runtime.runs.emission import EventWriter, new_event
+from flowise_dev_agent.runtime.runs.emission import CallCount, EventWriter, counting, new_event
 from flowise_dev_agent.runtime.runs.timings import Timings
 from flowise_dev_agent.runtime.sessions.views import public_status
 

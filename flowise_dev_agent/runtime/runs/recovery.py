@@ -8,7 +8,7 @@ from typing import Final
 from procrastinate.exceptions import ConnectorException
 
 from flowise_dev_agent.caller import serving
-from flowise_dev_agent.contracts.problem import Failure
+from flowise_dev_agent.contracts.base import Failure
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.persistence import Runs
 from flowise_dev_agent.persistence.runs import Lost

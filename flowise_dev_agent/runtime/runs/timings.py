@@ -1,6 +1,9 @@
 """The time intervals of the runtime; tests shorten them."""
 
+import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -18,3 +21,16 @@ class Timings:
     #: First pause before a run is tried again; it doubles up to `backoff_max`.
     backoff: float = 1.0
     backoff_max: float = 60.0
+
+
+async def end_tasks(tasks: Iterable[asyncio.Task[Any]], *, patience: float = 1.0) -> None:
+    """Cancel `tasks` and wait for them; one that still runs after `patience` seconds is cancelled again.
+
+    Once is not enough: psycopg waits by `asyncio.wait_for`, which in Python 3.11 drops a cancellation that arrives
+    together with the result.
+    """
+    pending = set(tasks)
+    while pending:
+        for task in pending:
+            task.cancel()
+        _, pending = await asyncio.wait(pending, timeout=patience)

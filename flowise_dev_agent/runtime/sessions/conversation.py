@@ -17,7 +17,7 @@ from flowise_dev_agent.contracts.turns import (
     TurnQuestion,
 )
 from flowise_dev_agent.persistence import SessionFilter, SessionRow, Sessions, Turns
-from flowise_dev_agent.persistence.turns import TurnRow
+from flowise_dev_agent.persistence.read_model import TurnRow
 from flowise_dev_agent.runtime.sessions.own_hand import edits_of
 from flowise_dev_agent.runtime.sessions.views import decode_cursor, encode_cursor, public_status
 

@@ -24,9 +24,8 @@ from flowise_dev_agent.caller import SERVICE, acting_for, current_caller
 from flowise_dev_agent.errors import DatabaseUnavailableError, SessionNotFoundError
 from flowise_dev_agent.persistence import Events, StoredEvent
 from flowise_dev_agent.persistence.database import across_owners, listening_connection
-from flowise_dev_agent.persistence.events import LIVE_CHANNEL
-from flowise_dev_agent.persistence.notices import EVENTS_CHANNEL
-from flowise_dev_agent.runtime.runs.tasks import end_tasks
+from flowise_dev_agent.persistence.events import EVENTS_CHANNEL, LIVE_CHANNEL
+from flowise_dev_agent.runtime.runs.timings import end_tasks
 
 logger = logging.getLogger(__name__)
 

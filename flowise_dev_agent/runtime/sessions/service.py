@@ -16,6 +16,7 @@ from flowise_dev_agent.contracts.events import EventPage, SessionEvent
 from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.contracts.requests import RequestBody, ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import ListTotals, SessionPage, SessionView
+from flowise_dev_agent.contracts.usage import ExpectedCost, SessionKind
 from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
 from flowise_dev_agent.errors import (
@@ -32,6 +33,7 @@ from flowise_dev_agent.errors import (
 from flowise_dev_agent.forms.form_of import form_of
 from flowise_dev_agent.persistence import Blobs, Database, Events, SessionFilter, SessionRow, Sessions
 from flowise_dev_agent.persistence.database import translated_errors
+from flowise_dev_agent.persistence.read_model import AVERAGE_COST
 from flowise_dev_agent.persistence.sessions import Answer, NewSession
 from flowise_dev_agent.redaction import guarded_json, holds_secret
 from flowise_dev_agent.runtime.agent import Agent
@@ -49,8 +51,7 @@ from flowise_dev_agent.runtime.sessions.views import (
     row_statuses,
     session_view,
 )
-from flowise_dev_agent.runtime.webhooks.service import WebhookService
-from flowise_dev_agent.runtime.webhooks.views import started_view
+from flowise_dev_agent.runtime.webhooks.service import WebhookService, started_view
 from flowise_dev_agent.sanitize import clean_text
 
 _MAX_KEY_CHARS = 255
@@ -447,3 +448,19 @@ def _nothing_open(row: SessionRow, asked: str | None = None) -> SessionConflictE
         text = f"The session is {status}: nothing waits for an answer."
         hint = "It may have been answered meanwhile; read the session again."
     return SessionConflictError(text, hint=hint, details={"status": status, "interrupt_id": row.interrupt_id})
+
+
+class ExpectedCosts:
+    """Averages of the caller's owner."""
+
+    def __init__(self, database: Database, agent: Agent) -> None:
+        self._database = database
+        self._agent = agent
+
+    async def of(self, kind: SessionKind | None, model: str | None) -> ExpectedCost:
+        """Of a session of this kind, or of any, with this model, or with the one of the settings."""
+        planned_with = self._agent.planned_with(model)
+        if planned_with is None:
+            return ExpectedCost(free=True, sessions=0)
+        row = await self._database.fetch_one(AVERAGE_COST, {"planned_with": planned_with, "mode": kind})
+        return ExpectedCost(free=False, **row or {"sessions": 0})

@@ -10,14 +10,16 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
-from flowise_dev_agent.contracts.base import read, read_as
+from flowise_dev_agent.caller import current_request
+from flowise_dev_agent.contracts.base import Failure, read, read_as
 from flowise_dev_agent.contracts.etags import session_etag
 from flowise_dev_agent.contracts.events import SessionEvent, session_event
 from flowise_dev_agent.contracts.interrupts import INTERRUPT, Interrupt, ListedInterrupt
-from flowise_dev_agent.contracts.problem import Failure
+from flowise_dev_agent.contracts.node_artifacts import ArtifactDetail, ArtifactPage, ArtifactView, read_payload
 from flowise_dev_agent.contracts.session import ListedSession, PlanView, PublicStatus, ResultView, SessionView
 from flowise_dev_agent.contracts.usage import DegradedPhase, PhaseMetrics, Totals
 from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.persistence import ArtifactFilter, ArtifactRow, NodeArtifacts, Sessions
 
 if TYPE_CHECKING:
     from flowise_dev_agent.persistence import SessionRow, StoredEvent
@@ -157,3 +159,50 @@ def decode_key(kind: type[_Key], cursor: str) -> _Key:
 def foreign_cursor() -> InvalidInputError:
     """The error for a cursor that we did not make."""
     return InvalidInputError(_FOREIGN_CURSOR, hint=_SEND_UNCHANGED)
+
+
+class ArtifactService:
+    """The one door for REST, MCP and the client. Raises SessionNotFoundError for an unknown session."""
+
+    def __init__(self, artifacts: NodeArtifacts, sessions: Sessions) -> None:
+        self._artifacts = artifacts
+        self._sessions = sessions
+
+    async def page(self, which: ArtifactFilter, *, limit: int, offset: int, **scope: Any) -> ArtifactPage:
+        """Artifacts, newest first. `scope` are the ids that the caller asked by."""
+        await self._check(which.session_id)
+        rows, count = await self._artifacts.page(which, limit=limit, offset=offset)
+        items = [_view(row) for row in rows]
+        return ArtifactPage(**scope, **ids_of_request(), count=count, limit=limit, offset=offset, items=items)
+
+    async def get(self, artifact_id: UUID, which: ArtifactFilter, **scope: Any) -> ArtifactDetail:
+        """One artifact. Raises ArtifactNotFoundError."""
+        await self._check(which.session_id)
+        return ArtifactDetail(**scope, **ids_of_request(), item=_view(await self._artifacts.get(artifact_id, which)))
+
+    async def _check(self, session_id: UUID | None) -> None:
+        if session_id is not None:
+            await self._sessions.get(session_id)
+
+
+def ids_of_request() -> dict[str, Any]:
+    """The ids that each envelope carries."""
+    request = current_request()
+    return {"request_id": request.id, "correlation_id": request.trace_id}
+
+
+def _view(row: ArtifactRow) -> ArtifactView:
+    payload = read_payload({**row.payload, "artifact_type": row.kind})
+    return ArtifactView(
+        id=row.id,
+        artifact_type=payload.artifact_type,
+        flowchart_id=row.session_id,
+        flowchart_run_id=row.run_id,
+        flowchart_node_id=row.node,
+        memory_id=row.memory_id,
+        payload=payload,
+        request_id=row.request_id,
+        correlation_id=row.correlation_id,
+        audit_seq=row.audit_seq,
+        created_at=row.created_at,
+    )

@@ -14,7 +14,7 @@ from flowise_dev_agent.observability.metrics import DELIVERIES
 from flowise_dev_agent.persistence import Deliveries
 from flowise_dev_agent.runtime.runs.timings import Timings
 from flowise_dev_agent.runtime.webhooks.client import WebhookClient
-from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
+from flowise_dev_agent.runtime.webhooks.service import WebhookConfig
 
 logger = logging.getLogger(__name__)
 

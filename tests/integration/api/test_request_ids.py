@@ -11,7 +11,7 @@ from flowise_dev_agent.api import create_app
 from flowise_dev_agent.client.asgi import StreamingASGITransport
 from flowise_dev_agent.observability.logs import _ContextFilter
 from flowise_dev_agent.persistence import Database
-from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
+from flowise_dev_agent.runtime.webhooks.service import WebhookConfig
 from flowise_dev_agent.settings import ServerSettings, load_settings
 from tests.runtime_world import running_engine
 

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from flowise_dev_agent.contracts.problem import Failure
+from flowise_dev_agent.contracts.base import Failure
 from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.persistence import Claim, Database, FencedSaver, Queue, Runs, Sessions
 from flowise_dev_agent.persistence.queue import RUN_QUEUE, RUN_TASK

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.persistence.database import Connection, listening_connection
-from flowise_dev_agent.persistence.notices import EVENTS_CHANNEL, Notices
+from flowise_dev_agent.persistence.events import EVENTS_CHANNEL, Notices
 
 
 class Counted(Database):

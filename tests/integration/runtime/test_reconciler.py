@@ -13,7 +13,7 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.patch import payload_sha256
 from flowise_dev_agent.persistence import Database, Leftovers, Queue, Sessions, WriteIntents
-from flowise_dev_agent.persistence.lease import Lease
+from flowise_dev_agent.persistence.database import Lease
 from flowise_dev_agent.publish import draft_tag, flow_tag
 from flowise_dev_agent.runtime.flows.reconciler import Reconciler
 from flowise_dev_agent.settings import FlowiseSettings

@@ -10,8 +10,8 @@ import pytest
 from procrastinate import PsycopgConnector
 from procrastinate.manager import JobManager
 
+from flowise_dev_agent.contracts.base import Failure
 from flowise_dev_agent.contracts.interrupts import ClarificationInterrupt
-from flowise_dev_agent.contracts.problem import Failure
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.contracts.service import ProcessHealth, WorkerState
 from flowise_dev_agent.contracts.session import SessionView

@@ -19,8 +19,8 @@ from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.contracts.webhooks import DeliveryView
 from flowise_dev_agent.errors import DeliveryNotFoundError, SessionNotFoundError, WebhookSecretError, WebhookUrlError
 from flowise_dev_agent.runtime import Runtime
-from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
 from flowise_dev_agent.runtime.webhooks.policy import UrlPolicy
+from flowise_dev_agent.runtime.webhooks.service import WebhookConfig
 from tests.fixtures.receiver import Receiver, running_receiver
 from tests.integration.runtime.conftest import StartWorker
 from tests.runtime_world import World, running_engine, until

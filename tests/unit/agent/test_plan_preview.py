@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.contracts.designs import DesignForm
+from flowise_dev_agent.contracts.flows import Preview
 from flowise_dev_agent.contracts.plan import DesignConnection, Part, PlanContract
-from flowise_dev_agent.contracts.preview import Preview
 from flowise_dev_agent.forms.offer import Offer
 from flowise_dev_agent.forms.ops import to_ops
 from flowise_dev_agent.forms.plan import plan_of

@@ -52,7 +52,7 @@ from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.persistence import Fact
 from flowise_dev_agent.runtime.connections import Connections
 from flowise_dev_agent.runtime.flows.views import change_of
-from flowise_dev_agent.runtime.webhooks.views import started_view
+from flowise_dev_agent.runtime.webhooks.service import started_view
 from flowise_dev_agent.settings import (
     DatabaseSettings,
     FlowiseSettings,

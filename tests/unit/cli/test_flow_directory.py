@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flowise_dev_agent.cli.flow_directory import markdown, mermaid, read_files, read_lock, write_lock
+from flowise_dev_agent.cli.sync import markdown, mermaid, read_files, read_lock, write_lock
 from flowise_dev_agent.contracts.flow_files import AppliedFlow, AppliedFlows, SyncItem, SyncReport
 from flowise_dev_agent.errors import InvalidInputError
 

@@ -10,8 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 import yaml
 
-from flowise_dev_agent.cli.flow_directory import LOCK_FILE, write_lock
-from flowise_dev_agent.cli.sync import OnDrift, Sync
+from flowise_dev_agent.cli.sync import LOCK_FILE, OnDrift, Sync, write_lock
 from flowise_dev_agent.client import AgentClient, ServiceError
 from flowise_dev_agent.contracts.flow_files import AppliedFlows, SyncItem
 from flowise_dev_agent.contracts.flow_writes import ApplyToFlow, FlowDocument, FlowWriteResult, ImportFlow

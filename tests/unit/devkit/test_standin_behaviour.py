@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.devkit.standin import RecordedRequest, Reply, StandInMessage, StandInToolCall, ToolSpec
-from flowise_dev_agent.devkit.standin.behaviour import arithmetic, default_reply
-from flowise_dev_agent.devkit.standin.samples import sample
+from flowise_dev_agent.devkit.standin.behaviour import arithmetic, default_reply, sample
 
 INPUT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 TOOLS = (

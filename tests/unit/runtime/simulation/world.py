@@ -42,7 +42,7 @@ from flowise_dev_agent.runtime.dependencies import RunBlobs, waiting_texts
 from flowise_dev_agent.runtime.runs import executor
 from flowise_dev_agent.runtime.runs.executor import RunExecutor
 from flowise_dev_agent.runtime.runs.recovery import LostWork, Recovery
-from flowise_dev_agent.runtime.runs.tasks import end_tasks
+from flowise_dev_agent.runtime.runs.timings import end_tasks
 from flowise_dev_agent.settings import LimitSettings
 from tests.unit.agent.rig import OPENAI, BenchFlowise, BenchKnowledge, Script, plan
 from tests.unit.agent.test_graph import credentials, ops
