@@ -22,6 +22,7 @@ class AgentDouble:
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
+        self.instances = self.lookups = self
 
     def resolve_instance(self, name: str | None) -> str:
         return name or "default"
