@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, TypeVar
 from uuid import UUID
 
 from flowise_dev_agent.errors import ScopeMissingError
+from flowise_dev_agent.texts import text
 
 T = TypeVar("T")
 Scope = Literal["read", "build", "approve", "admin"]
@@ -147,7 +148,7 @@ def require(*any_of: Right) -> None:
             )
         needed = " or ".join(f"'{scope}'" for scope in any_of)
         raise ScopeMissingError(
-            f"The key '{caller.name}' may not do this: it needs the scope {needed}.",
-            hint="Use a key that has it, or ask whoever manages the keys (scope 'admin').",
+            text("error.scope_missing", name=caller.name, needed=needed),
+            hint=text("error.use_other_key"),
             details={"needs": list(any_of), "has": sorted(caller.scopes)},
         )

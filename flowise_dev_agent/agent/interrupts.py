@@ -69,12 +69,12 @@ def check_answer(interrupt: Interrupt, *, answer: JsonMapping | None, response: 
     except ValidationError as error:
         problems = sorted({_in_words(item) for item in error.errors(include_input=False, include_url=False)})
         raise InvalidAnswerError(
-            f"The answer does not fit this {interrupt.type}: {'; '.join(problems[:4])}.",
+            text("error.answer_does_not_fit", type=interrupt.type, problems="; ".join(problems[:4])),
             hint=_offer(interrupt),
             details={"type": interrupt.type, "response_schema": interrupt.response_schema},
         ) from None
     if parsed.action not in {item.value for item in interrupt.options}:
-        raise InvalidAnswerError(f"'{parsed.action}' is not offered here.", hint=_offer(interrupt))
+        raise InvalidAnswerError(text("error.action_not_offered", action=parsed.action), hint=_offer(interrupt))
     return {"type": interrupt.type, **_as_offered(interrupt, parsed).model_dump(mode="json")}
 
 
@@ -109,7 +109,7 @@ def _as_offered(interrupt: Interrupt, answer: Answer) -> Answer:
             known = answer.chatflow_id in {item.id for item in interrupt.data.candidates}
             if not known and not _ID.fullmatch(answer.chatflow_id):
                 raise InvalidAnswerError(
-                    f"'{answer.chatflow_id}' is neither one of the candidates nor the id of a chatflow.",
+                    text("error.target_unknown", chatflow_id=answer.chatflow_id),
                     hint=_offer(interrupt),
                 )
         case ResultReviewInterrupt(), AcceptResult(iteration=int(iteration)):
@@ -129,12 +129,12 @@ def _as_offered(interrupt: Interrupt, answer: Answer) -> Answer:
     return answer
 
 
-def _from_text(interrupt: Interrupt, text: str) -> JsonObject:
+def _from_text(interrupt: Interrupt, typed: str) -> JsonObject:
     """Plain yes-words approve, a few commands act, everything else is feedback (never an approval by accident)."""
-    words = text.strip()
+    words = typed.strip()
     plain = words.casefold().rstrip(".! ")
     if not words:
-        raise InvalidAnswerError("The answer is empty.", hint=_offer(interrupt))
+        raise InvalidAnswerError(text("error.answer_empty"), hint=_offer(interrupt))
     match interrupt.type:
         case "clarification":
             return {"action": "go_on"} if plain in {"go on", "go_on", "skip"} else {"answers": [words]}

@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 from flowise_dev_agent.caller import current_caller
 from flowise_dev_agent.settings import ServerSettings
+from flowise_dev_agent.texts import text
 
 _SCOPE: Final = "session-starts"
 _CHAT_SCOPE: Final = "chat"
@@ -36,7 +37,7 @@ def count_session_start(request: Request) -> None:
     most = server.rate_limit_sessions_per_min
     strategy = request.app.state.limiter.limiter
     if most and not strategy.hit(RateLimitItemPerMinute(most), _caller(server, request), _SCOPE):
-        raise HTTPException(429, f"Only {most} session starts per minute are allowed.", headers={"Retry-After": "60"})
+        raise HTTPException(429, text("error.too_many_starts", most=most), headers={"Retry-After": "60"})
 
 
 async def limit_chat(request: Request) -> None:
@@ -47,7 +48,7 @@ async def limit_chat(request: Request) -> None:
     if server.rate_limit_chat_per_min and not strategy.hit(item, _CHAT_SCOPE, _caller(server, request)):
         raise HTTPException(
             429,
-            f"Only {server.rate_limit_chat_per_min} questions to flows per minute are allowed.",
+            text("error.too_many_questions", rate_limit_chat_per_min=server.rate_limit_chat_per_min),
             headers={"Retry-After": "60"},
         )
 

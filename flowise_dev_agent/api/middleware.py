@@ -28,6 +28,7 @@ from flowise_dev_agent.errors import AgentError, SignInFailedError
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.observability.metrics import HTTP_SECONDS
 from flowise_dev_agent.runtime.runtime import Runtime
+from flowise_dev_agent.texts import text
 
 if TYPE_CHECKING:
     from flowise_dev_agent.runtime.admin.sign_in import SignIn
@@ -221,7 +222,7 @@ class ApiKeyMiddleware:
         response = problem_response(
             401,
             path=scope["path"],
-            detail="The key is missing, wrong, expired or revoked.",
+            detail=text("error.key_refused"),
             details={"sign_in": "/auth/sign-in"} if self._sign_in else None,
             headers={"WWW-Authenticate": self._challenge()},
         )

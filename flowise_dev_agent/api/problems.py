@@ -23,6 +23,7 @@ from flowise_dev_agent.caller import current_request
 from flowise_dev_agent.contracts.attachments import MAX_ATTACHMENT_BYTES
 from flowise_dev_agent.contracts.base import FieldError, Problem
 from flowise_dev_agent.redaction import guarded
+from flowise_dev_agent.texts import text
 
 logger = logging.getLogger(__name__)
 
@@ -102,8 +103,8 @@ HTTP_PROBLEMS: dict[int, tuple[str, str]] = {
         "Wait as long as `Retry-After` says, or raise RATE_LIMIT_SESSIONS_PER_MIN or RATE_LIMIT_CHAT_PER_MIN.",
     ),
     431: ("headers_too_large", "The headers of a request may have 32 KB."),
-    500: ("internal_error", "The service's log says more. Trying again may help."),
-    503: ("unavailable", "Try again in a few seconds."),
+    500: ("internal_error", text("error.see_the_log")),
+    503: ("unavailable", text("error.try_again_in_few_seconds")),
 }
 
 
@@ -226,7 +227,7 @@ def _http_error(request: Request, error: Exception) -> JSONResponse:
 
 def _unexpected(request: Request, _: Exception) -> JSONResponse:
     # Starlette raises it again behind this answer, so that the server logs it.
-    return problem_response(500, path=request.url.path, detail="Something unexpected went wrong inside the service.")
+    return problem_response(500, path=request.url.path, detail=text("error.unexpected"))
 
 
 def _printable(text: str) -> str:

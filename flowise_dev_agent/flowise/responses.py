@@ -21,6 +21,7 @@ from flowise_dev_agent.errors import (
     FlowiseUnexpectedResponseError,
 )
 from flowise_dev_agent.redaction import masked
+from flowise_dev_agent.texts import text
 
 _MESSAGE_CHARS = 2000
 # Escapes that JSON can carry and Postgres cannot: NUL, and half of a surrogate pair.
@@ -71,7 +72,7 @@ def error_for(response: httpx2.Response, body: bytes, *, call: str, endpoint: st
         said = f"a redirect to {response.headers.get('location', 'elsewhere')}"
         hint = "Set FLOWISE_API_ENDPOINT to the address that it redirects to."
     return kind(
-        f"Flowise at {endpoint} answered {call} with HTTP {status}: {said or 'no explanation'}",
+        text("error.flowise_answered", endpoint=endpoint, call=call, status=status, said=said or "no explanation"),
         hint=hint,
         details={"status": status, "call": call, "flowise_message": said},
     )
@@ -97,13 +98,13 @@ def flowise_message(body: bytes) -> str:
 def _classify(status: int, said: str, call: str) -> tuple[type[FlowiseError], str | None]:
     predicting = "/prediction/" in call
     if status == 401:
-        return FlowiseAuthError, "Check FLOWISE_API_KEY: this server does not accept it."
+        return FlowiseAuthError, text("error.check_flowise_key")
     if status == 403:
-        return FlowiseAuthError, "Give the API key the permission for this call in Flowise (API Keys)."
+        return FlowiseAuthError, text("error.give_permission")
     if status == 404 or (status == 500 and not predicting and _MISSING.search(said)):
         return FlowiseNotFoundError, None
     if status == 429:
-        return FlowiseRateLimitedError, "Wait a little and try again."
+        return FlowiseRateLimitedError, text("error.wait_little_try_again")
     if status >= 500:
         if predicting and _PROTECTED_FLOW.search(said):
             return FlowiseAuthError, "This chatflow has an API key of its own; use that key or remove it in Flowise."

@@ -16,6 +16,7 @@ from flowise_dev_agent.errors import (
     FlowiseUnreachableError,
 )
 from flowise_dev_agent.flowise.responses import error_for, read_json
+from flowise_dev_agent.texts import text
 
 _GET_RETRIES = 2
 _BACKOFF_SECS = 0.2
@@ -131,7 +132,7 @@ class Transport:
                 return response, await self._read(response, call)
         except TimeoutError:
             raise FlowiseTimeoutError(
-                f"Flowise at {self.endpoint} did not answer {call} within {total_secs:g} s.",
+                text("error.flowise_timeout", endpoint=self.endpoint, call=call, seconds=f"{total_secs:g}"),
                 hint="It may still complete the request; look in Flowise before trying again."
                 if method != "GET"
                 else "Check that the server is running well, or raise FLOWISE_TIMEOUT.",
@@ -161,12 +162,12 @@ class Transport:
         )
         if isinstance(error, not_sent):
             return FlowiseUnreachableError(
-                f"Flowise at {self.endpoint} cannot be reached ({str(error) or type(error).__name__}).",
-                hint="Check that it is running and that FLOWISE_API_ENDPOINT is right.",
+                text("error.flowise_unreachable", endpoint=self.endpoint, name=str(error) or type(error).__name__),
+                hint=text("error.check_flowise_address"),
                 details={"call": call},
             )
         return FlowiseConnectionLostError(
-            f"The connection to Flowise at {self.endpoint} broke during {call} ({type(error).__name__}).",
+            text("error.flowise_connection_lost", endpoint=self.endpoint, call=call, name=type(error).__name__),
             hint="Look in Flowise whether the call took effect before trying again.",
             details={"call": call},
         )

@@ -22,6 +22,7 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed
 from flowise_dev_agent.caller import current_caller, serving
 from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.sanitize import json_text
+from flowise_dev_agent.texts import text
 
 #: SQLSTATE raised by the SQL function `assert_owner`.
 LEASE_LOST_STATE: Final = "FD001"
@@ -283,8 +284,8 @@ def translated_errors() -> Generator[None]:
 
 def _unavailable() -> DatabaseUnavailableError:
     return DatabaseUnavailableError(
-        "The database does not answer.",
-        hint="Nothing is lost: sessions go on by themselves when Postgres is back. Check POSTGRES_DSN if it never is.",
+        text("error.database_does_not_answer"),
+        hint=text("error.nothing_is_lost"),
     )
 
 

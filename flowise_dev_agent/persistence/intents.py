@@ -11,6 +11,7 @@ from flowise_dev_agent.errors import LeaseLostError, SessionConflictError
 from flowise_dev_agent.persistence.audit import stored_caller
 from flowise_dev_agent.persistence.database import Connection, Database, Lease, jsonb
 from flowise_dev_agent.sanitize import clean_json
+from flowise_dev_agent.texts import text
 
 IntentStatus = Literal["open", "done", "failed"]
 _COLUMNS: Final = (
@@ -185,7 +186,7 @@ class WriteIntents:
             if row and row["status"] in {"queued", "running"}:
                 raise SessionConflictError(
                     "The session is at work just now; nothing was written.",
-                    hint="Wait for its next question or its end, or cancel it.",
+                    hint=text("error.wait_for_question"),
                     details={"status": "in_progress", "interrupt_id": None},
                 )
             yield connection

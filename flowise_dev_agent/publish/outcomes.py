@@ -15,6 +15,7 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.patch import GraphIR, diff, payload_sha256
 from flowise_dev_agent.persistence.intents import WriteIntent
+from flowise_dev_agent.texts import text
 
 
 @dataclass(frozen=True)
@@ -69,12 +70,12 @@ def stale_base(name: str, stale: Stale, *, undone: str = "written") -> StaleBase
     details: dict[str, Any] = {"chatflow_id": stale.chatflow_id, "written": "no"}
     if stale.conflict is None:
         return StaleBaseError(
-            f"'{name}' was changed on Flowise meanwhile; nothing was {undone}.",
+            text("error.changed_meanwhile", name=name, undone=undone),
             hint="Look at it in Flowise and ask again.",
             details=details,
         )
     return StaleBaseError(
-        f"'{name}' was saved by someone else right after it was {undone}, and holds their text.",
+        text("error.saved_by_others", name=name, undone=undone),
         hint="Both texts are versions of this session: compare them and roll back to the right one.",
         details=details | {"written": "yes", "conflict": stale.conflict.model_dump(mode="json")},
     )

@@ -27,6 +27,7 @@ from flowise_dev_agent.persistence.database import Lease
 from flowise_dev_agent.persistence.flow_versions import Versions
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.publish.outcomes import Base, Stale, WriteAttempt, Written
+from flowise_dev_agent.texts import text
 
 Role = Literal["flow", "draft"]
 _T = TypeVar("_T")
@@ -210,7 +211,7 @@ class WriteSteps:
             result: dict[str, Any] = {"chatflow_id": stored.id, "expected": payload_sha256(response.flow_data)}
             await self._intents.finish(self._lease, intent.key, status="failed", result=result)
             raise WriteFailedError(
-                f"Chatflow '{stored.name}' on Flowise differs from what was just written; someone may be editing it.",
+                text("error.flow_differs", name=stored.name),
                 hint="Open it in Flowise and compare, then iterate or roll back.",
                 details=result,
             )

@@ -21,6 +21,7 @@ from flowise_dev_agent.reasoning.parsing import continued, is_cut, without_comme
 from flowise_dev_agent.reasoning.prompts import GO_ON, Prompt, retry_text, tool_text
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.settings import ReasoningSettings
+from flowise_dev_agent.texts import text
 
 #: How often the rest of an answer is asked for.
 _CONTINUATIONS: Final = 2
@@ -111,7 +112,7 @@ class ToolLoop:
         """A request with `more` behind the conversation; without `answer` not for the object that is asked for."""
         if self._budget and (reached := self._budget.exceeded_by(self.usage)):
             raise BudgetSpentError(
-                f"The session's budget is used up: {reached}.",
+                text("error.budget_used", reached=reached),
                 hint="Raise the budget of the session to go on.",
                 details={"usage": self.usage.model_dump()},
             )

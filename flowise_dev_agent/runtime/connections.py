@@ -45,6 +45,7 @@ from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.runtime.runs.emission import count_call
 from flowise_dev_agent.runtime.runs.timings import end_tasks
 from flowise_dev_agent.settings import ReasoningSettings, Settings
+from flowise_dev_agent.texts import text
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet, MultiFernet
@@ -59,11 +60,8 @@ _FLOWISE_VARIABLES: Final = ("FLOWISE_API_ENDPOINT", "FLOWISE_API_KEY", "FLOWISE
 _MODEL_VARIABLES: Final = ("REASONING_ENGINE", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
-_WRONG_KEY: Final = "Check the key: it is one of Flowise's own (API Keys), not of a model provider."
-_WRONG_ADDRESS: Final = (
-    "Check that it is the address of a Flowise server (3.1 or later), without a path, as this service reaches it:"
-    " inside a container, localhost is the container itself."
-)
+_WRONG_KEY: Final = text("error.wrong_flowise_key")
+_WRONG_ADDRESS: Final = text("error.wrong_flowise_address")
 
 
 class StoredFlowise(Contract):
@@ -198,7 +196,7 @@ class Connections:
         self._check_storable("model")
         seen = await self._as_expected(expected)
         if wanted.api_key is None and (wanted.engine == "claude" or wanted.base_url is None):
-            raise InvalidInputError("A key is missing.", hint="Only a server with an address of its own may need none.")
+            raise InvalidInputError(text("error.key_missing"), hint=text("error.key_needed"))
         settings = self._reasoning_with(wanted)
         await _try_model(settings)
         await self._store("model", wanted, f"model {settings.engine} {settings.general_model}", seen)
@@ -335,14 +333,13 @@ class Connections:
         if self._is_fixed(kind):
             variables = _FLOWISE_VARIABLES if kind == "flowise" else _MODEL_VARIABLES
             raise ConnectionNotStorableError(
-                "Environment variables of the service set this connection.",
+                text("error.set_by_environment"),
                 hint=f"Change it there, or remove {', '.join(variables)} and start the service again.",
             )
         if not self._settings.database.secrets_keys:
             raise ConnectionNotStorableError(
-                "The service keeps no keys: SECRETS_KEY is not set.",
-                hint="Set SECRETS_KEY to what `openssl rand -base64 32` prints, or set the connection itself by"
-                " environment variables, and start the service again.",
+                text("error.keeps_no_keys"),
+                hint=text("error.set_secrets_key_or_environment"),
             )
 
     async def _watch(self) -> None:
@@ -359,13 +356,14 @@ class Connections:
                     await client.version()
                     await client.list_chatflows(limit=1)
             except FlowiseAuthError as error:
-                hint = "Make a key in Flowise (API Keys) and enter it here." if wanted.api_key is None else _WRONG_KEY
+                hint = text("error.make_flowise_key") if wanted.api_key is None else _WRONG_KEY
                 raise FlowiseAuthError(error.message, hint=hint, details=error.details) from None
             except FlowiseError as error:
                 raise type(error)(error.message, hint=_WRONG_ADDRESS, details=error.details) from None
             except TimeoutError:
                 raise FlowiseTimeoutError(
-                    f"Flowise at {client.endpoint} did not answer within {_TEST_SECS:.0f} s.", hint=_WRONG_ADDRESS
+                    text("error.flowise_test_timeout", endpoint=client.endpoint, seconds=f"{_TEST_SECS:.0f}"),
+                    hint=_WRONG_ADDRESS,
                 ) from None
 
 
@@ -390,10 +388,10 @@ async def _try_model(settings: ReasoningSettings) -> None:
         async with asyncio.timeout(_TEST_SECS):
             await engine.complete([Message(role="user", content="Reply with: ok")], "Be brief.", max_tokens=16)
     except ModelAuthError as error:
-        raise ModelAuthError(error.message, hint="Check the key and the name of the model.") from None
+        raise ModelAuthError(error.message, hint=text("error.check_key_and_model")) from None
     except ReasoningError as error:
-        raise type(error)(error.message, hint="Check the address and the name of the model.") from None
+        raise type(error)(error.message, hint=text("error.check_address_and_model")) from None
     except TimeoutError:
-        raise ModelUnavailableError(f"The model did not answer within {_TEST_SECS:.0f} s.") from None
+        raise ModelUnavailableError(text("error.model_timeout", seconds=f"{_TEST_SECS:.0f}")) from None
     finally:
         await engine.aclose()

@@ -71,13 +71,13 @@ async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext], *
     """Read the target; the flow becomes a blob, the state keeps its hash and the base for the stale check."""
     target = state.target.chatflow_id
     if not target:
-        raise InvalidInputError("No target flow was chosen.", hint="Name the chatflow to change.")
+        raise InvalidInputError(text("error.no_target_flow_was_chosen"), hint=text("error.name_chatflow_change"))
     context = runtime.context
     flow = await domains.primary.read_flow(context, target)
     kind = kind_of(flow)
     if kind is None:
         raise InvalidInputError(
-            f"'{flow.name}' is of type {flow.type}, which cannot be edited here.",
+            text("error.type_not_editable", name=flow.name, type=flow.type or ""),
             hint=f"Choose one of: {', '.join(KINDS)}.",
         )
     graph = GraphIR.from_flow_data(flow.flow_data)

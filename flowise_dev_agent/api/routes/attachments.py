@@ -10,6 +10,7 @@ from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
 from flowise_dev_agent.contracts.attachments import AttachmentList, AttachmentView
 from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.texts import text
 
 router = APIRouter(prefix="/attachments", tags=["attachments"], route_class=OnceRoute)
 
@@ -23,7 +24,7 @@ async def add_attachment(
 ) -> AttachmentView:
     """Store a file (`multipart/form-data`, at most 20 MB); give its id to `POST /sessions` within a day."""
     if not file.filename:
-        raise InvalidInputError("The file has no name.", hint="Send it as `file` with its file name.")
+        raise InvalidInputError(text("error.file_has_no_name"), hint="Send it as `file` with its file name.")
     return await engine(request).attachments.add(file.filename, await file.read())
 
 

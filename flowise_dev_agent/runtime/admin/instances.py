@@ -8,6 +8,7 @@ from flowise_dev_agent.errors import ConnectionUnreadableError, FlowiseError, Fl
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.snapshot import fingerprint
+from flowise_dev_agent.texts import text
 
 _SECS: Final = 10.0
 _HEALTH_SECS: Final = 3.0
@@ -69,6 +70,6 @@ async def _instance_health(instances: Instances, id_: str) -> FlowiseHealth:
     except (FlowiseError, ConnectionUnreadableError) as error:
         return FlowiseHealth(endpoint=endpoint, state="unavailable", error=error.as_problem())
     except TimeoutError:
-        late = FlowiseTimeoutError(f"Flowise at {endpoint} did not answer within {_HEALTH_SECS:.0f} s.")
+        late = FlowiseTimeoutError(text("error.flowise_test_timeout", endpoint=endpoint, seconds=f"{_HEALTH_SECS:.0f}"))
         return FlowiseHealth(endpoint=endpoint, state="unavailable", error=late.as_problem())
     return FlowiseHealth(endpoint=endpoint, state="ok")

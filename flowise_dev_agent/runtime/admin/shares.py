@@ -36,6 +36,7 @@ from flowise_dev_agent.runtime.flows.version_history import FlowVersions
 from flowise_dev_agent.runtime.sessions.conversation import Conversations
 from flowise_dev_agent.runtime.sessions.views import open_interrupt
 from flowise_dev_agent.settings import Settings
+from flowise_dev_agent.texts import text
 
 T = TypeVar("T")
 _AUDIENCE: Final = "flowise-dev-agent share links"
@@ -61,8 +62,8 @@ class ShareSigner:
         """The address of a shared view. Raises ShareNotSignableError without a key."""
         if not self.keys:
             raise ShareNotSignableError(
-                "The service cannot sign links: SECRETS_KEY is not set.",
-                hint="Set SECRETS_KEY to what `openssl rand -base64 32` prints, and start the service again.",
+                text("error.links_not_signable"),
+                hint=text("error.set_secrets_key"),
             )
         import jwt  # loads cryptography, which a service without links does not need
 
@@ -154,7 +155,7 @@ class ShareService:
             return masked(kept[0].name)
         rows = await self._sessions.page(SessionFilter(chatflow_id=str(wanted.id)), limit=1)
         if not rows:
-            raise InvalidInputError("This flow has no history here.", hint="Share it after the first session on it.")
+            raise InvalidInputError(text("error.flow_has_no_history_here"), hint=text("error.share_after_session"))
         return rows[0].name or masked(rows[0].requirement)[:200]
 
     # --- for whoever has the link ------------------------------------------------------------------------------------

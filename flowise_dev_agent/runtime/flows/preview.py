@@ -18,6 +18,7 @@ from flowise_dev_agent.persistence import Blobs, Events, SessionRow, Sessions
 from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.sessions.views import open_interrupt, session_view
+from flowise_dev_agent.texts import text
 
 Source = Literal["plan", "ops", "flow"]
 _LONGEST: Final = 4_000
@@ -69,7 +70,7 @@ class Previews:
             return Picture("ops" if last.question == "patch_review" else "flow", before, after, contract)
         if contract is None or contract.declined:
             raise DesignNotFoundError(
-                "This session has no plan yet.", hint="Read the session: its open question says what it waits for."
+                text("error.no_plan_yet"), hint="Read the session: its open question says what it waits for."
             )
         base = await self._graph(change.get("base") or change.get("after"))
         planned = await asyncio.to_thread(planned_flow, contract, base, schemas)

@@ -14,6 +14,7 @@ from flowise_dev_agent.persistence import Runs
 from flowise_dev_agent.persistence.runs import Lost
 from flowise_dev_agent.runtime.runs.executor import failure
 from flowise_dev_agent.runtime.runs.timings import Timings
+from flowise_dev_agent.texts import text
 
 logger = logging.getLogger(__name__)
 
@@ -95,6 +96,6 @@ class Recovery:
     def _worker_lost(self, lost: Lost) -> Failure:
         return Failure(
             code="worker_lost",
-            detail=f"The worker was lost {lost.attempt + 1} times while it ran this session.",
+            detail=text("error.worker_lost", attempt=lost.attempt + 1),
             hint="Check the memory and the log of the workers, then retry the session.",
         )

@@ -14,6 +14,7 @@ from flowise_dev_agent.errors import ApprovalNeededError
 from flowise_dev_agent.persistence import SessionRow, Sessions
 from flowise_dev_agent.persistence.sessions import Answer
 from flowise_dev_agent.settings import ServerSettings
+from flowise_dev_agent.texts import text
 
 _ALL: Final = "*"
 
@@ -42,7 +43,7 @@ class ApprovalRules:
                 "This service lets no flow be written by one person alone."
                 if self.separate
                 else "This flow is only written after two approvals.",
-                hint="Start a session for the change; somebody else approves it.",
+                hint=text("error.start_a_session"),
             )
 
 
@@ -83,8 +84,8 @@ class Approvals:
         same = starter.key_id == caller.key_id if starter.key_id or caller.key_id else starter.name == caller.name
         if same:
             raise ApprovalNeededError(
-                "You started this session, so somebody else has to decide.",
-                hint="Ask somebody who has a key with the scope 'approve'.",
+                text("error.own_session"),
+                hint=text("error.ask_an_approver"),
                 details={"started_by": starter.name},
             )
 

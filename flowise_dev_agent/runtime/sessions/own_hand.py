@@ -16,6 +16,7 @@ from flowise_dev_agent.persistence import Blobs, SessionRow, Sessions
 from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.sessions.views import session_view
+from flowise_dev_agent.texts import text
 
 _MOST_TOLD = 3
 #: The field of a stored answer that holds its edits as they are told.
@@ -44,7 +45,7 @@ class OwnHand:
         if found:
             raise InvalidAnswerError(
                 f"Your changes cannot be made. {_told(found)}",
-                hint="Nothing was changed, and the question is still open: correct what is named and send it again.",
+                hint=text("error.question_still_open"),
                 details={"findings": [finding.model_dump(mode="json") for finding in found]},
             )
         if answer.get("edits") and plan:

@@ -53,6 +53,7 @@ from flowise_dev_agent.runtime.sessions.views import (
 )
 from flowise_dev_agent.runtime.webhooks.service import WebhookService, started_view
 from flowise_dev_agent.sanitize import clean_text
+from flowise_dev_agent.texts import text
 
 _MAX_KEY_CHARS = 255
 _MAX_PAGE = 200
@@ -211,7 +212,7 @@ class SessionService:
         row = await self._sessions.get(session_id)
         if before in {"completed", "failed"}:
             raise SessionConflictError(
-                f"The session is {public_status(before)} and cannot be cancelled.",
+                text("error.not_cancellable", before=public_status(before)),
                 details={"status": public_status(before), "interrupt_id": None},
             )
         if before != "cancelled":
@@ -266,7 +267,7 @@ class SessionService:
     async def rename(self, session_id: UUID, name: str, *, expected: Expected | None = None) -> SessionView:
         """Give the session another title (1 to 120 characters)."""
         if holds_secret(name):
-            raise SecretInTextError("The name holds a secret. Nothing was stored.", details={"field": "session_name"})
+            raise SecretInTextError(text("error.secret_in_name"), details={"field": "session_name"})
         if not name.strip() or len(name) > 120 or clean_text(name) != name:
             raise InvalidInputError("A session's name has 1 to 120 characters, none of them NUL.")
         await self._sessions.rename(session_id, name, await self._expected_version(session_id, expected))
@@ -333,7 +334,7 @@ class SessionService:
         made = PlanContract.model_validate(without_computed(plan)) if plan else None
         if made is None or (made.declined and made.operation != "create"):
             raise DesignNotFoundError(
-                "This session has no plan yet.", hint="Read the session: its open question says what it waits for."
+                text("error.no_plan_yet"), hint="Read the session: its open question says what it waits for."
             )
         asked: Any = row.request.get("design")
         form = stored_form(asked) or form_of(made, row.requirement)
@@ -408,7 +409,7 @@ def without_secrets(body: RequestBody, *fields: str) -> dict[str, Any]:
         value: Any = sent.model_dump(mode="json") if isinstance(sent, BaseModel) else sent
         if holds_secret(value):
             raise SecretInTextError(
-                f"`{name}` holds a secret (a key, a token or a password in an address). Nothing was stored.",
+                text("error.secret_in_field", name=name),
                 hint="Take it out of the text, create a credential with it (POST /credentials, or in Flowise) and name "
                 "the credential instead.",
                 details={"field": name},
