@@ -360,7 +360,8 @@ async def test_p85_a_node_leaves_the_flow_only_when_the_plan_says_so(op: PatchOp
     bench = made_for("update")
     # The newcomer is planned, the end of the other one is not.
     nodes = [MODEL, planned("bufferWindowMemory_0", existing=False)] if isinstance(op, ReplaceNode) else [MODEL]
-    bench.reasoner.plans = [plan(operation="update", nodes=nodes, values=[value("chatOpenAI_0", "temperature", 0.1)])]
+    colder = [value("chatOpenAI_0", "temperature", 0.1)]
+    bench.reasoner.plans = [plan(operation="update", nodes=nodes, values=colder, kept=["bufferMemory_0"])]
     bench.reasoner.patches = [[*COLDER, op]]
     row = await add_flow(bench)
     await bench.start("make it colder", target=row.id)

@@ -240,4 +240,5 @@ async def test_the_reasoner_gets_the_review_with_its_request() -> None:
     await bench.start()
     (request,) = bench.reasoner.seen["plan"]
     chain = plan(nodes=[node("conversationChain_0")])
-    assert ("INPUT_NOT_FED", "conversationChain_0", "model") in codes(await request.review(chain))
+    reviewed = await request.review(chain, request)
+    assert ("INPUT_NOT_FED", "conversationChain_0", "model") in codes(reviewed.plan.findings)
