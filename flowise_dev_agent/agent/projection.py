@@ -110,6 +110,7 @@ def approved_plan(interrupt: Interrupt, answer: JsonMapping) -> PlanView | None:
         text=plan_markdown(shown, details, interrupt.data.language)[:_MAX_PLAN_CHARS],
         contract=shown,
         approach=str(approach) if approach is not None else None,
+        form=interrupt.data.form,
     )
 
 

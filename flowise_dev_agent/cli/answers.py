@@ -66,6 +66,10 @@ def _fields(action: Action, interrupt: Interrupt) -> JsonObject:
             return {"approach": _pick("Approach", [(one.label, one.label) for one in data.approaches])}
         case CredentialCheckInterrupt() if action == "choose":
             return {"choose": {item.type: _pick(item.type, _named(item)) for item in _several(interrupt)}}
+        case PlanApprovalInterrupt(reason="starter", data=data) if action == "request_changes":
+            from flowise_dev_agent.cli.build import ask_form
+
+            return {"design": ask_form(data.form).model_dump(mode="json", exclude_defaults=True)}
         case _ if action in {"request_changes", "iterate"}:
             return {"feedback": _line("What should change?", required=True)}
         case _ if action == "raise_budget":

@@ -232,9 +232,10 @@ _Schema = Mapping[str, Any]
 _NOTHING: Final = "-"
 
 
-def ask_form() -> DesignForm:
-    """Ask for each part that the form has for what was answered before it, until it is valid."""
-    schema, given = DesignForm.model_json_schema(), dict[str, Any]()
+def ask_form(begun: DesignForm | None = None) -> DesignForm:
+    """Ask for each part that the form has for what was answered before it, until it is valid and complete."""
+    schema = DesignForm.model_json_schema()
+    given: dict[str, Any] = begun.model_dump(mode="json", exclude_defaults=True) if begun else {}
     say("Enter leaves a part out, or keeps what is shown in brackets; - takes that out.")
     while True:
         given = _parts(schema, schema["$defs"], given, "")

@@ -38,6 +38,9 @@ def build(
     operation: Annotated[
         str | None, typer.Option(help="auto, create, update or copy. [default: as the requirement says]")
     ] = None,
+    new_name: Annotated[
+        str | None, typer.Option(help="Instead of a requirement: copy or rename the target, with --operation.")
+    ] = None,
     model: Annotated[str | None, typer.Option(help="Model for the agent's reasoning. [default: the service's]")] = None,
     trials: Annotated[int, typer.Option(min=1, max=10, help="How often each test question must pass.")] = 1,
     budget: Annotated[float | None, typer.Option(help="The most USD to spend. [default: the service's]")] = None,
@@ -59,12 +62,15 @@ def build(
     from flowise_dev_agent.cli.build import ask_form
     from flowise_dev_agent.contracts.requests import StartSession
 
-    if guided == (requirement is not None):
-        raise typer.BadParameter("Name a requirement, or use --guided.")
+    if [guided, requirement is not None, new_name is not None].count(True) != 1:
+        raise typer.BadParameter("Name a requirement, or use --guided or --new-name.")
+    if new_name is not None and (operation not in ("copy", "update") or target is None):
+        raise typer.BadParameter("--new-name needs --target and --operation copy or update.")
     given = {
         "design": ask_form() if guided else None,
         "requirement": requirement,
         "target": target,
+        "new_name": new_name,
         "operation": operation,
         "flowise_instance_id": instance,
         "model": model,

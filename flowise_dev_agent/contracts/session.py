@@ -8,6 +8,7 @@ from pydantic import Field
 
 from flowise_dev_agent.contracts.base import Bounded, Contract, Failure, Maybe, Outcome
 from flowise_dev_agent.contracts.change import Conflict
+from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.contracts.etags import ETAG
 from flowise_dev_agent.contracts.interrupts import Interrupt, ListedInterrupt
 from flowise_dev_agent.contracts.plan import PlanContract
@@ -41,6 +42,7 @@ class PlanView(Bounded):
     text: str = Field(default="", description="Markdown.")
     contract: Maybe[PlanContract] = Field(default=None, description="The same as data; null when it is too large.")
     approach: str | None = Field(default=None, description="The approach that was chosen, where the plan had several.")
+    form: DesignForm | None = Field(default=None, description="The form that the plan was made of.")
 
 
 class _Session(Contract):

@@ -330,14 +330,15 @@ class SessionService:
         """
         row = await self._sessions.get(session_id)
         waiting: Any = (row.interrupt or {}).get("data") or {}
-        plan = (row.plan or waiting).get("contract")
+        shown: Any = row.plan or waiting
+        plan = shown.get("contract")
         made = PlanContract.model_validate(without_computed(plan)) if plan else None
         if made is None or (made.declined and made.operation != "create"):
             raise DesignNotFoundError(
                 text("error.no_plan_yet"), hint="Read the session: its open question says what it waits for."
             )
         asked: Any = row.request.get("design")
-        form = stored_form(asked) or form_of(made, row.requirement)
+        form = stored_form(shown.get("form")) or stored_form(asked) or form_of(made, row.requirement)
         return DesignView.model_validate({**without_computed(made.model_dump()), "form": form})
 
     async def trace(self, session_id: UUID, sha256: str) -> Trace:
