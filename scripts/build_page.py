@@ -19,6 +19,7 @@ APP_DIR = STATIC_DIR.with_name("app")
 _INPUTS = (
     *(APP_DIR / name for name in ("index.html", "package-lock.json", "vite.config.ts", "generate-types.ts")),
     APP_DIR.parents[2] / "docs" / "openapi.json",
+    *(APP_DIR.parents[1] / "texts").glob("*.json"),
 )
 _INSTALLED = APP_DIR / "node_modules" / ".package-lock.json"
 

@@ -15,13 +15,9 @@ from flowise_dev_agent.settings import LimitSettings
 P = ParamSpec("P")
 Node = Callable[Concatenate[AgentState, Runtime[AgentContext], P], Awaitable[Update]]
 
-#: The nodes that `preflight_validate_patch` leads back to when the budget is raised, and what for. The other nodes that
-#: ask for budget lie between there and the write anyway.
-RESUMED: Final[Mapping[str, str]] = {
-    "classify_intent": "there is budget to read the requirement",
-    "plan_v2": "there is budget to plan",
-    "evaluate": "there is budget to judge",
-}
+#: The nodes that `preflight_validate_patch` leads back to when the budget is raised. The other nodes that ask for
+#: budget lie between there and the write anyway.
+RESUMED: Final = ("classify_intent", "plan_v2", "evaluate")
 
 
 def budget_of(state: AgentState, limits: LimitSettings) -> SessionBudget:

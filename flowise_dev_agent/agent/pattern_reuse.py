@@ -19,7 +19,7 @@ from flowise_dev_agent.knowledge.pattern_library import MOST_MATCHES, Match, tri
 from flowise_dev_agent.patch import AddNode, GraphIR, Schemas, compile_ops, errors, summarize
 from flowise_dev_agent.reasoning.contracts import Pattern, PlanContract
 from flowise_dev_agent.sanitize import shortened
-from flowise_dev_agent.texts import say
+from flowise_dev_agent.texts import say, text
 
 _log = logging.getLogger(__name__)
 _MAX_WISH_CHARS = 120
@@ -45,13 +45,17 @@ async def find_pattern(state: AgentState, context: AgentContext, emit: Emitter) 
         return None
     chosen = matches[0] if matches[0].refused is None else None
     candidates = [
-        Candidate(to=f"pattern {match.id}", fits=match is chosen, why=match.refused or f"relevance {match.score:g}")
+        Candidate(
+            to=f"pattern {match.id}",
+            fits=match is chosen,
+            why=match.refused or text("pattern.relevance", found=f"{match.score:g}"),
+        )
         for match in matches
     ]
     taken = f"pattern {chosen.id}" if chosen else "none"
     emit.put(
         DecisionData(taken=taken, candidates=candidates),
-        f"Start from {taken}" if chosen else "No pattern fits",
+        text("event.pattern_chosen", number=chosen.id) if chosen else text("event.no_pattern"),
     )
     found = [
         RememberedFlow(memory_id=match.id, text=match.requirement, score=match.score, refused=match.refused)
@@ -137,7 +141,7 @@ async def apply_pattern(
         return _as_new(plan, schemas), _NOT_USED
     emit.put(
         ArtifactData(pattern_used=True, pattern_id=match.id, ops_in_base=len(ops)),
-        f"{len(ops)} ops taken over from pattern {match.id}",
+        text("event.pattern_ops", ops=len(ops), number=match.id),
     )
     accepted = shortened(" ".join(match.requirement.split()), _MAX_WISH_CHARS)
     nodes = _labels(plan, taken, schemas)
@@ -164,7 +168,7 @@ async def keep_as_pattern(state: AgentState, context: AgentContext, emit: Emitte
         _log.warning("the accepted flow is not kept as a pattern", exc_info=True)
         return
     if kept is not None:
-        emit.put(ArtifactData(pattern_id=kept), f"Kept as pattern {kept}")
+        emit.put(ArtifactData(pattern_id=kept), text("event.pattern_kept", number=kept))
         emit.artifact(remembered(kept, state.full_requirement))
 
 

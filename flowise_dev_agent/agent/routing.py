@@ -11,6 +11,7 @@ from typing import Final
 from flowise_dev_agent.agent.budget import RESUMED, waits_for_budget
 from flowise_dev_agent.agent.stages import STAGES, Stage
 from flowise_dev_agent.agent.state import AgentState
+from flowise_dev_agent.texts import text
 
 END: Final = "end"
 
@@ -67,13 +68,13 @@ def after_hydrate_context(state: AgentState) -> Decision:
     names_one = bool(request.target or hint)
     creates = intent.operation == "create"
     return decide(
-        ("preflight_validate_patch", waits_for_budget(state, "classify_intent"), "the budget is used up"),
-        (END, action == "cancel", "the person cancelled"),
-        ("classify_intent", action is not None, "the questions were answered"),
-        ("plan_v2", creates and not names_one, "a new flow is wanted"),
+        ("preflight_validate_patch", waits_for_budget(state, "classify_intent"), text("route.budget_used")),
+        (END, action == "cancel", text("route.cancelled")),
+        ("classify_intent", action is not None, text("route.questions_answered")),
+        ("plan_v2", creates and not names_one, text("route.new_flow")),
         otherwise=(
             "resolve_target",
-            "a flow that may exist is named" if creates else f"operation is {intent.operation}",
+            text("route.flow_named") if creates else text(f"route.operation.{intent.operation or 'update'}"),
         ),
     )
 
@@ -82,9 +83,9 @@ def after_resolve_target(state: AgentState) -> Decision:
     """With an id nothing is asked; a new flow is planned when its name is free."""
     named = state.target.search is not None and state.target.search.named
     return decide(
-        ("load_current_flow", state.target.chatflow_id is not None, "the request names exactly one flow"),
-        ("plan_v2", state.intent.operation == "create" and not named, "no flow of that name exists"),
-        otherwise=("hitl_select_target", "the person chooses"),
+        ("load_current_flow", state.target.chatflow_id is not None, text("route.one_flow")),
+        ("plan_v2", state.intent.operation == "create" and not named, text("route.name_is_free")),
+        otherwise=("hitl_select_target", text("route.person_chooses")),
     )
 
 
@@ -92,20 +93,20 @@ def after_select_target(state: AgentState) -> Decision:
     """A chosen flow is loaded; "create new" leaves all flows alone."""
     action = _action(state, "select_target")
     return decide(
-        (END, action == "cancel", "the person cancelled"),
-        ("plan_v2", action == "create_new", "the person wants a new flow"),
-        otherwise=("load_current_flow", "the person chose a flow"),
+        (END, action == "cancel", text("route.cancelled")),
+        ("plan_v2", action == "create_new", text("route.person_wants_new_flow")),
+        otherwise=("load_current_flow", text("route.person_chose_flow")),
     )
 
 
 def after_plan(state: AgentState) -> Decision:
     """An approved plan covers its revisions unless they change what was approved. A question is answered."""
     return decide(
-        ("preflight_validate_patch", waits_for_budget(state, "plan_v2"), "the budget is used up"),
-        (END, state.outcome == "answered", "the question is answered"),
-        ("hitl_review_v2", state.review.next_step == "ask", "no remedy is known; the person decides"),
-        ("hitl_plan_v2", not state.plan.approved, "the plan needs approval"),
-        otherwise=("define_patch_scope", "the revision stays within the approved plan"),
+        ("preflight_validate_patch", waits_for_budget(state, "plan_v2"), text("route.budget_used")),
+        (END, state.outcome == "answered", text("route.question_answered")),
+        ("hitl_review_v2", state.review.next_step == "ask", text("route.no_remedy")),
+        ("hitl_plan_v2", not state.plan.approved, text("route.plan_needs_approval")),
+        otherwise=("define_patch_scope", text("route.within_plan")),
     )
 
 
@@ -116,12 +117,12 @@ def after_plan_approval(state: AgentState) -> Decision:
         (
             "apply_patch",
             _discards(state, "plan_approval"),
-            "the person cancelled; what was made for the work is removed",
+            text("route.cancelled_with_cleanup"),
         ),
-        ("define_patch_scope", action == "approve", "the plan was approved"),
-        ("classify_intent", action == "request_changes" and declined, "another requirement replaces a declined one"),
-        ("plan_v2", action == "request_changes", "changes were requested"),
-        otherwise=(END, "the person cancelled"),
+        ("define_patch_scope", action == "approve", text("route.plan_approved")),
+        ("classify_intent", action == "request_changes" and declined, text("route.replaces_declined")),
+        ("plan_v2", action == "request_changes", text("route.changes_requested")),
+        otherwise=(END, text("route.cancelled")),
     )
 
 
@@ -131,12 +132,12 @@ def after_scope(state: AgentState) -> Decision:
         (
             "apply_patch",
             _discards(state, "credential_check"),
-            "the person cancelled; what was made for the work is removed",
+            text("route.cancelled_with_cleanup"),
         ),
-        (END, action == "cancel", "the person cancelled"),
-        ("define_patch_scope", action is not None, "the credentials were read again"),
-        ("compile_flow_data", state.patch.own, "the person changed it by hand"),
-        otherwise=("compile_patch_ir", "credentials are settled"),
+        (END, action == "cancel", text("route.cancelled")),
+        ("define_patch_scope", action is not None, text("route.credentials_read")),
+        ("compile_flow_data", state.patch.own, text("route.changed_by_hand")),
+        otherwise=("compile_patch_ir", text("route.credentials_settled")),
     )
 
 
@@ -144,9 +145,9 @@ def after_patch(state: AgentState) -> Decision:
     """The op writer may find that the plan lacks something, or that nothing is to be done."""
     nothing = state.patch.nothing_to_change is not None
     return decide(
-        ("hitl_plan_v2", not state.plan.approved, "the plan needs more than was approved"),
-        ("hitl_review_v2", nothing, "the flow already is as the plan wants it"),
-        otherwise=("compile_flow_data", "there are ops to compile"),
+        ("hitl_plan_v2", not state.plan.approved, text("route.plan_too_narrow")),
+        ("hitl_review_v2", nothing, text("route.nothing_to_do")),
+        otherwise=("compile_flow_data", text("route.ops_to_compile")),
     )
 
 
@@ -156,10 +157,10 @@ def after_validate(state: AgentState) -> Decision:
     must_ask = state.budget.question is not None or check.given_up is not None
     repairable = bool(check.unknown_types) and check.repairs == 0
     return decide(
-        ("preflight_validate_patch", must_ask, "the person must be asked first"),
-        ("preflight_validate_patch", check.validated_sha is not None, "the flow is valid"),
-        ("repair_schema", repairable, "a node type is in no snapshot"),
-        otherwise=("compile_patch_ir", "findings go back to the op writer"),
+        ("preflight_validate_patch", must_ask, text("route.must_ask")),
+        ("preflight_validate_patch", check.validated_sha is not None, text("route.valid")),
+        ("repair_schema", repairable, text("route.unknown_node_type")),
+        otherwise=("compile_patch_ir", text("route.findings_go_back")),
     )
 
 
@@ -167,43 +168,46 @@ def after_preflight(state: AgentState) -> Decision:
     action = _action(state, "patch_review")
     resumed = state.budget.resume_at if action == "raise_budget" else None
     return decide(
-        *((node, resumed == node, why) for node, why in RESUMED.items()),
+        *((node, resumed == node, text(f"route.budget.{node}")) for node in RESUMED),
         (
             "apply_patch",
             _discards(state, "patch_review"),
-            "the person cancelled; what was made for the work is removed",
+            text("route.cancelled_with_cleanup"),
         ),
-        (END, action == "cancel", "the person cancelled"),
-        ("plan_v2", action == "replan", "the person wants another plan"),
-        ("compile_flow_data", action == "rebase", "the same ops are applied to the flow as it is now"),
-        ("apply_patch", state.write.stage is Stage.PROMOTE, "what was tested may go live"),
-        ("apply_patch", state.check.validated_sha is not None, "the flow is valid and may be written"),
-        otherwise=("compile_patch_ir", "there is room for another try"),
+        (END, action == "cancel", text("route.cancelled")),
+        ("plan_v2", action == "replan", text("route.another_plan")),
+        ("compile_flow_data", action == "rebase", text("route.rebase")),
+        ("apply_patch", state.write.stage is Stage.PROMOTE, text("route.may_go_live")),
+        ("apply_patch", state.check.validated_sha is not None, text("route.may_be_written")),
+        otherwise=("compile_patch_ir", text("route.another_try")),
     )
 
 
 def after_apply(state: AgentState) -> Decision:
     written = state.outcome is None and STAGES[state.write.stage].tested
     return decide(
-        ("preflight_validate_patch", state.write.stale is not None, "the flow on the server has changed"),
-        ("compile_flow_data", written and state.check.flow_sha is None, "its document stores are there now"),
-        ("test_v2", written, "the flow was written"),
-        otherwise=(END, f"the session ends as {state.outcome}" if state.outcome else "the session has its result"),
+        ("preflight_validate_patch", state.write.stale is not None, text("route.changed_on_server")),
+        ("compile_flow_data", written and state.check.flow_sha is None, text("route.stores_ready")),
+        ("test_v2", written, text("route.written")),
+        otherwise=(
+            END,
+            text("route.ends", outcome=text(f"outcome.{state.outcome}")) if state.outcome else text("route.has_result"),
+        ),
     )
 
 
 def after_test(state: AgentState) -> Decision:
     return decide(
-        ("apply_patch", state.check.validated_sha is not None, "the flow was tested as it was; now the change"),
-        otherwise=("evaluate", "the written flow was tested"),
+        ("apply_patch", state.check.validated_sha is not None, text("route.tested_before_change")),
+        otherwise=("evaluate", text("route.tested")),
     )
 
 
 def after_evaluate(state: AgentState) -> Decision:
     return decide(
-        ("preflight_validate_patch", waits_for_budget(state, "evaluate"), "the budget is used up"),
-        ("plan_v2", state.review.next_step == "iterate", "a flow bug can be fixed"),
-        otherwise=("hitl_review_v2", "the person decides"),
+        ("preflight_validate_patch", waits_for_budget(state, "evaluate"), text("route.budget_used")),
+        ("plan_v2", state.review.next_step == "iterate", text("route.fixable")),
+        otherwise=("hitl_review_v2", text("route.person_decides")),
     )
 
 
@@ -212,11 +216,11 @@ def after_review(state: AgentState) -> Decision:
     undone = state.write.stage is Stage.ROLLBACK
     iterates = _action(state, "result_review") == "iterate"
     return decide(
-        ("define_patch_scope", iterates and state.patch.own, "the person changed it by hand"),
-        ("plan_v2", iterates, "changes were requested"),
-        (END, state.outcome is not None, "what was written stays"),
-        ("preflight_validate_patch", entry == "preflight_validate_patch", "the draft goes live"),
-        otherwise=("apply_patch", "the person wants it undone" if undone else "the person accepted it"),
+        ("define_patch_scope", iterates and state.patch.own, text("route.changed_by_hand")),
+        ("plan_v2", iterates, text("route.changes_requested")),
+        (END, state.outcome is not None, text("route.stays")),
+        ("preflight_validate_patch", entry == "preflight_validate_patch", text("route.draft_goes_live")),
+        otherwise=("apply_patch", text("route.undone") if undone else text("route.accepted")),
     )
 
 

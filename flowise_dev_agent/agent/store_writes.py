@@ -14,6 +14,7 @@ from flowise_dev_agent.contracts.event_data import DecisionData, WriteData
 from flowise_dev_agent.errors import FlowiseError, WriteFailedError
 from flowise_dev_agent.patch import Finding, GraphIR
 from flowise_dev_agent.planning.passes.document_stores import store_spec
+from flowise_dev_agent.texts import sentences, text
 
 #: Code of the finding on a vector store that has not got its documents.
 UPSERT_FAILED: Final = "UPSERT_FAILED"
@@ -57,8 +58,7 @@ async def remove_stores(context: AgentContext, emit: Emitter) -> None:
         except WriteFailedError as error:
             emit.put(DecisionData(), error.message)
             continue
-        words = f"Deleted the document store '{name}'"
-        emit.put(WriteData(document_store=name), f"{words}. {left}" if left else words)
+        emit.put(WriteData(document_store=name), sentences(text("event.store_deleted", store=name), left or ""))
     for store_id, loader_id in await context.publisher.own_files():
         if said := await context.publisher.remove_file(store_id, loader_id):
             emit.put(WriteData(), said)
@@ -79,7 +79,8 @@ async def fill_vector_stores(
         except (FlowiseError, WriteFailedError) as error:
             said, added = error.message, 0
         if added:
-            emit.put(WriteData(chatflow_id=chatflow_id), f"Wrote {pieces(added)} to the vector store {node_id}")
+            words = text("event.upserted", pieces=pieces(added), node=node_id)
+            emit.put(WriteData(chatflow_id=chatflow_id), words)
         elif added == 0:
             said = said or f"No document was written to the vector store {node_id}: its loader found no text."
             findings.append(

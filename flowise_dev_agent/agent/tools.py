@@ -86,7 +86,9 @@ def result_to_str(result: ToolResult) -> str:
 def shorten(text: str, limit: int = SUMMARY_LIMIT) -> str:
     """`text` in one line of at most `limit` characters."""
     line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    if len(line) <= limit:
+        return text if line == text else line
+    return line[: limit - 1] + "…"
 
 
 def _wrap_result(tool_name: str, raw: Any) -> ToolResult:

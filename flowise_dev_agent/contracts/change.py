@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from flowise_dev_agent.contracts.base import Contract, JsonMapping
+from flowise_dev_agent.contracts.base import Contract, JsonMapping, Worded
 from flowise_dev_agent.patch import AddedNode, CanvasView, Connected, NodeChange, PatchOp, public_op
 
 _OPS: TypeAdapter[list[PatchOp]] = TypeAdapter(list[PatchOp], config=ConfigDict(defer_build=True))
@@ -31,7 +31,7 @@ class Conflict(Contract):
     theirs: str = Field(description="SHA-256 of the text that the flow held after that.")
 
 
-class FlowChange(Contract):
+class FlowChange(Worded):
     """Two states of a flow and what differs. `before` is None for a flow that was new."""
 
     before: CanvasView | None

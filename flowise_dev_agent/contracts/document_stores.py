@@ -3,11 +3,12 @@
 from pydantic import Field
 
 from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.texts import text
 
 
 def pieces(count: int) -> str:
     """A number of pieces in words."""
-    return "1 piece" if count == 1 else f"{count} pieces"
+    return text("pieces", count=count)
 
 
 class DocumentStoreView(Contract):

@@ -6,7 +6,7 @@ from uuid import UUID
 from pydantic import Field
 
 from flowise_dev_agent.contracts.answers import InterruptType
-from flowise_dev_agent.contracts.base import Bounded, Contract, JsonObject, Outcome
+from flowise_dev_agent.contracts.base import Bounded, Contract, JsonObject, Outcome, Worded
 from flowise_dev_agent.contracts.node_artifacts import ArtifactKind
 from flowise_dev_agent.contracts.verdict import VerdictCategory
 
@@ -32,8 +32,8 @@ LiveType: TypeAlias = Literal["token", "tool_call", "tool_result"]
 EventType: TypeAlias = StoredType | LiveType
 
 
-class EventData(Bounded):
-    """What an event says beside its summary; 4 KB of it are kept."""
+class EventData(Bounded, Worded):
+    """What an event says beside its summary, whose code is in `texts`; 4 KB of it are kept."""
 
     event_type: ClassVar[EventType]
 
@@ -68,7 +68,7 @@ class InterruptData(EventData):
     names: dict[str, str] = Field(default_factory=dict, description="Of the flows to choose from, by id.")
 
 
-class Candidate(Contract):
+class Candidate(Worded):
     """One way on: where it leads, whether it fits, and why or why not."""
 
     to: str

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from flowise_dev_agent.contracts.answers import Action, InterruptType
-from flowise_dev_agent.contracts.base import Contract, Outcome
+from flowise_dev_agent.contracts.base import Contract, Outcome, Worded
 from flowise_dev_agent.contracts.interrupts import ListedInterrupt
 from flowise_dev_agent.contracts.session import PublicStatus
 from flowise_dev_agent.patch import EditView
@@ -32,7 +32,7 @@ class Answered(Contract):
     answer: str
 
 
-class Turn(Contract):
+class Turn(Worded):
     """One thing that was said. Secrets are masked, as in everything that a session keeps."""
 
     at: datetime

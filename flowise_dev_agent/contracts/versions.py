@@ -6,11 +6,11 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.contracts.base import Contract, Worded
 from flowise_dev_agent.contracts.requests import RequestBody
 
 
-class NumberedVersion(Contract):
+class NumberedVersion(Worded):
     """One state of a flow. `session_id` and `label` name it in routes of sessions."""
 
     name: str = Field(description="`v1`, `v2`, ... over all sessions of the flow; never a label of a session.")

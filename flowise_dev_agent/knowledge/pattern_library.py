@@ -25,6 +25,7 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.persistence import NewPattern, StoredPattern
 from flowise_dev_agent.redaction import looks_secret, masked
+from flowise_dev_agent.texts import text
 
 Category = Literal["rag", "tool_agent", "conversational", "custom"]
 #: Relevance times reliability (both up to 1) from which a pattern is worth starting from.
@@ -231,7 +232,7 @@ def _match(row: StoredPattern, wanted: set[str], nodes: NodeStore) -> Match:
     ops: tuple[PatchOp, ...] = ()
     refused: str | None = None
     if score < THRESHOLD:
-        refused = f"relevance {score:g} is below {THRESHOLD:g}"
+        refused = text("pattern.irrelevant", found=f"{score:g}", least=f"{THRESHOLD:g}")
     elif row.schema_fingerprint and row.schema_fingerprint != nodes.fingerprint:
         refused = "made for other node schemas"
     elif absent := [name for name in row.node_types if name not in nodes.schemas]:

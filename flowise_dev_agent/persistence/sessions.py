@@ -290,7 +290,7 @@ class Sessions(SessionReads):
             await self._record(connection, session_id, "cancel")
         return status
 
-    async def record_rollback(self, session_id: UUID, *, outcome: str, summary: str, data: dict[str, Any]) -> None:
+    async def record_rollback(self, session_id: UUID, *, outcome: str, event: NewEvent) -> None:
         """Note a rollback in the session's events; `outcome` becomes that of a session that is completed."""
         async with told_transaction(self._database, session_id, "event") as connection:
             await connection.execute(
@@ -298,8 +298,8 @@ class Sessions(SessionReads):
                 " outcome = CASE status WHEN 'completed' THEN %s ELSE outcome END WHERE id = %s",
                 (outcome, session_id),
             )
-            await insert(connection, session_id, None, [NewEvent("write", phase="apply", summary=summary, data=data)])
-            await self._record(connection, session_id, "rollback", version=data.get("version"))
+            await insert(connection, session_id, None, [event])
+            await self._record(connection, session_id, "rollback", version=event.data.get("version"))
 
     async def rename(self, session_id: UUID, name: str, version: str | None = None) -> None:
         """Give the session another display title."""

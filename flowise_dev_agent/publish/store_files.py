@@ -15,6 +15,7 @@ from flowise_dev_agent.flowise.document_stores import DocumentStore, LoaderSpec,
 from flowise_dev_agent.flowise.flow_tags import store_tag
 from flowise_dev_agent.publish.outcomes import stated
 from flowise_dev_agent.publish.steps import WriteSteps
+from flowise_dev_agent.texts import text
 
 #: For one source, and for all embeddings of a store.
 _READ_SECS: Final = 300.0
@@ -73,8 +74,8 @@ class StoreFiles(WriteSteps):
             count += await self._fill_store(spec.name, store_id, loader, tag)
             if spec.like is not None:
                 await self._embed_file(spec.name, store_id, loader, tag)
-            words = f"{number} of {len(spec.loaders)} files added, {pieces(count)}"
-            progress(f"Document store '{spec.name}': {words}")
+            total = len(spec.loaders)
+            progress(text("event.store_added", store=spec.name, done=number, total=total, pieces=pieces(count)))
         return count
 
     async def own_files(self) -> list[tuple[str, str]]:

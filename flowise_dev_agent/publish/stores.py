@@ -37,6 +37,7 @@ from flowise_dev_agent.publish.store_files import (
     left_behind,
     remove_loader,
 )
+from flowise_dev_agent.texts import text
 
 #: Calls to embed one store.
 _MOST_TRIES: Final = 3
@@ -67,12 +68,12 @@ class StoreSteps(StoreFiles):
             return MadeStore(spec.id, spec.name, count, count if spec.like else None)
         tag = store_tag(str(self._session_id), spec.sha256[:12])
         store_id = await self._create_store(spec, tag)
-        progress(f"Document store '{spec.name}': created")
+        progress(text("event.store_created", store=spec.name))
         chunks = 0
         for number, loader in enumerate(spec.loaders, start=1):
             chunks += await self._fill_store(spec.name, store_id, loader, tag)
-            read = f"{number} of {len(spec.loaders)} files read, {pieces(chunks)}"
-            progress(f"Document store '{spec.name}': {read}")
+            total = len(spec.loaders)
+            progress(text("event.store_read", store=spec.name, done=number, total=total, pieces=pieces(chunks)))
         if spec.like is None:
             return MadeStore(store_id, spec.name, chunks)
         embedded = await self._embed_store(spec, store_id, tag)
@@ -82,7 +83,7 @@ class StoreSteps(StoreFiles):
                 hint="Look at the store in Flowise; another vector store may be needed.",
                 details={"store_id": store_id},
             )
-        progress(f"Document store '{spec.name}': {pieces(embedded)} embedded, and found by a search")
+        progress(text("event.store_embedded", store=spec.name, pieces=pieces(embedded)))
         return MadeStore(store_id, spec.name, chunks, embedded)
 
     async def upsert(self, chatflow_id: str, node_id: str, sha256: str) -> int | None:

@@ -12,6 +12,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from flowise_dev_agent.reasoning.contracts import Verdict, VerdictCategory
+from flowise_dev_agent.texts import text
 
 #: What stands in front of a status that a provider or a server answered.
 _STATUS: Final = r"(?:^|- |: |status |status code |code |http ){}(?!\d)"
@@ -73,16 +74,7 @@ PLAYBOOK: Final[dict[VerdictCategory, str]] = {
     "TIMEOUT": "Nothing is proven wrong: keep the plan; at most make the flow do less per question.",
 }
 #: What a person is told to do, of each category.
-FIXES: Final[dict[VerdictCategory, str]] = {
-    "STRUCTURE": "Correct the node or connection that the error names and write the flow again.",
-    "LOGIC": "Change the prompt or parameter that the answer shows to be wrong.",
-    "INCOMPLETE": "Add what is missing.",
-    "CREDENTIAL": "Check that the credential in Flowise holds a valid key, then iterate.",
-    "CONFIG": "Set the missing value in Flowise, then iterate.",
-    "EXTERNAL": "The model provider or tool failed, not the flow. Try again later.",
-    "UNKNOWN": "No rule knows this error. Read the server's words, and say what to change or accept the flow as it is.",
-    "TIMEOUT": "No answer in time. Ask the flow in Flowise; if it is just slow, raise FLOWISE_PREDICTION_TIMEOUT.",
-}
+FIXES: Final[dict[VerdictCategory, str]] = {category: text(f"remedy.{category}") for category in PLAYBOOK}
 
 
 def known(text: str) -> Known | None:

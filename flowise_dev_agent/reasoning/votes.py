@@ -7,10 +7,11 @@ from typing import Final
 from flowise_dev_agent.contracts.verdict import CriterionVerdict, CriterionVote, Judgement, Verdict
 from flowise_dev_agent.reasoning.contracts import JudgeRequest
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError
+from flowise_dev_agent.texts import text
 
 #: Asked for when the first judgement calls a criterion a close one.
 MORE_VOTES: Final = 2
-NO_REAL_MODEL: Final = "Not shown: no real model answered."
+NO_REAL_MODEL: Final = text("verdict.no_real_model")
 #: Steps that say and do what a model decides.
 _BY_MODELS: Final = frozenset(
     {

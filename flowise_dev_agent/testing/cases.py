@@ -10,6 +10,7 @@ from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.plan import TestCase
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.texts import text
 
 DEFAULT_QUESTION: Final = "Hello, what can you do for me?"
 #: Of a plan, and of what code adds to it.
@@ -58,15 +59,15 @@ def why_not_testable(case: TestCase, graph: GraphIR) -> str | None:
     """Why a conversation cannot be held from here; None when it can."""
     start = _start_of(graph)
     if case.input == "schedule":
-        return "The flow is started by its schedule and cannot be started from here: its answers are not tested."
+        return text("not_tested.schedule")
     if case.input != "webhook":
         return None
     if start.get("webhookEnableAuth"):
-        return "The webhook needs a signature with its own secret: it is not called from here."
+        return text("not_tested.webhook_signed")
     if str(start.get("webhookMethod") or "POST") != "POST":
-        return "The webhook takes other requests than POST: it is not called from here."
+        return text("not_tested.webhook_method")
     if str(start.get("webhookResponseMode") or "sync") != "sync":
-        return "The webhook answers later, at another address: its answers are not tested."
+        return text("not_tested.webhook_callback")
     return None
 
 

@@ -25,9 +25,10 @@ from flowise_dev_agent.patch.model.placeholders import MARK
 from flowise_dev_agent.reasoning import playbook
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.testing.tool_names import RuntimeNames, runtime_names, spelt, without_number
+from flowise_dev_agent.texts import sentences, text
 
-NOT_JUDGED: Final = "The content of the answers was not judged, since no model judges here."
-_NO_EVIDENCE: Final = "The quoted evidence is not in the test."
+NOT_JUDGED: Final = text("verdict.not_judged")
+_NO_EVIDENCE: Final = text("verdict.no_evidence")
 #: As Flowise writes them, and with one brace too few.
 _VARIABLE: Final = re.compile(r"\{\{[^{}]{1,200}\}\}|\{\s*\$(?:flow|form|vars|webhook|iteration)\b[^{}]{0,200}\}")
 #: Fields whose text a model reads: that it is there shows nothing.
@@ -72,7 +73,7 @@ def checked(trial: Trial, trace: Trace, case: TestCase, flow_data: str, *, stand
     if category is None and not stand_in:
         names = runtime_names(GraphIR.from_flow_data(flow_data)) if case.expect.tools else {}
         wrong = [unmet.text for unmet in unmet_by(trial, trace, case.expect, names) if unmet.hard]
-        category, error = ("LOGIC", " ".join(wrong)) if wrong else (None, "")
+        category, error = ("LOGIC", sentences(*wrong)) if wrong else (None, "")
     return trial.model_copy(update={"passed": False, "category": category, "error": error}) if category else trial
 
 
@@ -81,30 +82,33 @@ def as_expected(trial: Trial, trace: Trace, case: TestCase, flow_data: str) -> T
     trial = checked(trial, trace, case, flow_data, stand_in=True)
     names = runtime_names(GraphIR.from_flow_data(flow_data)) if case.expect.tools else {}
     unmet = [one.text for one in unmet_by(trial, trace, case.expect, names)] if trial.passed else []
-    return trial.model_copy(update={"passed": False, "category": "LOGIC", "error": " ".join(unmet)}) if unmet else trial
+    return (
+        trial.model_copy(update={"passed": False, "category": "LOGIC", "error": sentences(*unmet)}) if unmet else trial
+    )
 
 
 def _seen(trial: Trial, trace: Trace, flow_data: str) -> tuple[VerdictCategory | None, str]:
     for step in trace.steps:
         if step.error or step.status == "ERROR":
-            text = f"The step '{step.label or step.node_id}' failed: {step.error or 'no explanation'}"
-            return _category_of(text), text
+            error = step.error or text("verdict.no_explanation")
+            failure = text("verdict.step_failed", step=step.label or step.node_id, error=error)
+            return _category_of(failure), failure
     for tool in trace.used_tools:
         if tool.error:
-            text = f"The tool '{tool.tool}' failed: {tool.error}"
-            return _category_of(text), text
+            failure = text("verdict.tool_failed", tool=tool.tool, error=tool.error)
+            return _category_of(failure), failure
     last = trace.steps[-1] if trace.steps else None
     if last and last.name == CONDITION_AGENT and trial.answer.lstrip().startswith("{"):
-        return "LOGIC", f"The answer is what '{last.label or last.node_id}' chose, as JSON: no step answers after it."
+        return "LOGIC", text("verdict.condition_is_answer", step=last.label or last.node_id)
     # A text that the flow holds itself, so that an answer about templates is no fault.
     for variable in _VARIABLE.findall(trial.answer):
         if json.dumps(variable, ensure_ascii=False)[1:-1] in flow_data:
-            return "LOGIC", f"The answer shows {variable}: nothing was filled in there."
+            return "LOGIC", text("verdict.variable_shown", variable=variable)
     return None, ""
 
 
-def _category_of(text: str) -> VerdictCategory:
-    known = playbook.known(text)
+def _category_of(failure: str) -> VerdictCategory:
+    known = playbook.known(failure)
     return known.category if known else "LOGIC"
 
 
@@ -116,28 +120,32 @@ def unmet_by(trial: Trial, trace: Trace, expect: Expectation, names: RuntimeName
     said = trial.answer.casefold()
     found: list[Unmet] = []
     if trace.steps:
-        found += [Unmet(f"The step '{node}' did not run.", hard=True) for node in expect.branch if node not in ran]
+        found += [
+            Unmet(text("verdict.step_not_run", step=node), hard=True) for node in expect.branch if node not in ran
+        ]
     found += [
-        Unmet(f"The tool '{tool}' was not used.", hard=True)
+        Unmet(text("verdict.tool_not_used", tool=tool), hard=True)
         for tool in expect.tools
         if not any(name in one or one in name for name in _called(tool, names) for one in used if one)
     ]
     if expect.sources and not trace.sources:
-        found.append(Unmet("No document was found.", hard=True))
+        found.append(Unmet(text("verdict.no_document"), hard=True))
     elif expect.sources:
         missing = [source for source in expect.sources if source.casefold() not in sources]
-        found += [Unmet(f"Nothing was found in '{source}'.", hard=False) for source in missing]
+        found += [Unmet(text("verdict.source_not_found", source=source), hard=False) for source in missing]
     fields = _fields(trial.answer)
-    found += [Unmet(f"The answer has no field '{name}'.", hard=False) for name in expect.fields if name not in fields]
     found += [
-        Unmet(f"The answer does not contain '{text}'.", hard=False)
-        for text in expect.contains
-        if text.casefold() not in said
+        Unmet(text("verdict.field_missing", name=name), hard=False) for name in expect.fields if name not in fields
     ]
     found += [
-        Unmet(f"The answer contains '{text}', which it must not.", hard=True)
-        for text in expect.excludes
-        if text.casefold() in said
+        Unmet(text("verdict.text_missing", words=words), hard=False)
+        for words in expect.contains
+        if words.casefold() not in said
+    ]
+    found += [
+        Unmet(text("verdict.text_excluded", words=words), hard=True)
+        for words in expect.excludes
+        if words.casefold() in said
     ]
     return found
 
@@ -152,7 +160,7 @@ def remarks_on(
     if stand_in:
         expect = Expectation(sources=expect.sources)
     told = [unmet.text for unmet in unmet_by(trial, trace, expect, names)]
-    return [*told, f"The answer has to be in this language: {expect.language}."] if expect.language else told
+    return [*told, text("verdict.language", language=expect.language)] if expect.language else told
 
 
 def uses_models(graph: GraphIR) -> bool:
@@ -252,28 +260,28 @@ def _criterion(
         return given("not_tested", criterion.not_tested)
     held = [item for item in trials if item.trial.passed or item.trial.category]
     if not held:
-        return given("not_tested", trials[0].trial.error if trials else "No test was held.")
+        return given("not_tested", trials[0].trial.worded("error") if trials else text("verdict.no_test"))
     broken = next((item for item in held if item.trial.category), None)
     if broken:
-        return given("failed", broken.trial.error)
+        return given("failed", broken.trial.worded("error"))
     if vote and vote.state == "failed":
-        return given("failed", vote.reason, vote.evidence, "model")
+        return given("failed", vote.worded("reason"), vote.evidence, "model")
     if any(MARK in item.trial.answer for item in held):
-        return given("not_shown", "The answer is a placeholder that is still to be filled in.")
+        return given("not_shown", text("verdict.answer_is_placeholder"))
     if any(MARK in source.text for item in held for source in item.trace.sources):
-        return given("not_shown", "What was found is a placeholder that is still to be filled in.")
+        return given("not_shown", text("verdict.source_is_placeholder"))
     if vote:
         kept = [item for item in vote.evidence if is_quoted(item, held)]
         if vote.state == "shown" and not kept:
             return given("not_shown", _NO_EVIDENCE, judge="model")
         if vote.state == "shown" and failed.intersection(item.number for item in held):
-            return given("not_shown", "One of its tests failed.", kept, "model")
-        return given("shown" if vote.state == "shown" else "not_shown", vote.reason, kept, vote.judged_by)
+            return given("not_shown", text("verdict.test_failed"), kept, "model")
+        return given("shown" if vote.state == "shown" else "not_shown", vote.worded("reason"), kept, vote.judged_by)
     if by_model:
-        return given("not_shown", "The judge did not say whether it is shown.", judge="model")
+        return given("not_shown", text("verdict.not_voted"), judge="model")
     unmet = [one.text for item in held for one in unmet_by(item.trial, item.trace, item.expect, item.names)]
     if unmet:
-        return given("not_shown", " ".join(unmet))
+        return given("not_shown", sentences(*unmet))
     evidence = [proof for item in held if (proof := _proof(item, criterion.text))]
     if len(evidence) == len(held):
         return given("shown", "", evidence)
@@ -336,7 +344,10 @@ def _unreached(graph: GraphIR, traces: Iterable[Trace], first: int) -> list[Crit
     labels = {node.id: node.label for node in graph.nodes}
     return [
         CriterionVerdict(
-            id=f"c{number}", text=f"The step '{labels[node]}' runs.", state="not_tested", reason="No test came to it."
+            id=f"c{number}",
+            text=text("verdict.step_runs", step=labels[node]),
+            state="not_tested",
+            reason=text("verdict.step_not_reached"),
         )
         for number, node in enumerate(unreached_steps(graph, traces), start=first)
     ]
@@ -353,24 +364,21 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], plan: PlanContract, 
         case "assumed" | "not_possible":
             return given(part.state, part.reason)
         case "asked" | "not_understood":
-            return given("missing", part.reason or "The plan does not cover it.")
+            return given("missing", part.reason or text("verdict.not_planned"))
         case "covered":
             pass
     # A node that the person wanted out is done by not being there.
     ids = {*(node.id for node in graph.nodes), *plan.removals}
     if absent := [node for node in part.nodes if node not in ids]:
-        return given("missing", f"The flow has no {', '.join(absent)}.")
+        return given("missing", text("verdict.nodes_missing", nodes=", ".join(absent)))
     by_id = {verdict.id: verdict for verdict in verdicts}
     own = [by_id[item.id] for item in plan.criteria if item.part == part.id and item.id in by_id]
     said = [value for value in part.values if _PROSE.search(value)]
     if not own and said:
         # Of several wishes in one part some may be nodes and values, and the rest nothing but words.
-        what = "It" if said == part.values else "Some of it"
-        return given(
-            "not_shown", f"{what} is said to the model in the prompt; no test shows what the model makes of it."
-        )
+        return given("not_shown", text("verdict.in_prompt" if said == part.values else "verdict.in_prompt_partly"))
     open_ = next((item for item in own if item.state != "shown"), None)
-    return given("not_shown", open_.reason or open_.text) if open_ else given("done", part.reason)
+    return given("not_shown", open_.worded("reason") or open_.worded("text")) if open_ else given("done", part.reason)
 
 
 def _headline(

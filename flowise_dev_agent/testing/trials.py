@@ -22,6 +22,7 @@ from flowise_dev_agent.flowise.models import HumanAnswer, ImageUpload, Predictio
 from flowise_dev_agent.testing.cases import MOST_TESTS, next_id
 from flowise_dev_agent.testing.traces import Exchange, trace_of
 from flowise_dev_agent.testing.verdicts import classify_failure, classify_prediction, failure_text
+from flowise_dev_agent.texts import text
 
 #: Decisions in one turn. A loop through a person has no end of its own.
 MOST_DECISIONS: Final = 6
@@ -174,10 +175,7 @@ class ConversationRunner:
             exchange.answers += [f"[{decision.type}] {decision.feedback}".rstrip(), exchange.reply.answer]
         if exchange.reply.waits_at is None:
             return classify_prediction(exchange.reply)
-        return (
-            "LOGIC",
-            f"After {MOST_DECISIONS} decisions the flow still waits for a person: it does not come to an end.",
-        )
+        return "LOGIC", text("not_tested.waits", count=MOST_DECISIONS)
 
     def _decision(self, node: str) -> HumanAnswer:
         case, at = self._of.case, self._of.rejects

@@ -20,6 +20,7 @@ from flowise_dev_agent.flowise.models import Prediction
 from flowise_dev_agent.reasoning import playbook
 from flowise_dev_agent.reasoning.contracts import PassK, Trial, Verdict, VerdictCategory
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.texts import text
 
 _REASON_CHARS = 300
 
@@ -57,11 +58,11 @@ def classify_prediction(prediction: Prediction) -> tuple[VerdictCategory | None,
     """(category, error) of a 200; (None, "") when nothing but its content is left to judge."""
     for tool in prediction.used_tools:
         if tool.get("error"):
-            text = f"The tool '{tool.get('tool', '?')}' failed: {tool['error']}"
-            return _by_text(text) or "LOGIC", text
+            failure = text("verdict.tool_failed", tool=str(tool.get("tool", "?")), error=str(tool["error"]))
+            return _by_text(failure) or "LOGIC", failure
     answer = prediction.answer.strip()
     if not answer:
-        return "LOGIC", "The flow answered with neither text nor JSON."
+        return "LOGIC", text("verdict.no_answer_form")
     if _ERROR_TEXT.match(answer):
         return _by_text(answer) or "UNKNOWN", answer
     return None, ""
@@ -80,11 +81,12 @@ def failed_verdict(failed: Sequence[Trial], total: int) -> Verdict:
     order = ("CREDENTIAL", "CONFIG", "UNKNOWN", "STRUCTURE", "LOGIC", "INCOMPLETE", "EXTERNAL", "TIMEOUT")
     worst = min(failed, key=lambda result: order.index(result.category or "UNKNOWN"))
     entry = playbook.known(worst.error)
-    said = shortened(" ".join(worst.error.split()), _REASON_CHARS)
+    error, line = worst.worded("error"), " ".join(worst.error.split())
+    said = shortened(error if error == line else line, _REASON_CHARS)
     return Verdict(
         done=False,
         category=worst.category,
-        reason=f"{len(failed)} of {total} test questions failed: {said}",
+        reason=text("verdict.questions_failed", failed=len(failed), total=total, error=said),
         fix=entry.advice if entry and entry.category == worst.category else playbook.FIXES[worst.category or "UNKNOWN"],
     )
 

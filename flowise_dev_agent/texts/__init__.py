@@ -11,10 +11,11 @@ import re
 from collections.abc import Mapping
 from functools import cache, reduce
 from importlib.resources import files
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 Param: TypeAlias = str | int | float | bool | list[str]
-LANGUAGES: Final = ("en", "de", "fr", "es")
+Language: TypeAlias = Literal["en", "de", "fr", "es"]
+LANGUAGES: Final = get_args(Language)
 _PLACE: Final = re.compile(r"\{\{(\w+)\}\}")
 
 

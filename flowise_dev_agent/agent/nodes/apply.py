@@ -115,7 +115,7 @@ async def _write_baseline(state: AgentState, context: AgentContext, emit: Emitte
     made = await _create_draft(state, context, target, flow_data, authorised_sha256=live_base.sha256)
     if isinstance(made, Stale):
         return await _stopped(state, context, made, emit, where="live")
-    emit.put(WriteData(chatflow_id=made.chatflow_id, flow=made.sha256), f"Created the draft '{made.name}'")
+    emit.put(WriteData(chatflow_id=made.chatflow_id, flow=made.sha256), text("event.draft_created", flow=made.name))
     return {"write": WriteState(draft_id=made.chatflow_id, base=made.base)}
 
 
@@ -152,8 +152,8 @@ async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -
     if payload_sha256(flow_data) != result.sha256:  # stored otherwise than it was sent
         flow_data = (await context.publisher.read(result.chatflow_id)).flow_data
     blob = await context.blobs.put(flow_data)
-    verb = "Adopted" if result.adopted else "Updated" if work_id else "Created"
-    emit.put(WriteData(chatflow_id=result.chatflow_id, flow=result.sha256), f"{verb} '{result.name}'")
+    event = "event.adopted" if result.adopted else "event.updated" if work_id else "event.created"
+    emit.put(WriteData(chatflow_id=result.chatflow_id, flow=result.sha256), text(event, flow=result.name))
     written = WriteState(base=result.base, current_sha=blob, applied_ops=[*write.applied_ops, *state.patch.ops])
     own = (
         WriteState(draft_id=result.chatflow_id)
@@ -204,7 +204,8 @@ async def _promote(state: AgentState, context: AgentContext, emit: Emitter) -> U
     )
     if isinstance(result, Stale):
         return await _stopped(state, context, result, emit, where="live")
-    emit.put(WriteData(chatflow_id=result.chatflow_id, flow=result.sha256), f"Promoted the draft to '{result.name}'")
+    data = WriteData(chatflow_id=result.chatflow_id, flow=result.sha256)
+    emit.put(data, text("event.draft_promoted", flow=result.name))
     await _remove_draft(state, context, emit)
     await take_stores(state, context)
     return {"outcome": "accepted", "write": WriteState(draft_id=None, base=result.base, live_base=result.base)}
@@ -222,7 +223,7 @@ async def _accept(state: AgentState, context: AgentContext, emit: Emitter) -> Up
         )
     deploy = bool((state.answer or {}).get("deploy", True))
     written = await context.publisher.accept(chatflow_id=chatflow_id, deploy=deploy, iteration=state.iteration)
-    emit.put(WriteData(chatflow_id=chatflow_id, deployed=deploy), f"Accepted '{written.name}'")
+    emit.put(WriteData(chatflow_id=chatflow_id, deployed=deploy), text("event.accepted", flow=written.name))
     await take_stores(state, context)
     await pattern_reuse.keep_as_pattern(state, context, emit)
     return {"outcome": "accepted", "write": WriteState(base=written.base)}
@@ -235,7 +236,7 @@ async def _roll_back(state: AgentState, context: AgentContext, emit: Emitter) ->
         await pattern_reuse.count_failure(state, context)
         if chatflow_id:
             await context.publisher.delete_created(chatflow_id=chatflow_id, iteration=iteration)
-            emit.put(WriteData(chatflow_id=chatflow_id), "Deleted the chatflow that this session made")
+            emit.put(WriteData(chatflow_id=chatflow_id), text("event.flow_deleted"))
         await remove_stores(context, emit)
         return {"outcome": "rolled_back", "write": WriteState(chatflow_id=None, stores={})}
     if state.is_staged:
@@ -250,7 +251,8 @@ async def _roll_back(state: AgentState, context: AgentContext, emit: Emitter) ->
         iteration=iteration,
         name=state.target.flow.name if state.target.flow and state.plan.current.new_name else None,
     )
-    emit.put(WriteData(chatflow_id=chatflow_id, flow=written.sha256), f"Put '{written.name}' back to what it was")
+    data = WriteData(chatflow_id=chatflow_id, flow=written.sha256)
+    emit.put(data, text("event.put_back", flow=written.name))
     await remove_stores(context, emit)
     return {"outcome": "rolled_back", "write": WriteState(base=written.base, stores={})}
 
@@ -274,7 +276,7 @@ async def _remove_draft(state: AgentState, context: AgentContext, emit: Emitter)
         # A person removed its tag to keep it: the session's own work is done nevertheless.
         emit.put(DecisionData(chatflow_id=draft_id), error.message)
     else:
-        emit.put(WriteData(chatflow_id=draft_id), "Deleted the draft")
+        emit.put(WriteData(chatflow_id=draft_id), text("event.draft_deleted"))
 
 
 def _known(base: Base | None) -> Base:
@@ -294,9 +296,8 @@ async def _stopped(
 ) -> Update:
     """The person sees what changed in the meantime, and decides."""
     conflict = stale.conflict
-    said = "was written, and saved by someone else at once" if conflict else "was changed on Flowise in the meantime"
-    outcome = "it holds their text, both are kept" if conflict else "nothing was written"
-    emit.put(DecisionData(where=where, chatflow_id=stale.chatflow_id), f"The flow {said}; {outcome}")
+    event = text("event.stale_both" if conflict else "event.stale_nothing")
+    emit.put(DecisionData(where=where, chatflow_id=stale.chatflow_id), event)
     known = await context.blobs.get(str(state.write.original_sha if where == "live" else state.write.current_sha))
     found_sha = await context.blobs.put(stale.flow_data)
     meanwhile = changes(GraphIR.from_flow_data(known), GraphIR.from_flow_data(stale.flow_data))

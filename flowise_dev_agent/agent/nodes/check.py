@@ -56,9 +56,9 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
     codes = sorted({finding.code for finding in findings})
     emit = Emitter(runtime, "validate")
     if keys:
-        emit.put(DecisionData(codes=codes), f"{len(keys)} findings")
+        emit.put(DecisionData(codes=codes), text("event.findings", count=len(keys)))
     else:
-        emit.put(ArtifactData(codes=codes), "Flow passed validation")
+        emit.put(ArtifactData(codes=codes), text("event.valid"))
     over = over_budget(state, context.limits)
     given_up = None if over else _why_given_up(state, keys, context.limits)
     if given_up and UNUSABLE in codes:
@@ -79,7 +79,7 @@ async def repair_schema(state: AgentState, runtime: Runtime[AgentContext]) -> Up
     found = sum(repair.schema is not None for repair in repairs)
     notes = [RepairNote(**vars(repair.decision)) for repair in repairs]
     data = DriftData(asked=len(names), found=found, names=names, decisions=notes)
-    Emitter(runtime, "repair_schema").put(data, f"{found} of {len(names)} unknown node types found")
+    Emitter(runtime, "repair_schema").put(data, text("event.types_found", found=found, total=len(names)))
     return {"check": CheckState(repairs=check.repairs + len(names), findings=[])}
 
 

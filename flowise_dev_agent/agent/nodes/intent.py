@@ -106,8 +106,8 @@ async def hydrate_context(state: AgentState, runtime: Runtime[AgentContext]) -> 
         }
     store = await runtime.context.knowledge.nodes()
     if store.source == "snapshot":
-        text = f"The server's node types cannot be read; working with those of Flowise {store.flowise_version}."
-        Emitter(runtime, "hydrate_context").put(DriftData(source=store.source), text)
+        summary = text("event.types_unread", version=store.flowise_version)
+        Emitter(runtime, "hydrate_context").put(DriftData(source=store.source), summary)
     return {"answer": None, "catalogue": catalogue_of(state, store)}
 
 

@@ -47,6 +47,7 @@ from flowise_dev_agent.planning.prompt_context import (
 )
 from flowise_dev_agent.publish import changes
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract
+from flowise_dev_agent.texts import text
 
 #: Similarity (difflib ratio) from which an unknown node type counts as a known one misspelt.
 MISSPELT = 0.85
@@ -122,7 +123,7 @@ async def compile_patch_ir(
     )
     if findings:
         codes = sorted({item.code for item in findings})
-        emit.put(RetryData(codes=codes), f"Ops go back with {len(findings)} findings")
+        emit.put(RetryData(codes=codes), text("event.ops_go_back", count=len(findings)))
     ops: list[PatchOp] = []
     samples: list[FunctionSample] = []
     problems: list[Finding] = []
@@ -170,8 +171,8 @@ async def compile_patch_ir(
         case NothingToChange():
             reasons.append(answer.reason)
         case AmendAnswer():
-            text = f"The plan was amended {_MAX_AMENDMENTS + 1} times without any ops."
-            problems.append(Finding(code="NO_OPS", severity="error", detail=text, hint="Answer with the ops now."))
+            detail = f"The plan was amended {_MAX_AMENDMENTS + 1} times without any ops."
+            problems.append(Finding(code="NO_OPS", severity="error", detail=detail, hint="Answer with the ops now."))
         case None:
             pass
     nothing = " ".join(reasons) if reasons and not ops and not problems else None
@@ -226,10 +227,10 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
     plan = state.plan.current
     if not ops and (state.intent.operation == "copy" or plan.only_renames or plan.only_fills):
         # A copy as it is, a flow with another name, and one whose document store grows: the very bytes of the original.
-        text = f"renamed to '{plan.new_name}'" if plan.new_name else "an unchanged copy"
+        words = f"renamed to '{plan.new_name}'" if plan.new_name else "an unchanged copy"
         if plan.only_fills:
-            text = f"the flow stays as it is; more files in {', '.join(one.name for one in plan.document_stores)}"
-        change = Difference(text=text)
+            words = f"the flow stays as it is; more files in {', '.join(one.name for one in plan.document_stores)}"
+        change = Difference(text=words)
         check = CheckState(flow_sha=state.write.current_sha, change=change, unknown_types=[])
         return {"check": check, "catalogue": drift.catalogue}
     graph = await base_graph(state, context)
@@ -259,7 +260,8 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
     result = made.result
     await context.blobs.put(result.flow_data, at_once=True)
     change = changes(graph, result.graph)
-    Emitter(runtime, "compile_flow_data").put(ArtifactData(flow=result.sha256, ops=len(ops)), change.summary)
+    data = ArtifactData(flow=result.sha256, ops=len(ops))
+    Emitter(runtime, "compile_flow_data").put(data, text("event.compiled", count=len(ops)))
     check = CheckState(flow_sha=result.sha256, change=change, findings=made.left_out, unknown_types=[])
     return {"check": check, "patch": PatchState(ops=made.ops), "catalogue": drift.catalogue}
 

@@ -38,7 +38,7 @@ async def resolve_target(state: AgentState, runtime: Runtime[AgentContext], *, d
     exact = found.exact if state.intent.operation != "create" else None
     Emitter(runtime, "resolve_target").put(
         ArtifactData(candidates=[candidate.id for candidate in found.candidates], exact=exact),
-        f"{len(found.candidates) if found.search.fits else 0} of {found.search.total} flows fit",
+        text("event.flows_fit", found=len(found.candidates) if found.search.fits else 0, total=found.search.total),
     )
     return {
         "target": TargetState(candidates=found.candidates, search=found.search, chatflow_id=exact),
@@ -108,7 +108,7 @@ async def summarize_current_flow(state: AgentState, runtime: Runtime[AgentContex
     nodes, edges = len(graph.nodes), len(graph.edges)
     Emitter(runtime, "summarize_current_flow").put(
         ArtifactData(nodes=nodes, edges=edges),
-        f"'{state.write.chatflow_name}' has {nodes} nodes and {edges} connections",
+        text("event.flow_read", flow=state.write.chatflow_name or "", nodes=nodes, edges=edges),
     )
     return {}
 

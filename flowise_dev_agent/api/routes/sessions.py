@@ -38,6 +38,7 @@ from flowise_dev_agent.errors import WebhookSecretError
 from flowise_dev_agent.runtime.sessions.summary import as_html
 from flowise_dev_agent.runtime.webhooks.service import started_view
 from flowise_dev_agent.settings import ServerSettings
+from flowise_dev_agent.texts import Language
 
 _LATER = "Still working; come back by GET or the stream."
 _RUNNING = {202: {"model": SessionView, "description": _LATER}}
@@ -142,11 +143,12 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
     async def get_session_summary(
         request: Request,
         session_id: SessionId,
+        language: Annotated[Language, Query(description="Of headings and of the service's own sentences.")] = "en",
         accept: Annotated[str, Header(max_length=1_000, description="With `text/html` in it: as a page.")] = "",
     ) -> Response:
         """The session on one page of Markdown: requirement, change, questions, writes, tests, cost. A browser, and
         whoever accepts `text/html`, gets it as HTML."""
-        summary = await engine(request).summaries.of(session_id)
+        summary = await engine(request).summaries.of(session_id, language)
         headers = {"Vary": "Accept"}
         if "text/html" in accept.lower():
             return HTMLResponse(as_html(summary), headers=headers)

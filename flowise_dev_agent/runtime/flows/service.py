@@ -21,6 +21,7 @@ from flowise_dev_agent.runtime.flows.proposals import Proposals, row_etag
 from flowise_dev_agent.runtime.flows.search import FlowSearch, facts_of
 from flowise_dev_agent.runtime.flows.views import change_of, start_form
 from flowise_dev_agent.runtime.sessions.views import ChatflowLink, public_status
+from flowise_dev_agent.texts import text
 
 #: What a comparison of versions names the flow on the server.
 LIVE: Final = "live"
@@ -148,7 +149,7 @@ class FlowService:
                 version = numbered or _referenced([], reference)
             graphs.append(await self._graph_of(version))
             names.append(version.name)
-        labels = tuple("now in Flowise" if name == LIVE else name.rpartition(":")[2] for name in (before, after))
+        labels = tuple(text("side.now") if name == LIVE else name.rpartition(":")[2] for name in (before, after))
         shown = await asyncio.to_thread(change_of, graphs[0], graphs[1], labels=(labels[0], labels[1]))
         return shown.model_copy(update={"before_name": masked(names[0]), "after_name": masked(names[1])})
 
@@ -162,14 +163,15 @@ class FlowService:
             _read(await self._blobs.get(change[key])) if change.get(key) else None
             for key in ("before", "after", "found")
         ]
-        labels = ("nothing", "the new flow") if before is None else ("as it was", "with this change")
+        sides = ("side.nothing", "side.new") if before is None else ("side.before", "side.with_change")
         if row.operation_mode == "copy":
-            labels = ("the original", "the copy")
+            sides = ("side.original", "side.copy")
+        labels = (text(sides[0]), text(sides[1]))
         # Large flows take a tenth of a second to compare.
         shown = await asyncio.to_thread(change_of, before, after, labels=labels, ops=change.get("ops") or ())
         meanwhile = None
         if found is not None:
-            meanwhile = await asyncio.to_thread(change_of, before, found, labels=("as it was read", "now in Flowise"))
+            meanwhile = await asyncio.to_thread(change_of, before, found, labels=(text("side.read"), text("side.now")))
         return SessionChange(
             **dict(shown), chatflow_id=row.chatflow_id, draft_id=change.get("draft_id"), meanwhile=meanwhile
         )

@@ -6,6 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from flowise_dev_agent.contracts.etags import Expected, session_etag
+from flowise_dev_agent.contracts.event_data import WriteData
 from flowise_dev_agent.contracts.versions import (
     NumberedVersion,
     NumberedVersions,
@@ -21,7 +22,9 @@ from flowise_dev_agent.persistence import FlowVersion, Sessions, Versions, Write
 from flowise_dev_agent.persistence.flow_versions import NumberedRow
 from flowise_dev_agent.publish import Publisher, changes
 from flowise_dev_agent.redaction import holds_secret, masked
+from flowise_dev_agent.runtime.runs.emission import new_event
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.texts import text
 
 #: Reasons of versions that a session saw and did not write.
 _SEEN: Final = ("before_", "after_")
@@ -132,8 +135,11 @@ class FlowVersions:
             await self._sessions.record_rollback(
                 session_id,
                 outcome="rolled_back" if first.reason.startswith("before_") else "accepted",
-                summary=f"Put '{written.name}' back to {version.label}",
-                data={"chatflow_id": written.chatflow_id, "flow": written.sha256, "version": version.label},
+                event=new_event(
+                    WriteData(chatflow_id=written.chatflow_id, flow=written.sha256, version=version.label),
+                    phase="apply",
+                    summary=text("event.version_put_back", flow=written.name, version=version.label),
+                ),
             )
         return RolledBack(
             label=version.label,
@@ -165,7 +171,7 @@ def _numbered(rows: Sequence[NumberedRow]) -> NumberedVersion:
     row, first = made or rows[0], rows[0]
     restored = made is not None and made.reason == "rollback" and first.same_as is not None
     if restored:
-        title, origin = f"Back to v{first.same_as}", "restored"
+        title, origin = text("version.back", number=first.same_as or 0), "restored"
     elif made is None:
         title, origin = _found(first), "elsewhere"
     else:
@@ -190,8 +196,8 @@ def _numbered(rows: Sequence[NumberedRow]) -> NumberedVersion:
 
 def _found(first: NumberedRow) -> str:
     if first.version == 1:
-        return "As it was found"
-    return "Renamed in Flowise" if first.renamed_from and first.same_text else "Changed in Flowise"
+        return text("version.found")
+    return text("version.renamed" if first.renamed_from and first.same_text else "version.changed")
 
 
 def _any(rows: Sequence[FlowVersion]) -> Sequence[FlowVersion]:

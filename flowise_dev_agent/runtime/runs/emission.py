@@ -16,7 +16,7 @@ from typing import Final, Protocol, get_args
 from uuid import UUID, uuid4
 
 from flowise_dev_agent.caller import current_request
-from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.base import JsonObject, TextCode
 from flowise_dev_agent.contracts.event_data import (
     CostData,
     EventData,
@@ -40,6 +40,7 @@ from flowise_dev_agent.observability.metrics import (
 from flowise_dev_agent.persistence import Events, Lease, NewEvent, StoredEvent
 from flowise_dev_agent.persistence.events import MAX_DATA_BYTES, NewArtifact
 from flowise_dev_agent.runtime.runs.timings import end_tasks
+from flowise_dev_agent.texts import Text
 
 
 @dataclass
@@ -266,6 +267,8 @@ def new_event(
     summary: str = "",
 ) -> NewEvent:
     """An event to be stored; its type follows from `data`."""
+    if isinstance(summary, Text):
+        data = data.model_copy(update={"texts": {**data.texts, "summary": TextCode.of(summary)}})
     return NewEvent(
         data.event_type,
         node=node,

@@ -51,6 +51,7 @@ from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter, is_flow_writ
 from flowise_dev_agent.runtime.runs.emission import CallCount, EventWriter, counting, new_event
 from flowise_dev_agent.runtime.runs.timings import Timings
 from flowise_dev_agent.runtime.sessions.views import public_status
+from flowise_dev_agent.texts import text
 
 logger = logging.getLogger(__name__)
 
@@ -200,7 +201,13 @@ class RunExecutor:
                 RetryData(attempt=attempt + 1, of=self._attempts, code=problem.code),
                 node=node,
                 phase=self._agent.node_phases.get(node or ""),
-                summary=f"Attempt {attempt + 1} of {self._attempts} in {pause:.0f} s: {problem.detail}",
+                summary=text(
+                    "event.attempt_after",
+                    attempt=attempt + 1,
+                    total=self._attempts,
+                    seconds=round(pause),
+                    reason=problem.worded("detail"),
+                ),
             )
             await writer.flush()
             await _until_database_is_back(

@@ -20,6 +20,7 @@ from flowise_dev_agent.persistence import SessionFilter, SessionRow, Sessions, T
 from flowise_dev_agent.persistence.read_model import TurnRow
 from flowise_dev_agent.runtime.sessions.own_hand import edits_of
 from flowise_dev_agent.runtime.sessions.views import decode_cursor, encode_cursor, public_status
+from flowise_dev_agent.texts import lines, text
 
 _KINDS: Final[Mapping[str, TurnKind]] = {
     "answer": "answer",
@@ -33,24 +34,7 @@ _KINDS: Final[Mapping[str, TurnKind]] = {
     "iterate": "feedback",
 }
 #: A flow that the question did not list.
-_ANOTHER: Final = "Another flow."
-#: What is said by an answer without words.
-_WORDS: Final[Mapping[str, str]] = {
-    "go_on": "Go on with what is known.",
-    "create_new": "Make a new flow.",
-    "choose": "Use these credentials.",
-    "retry": "Look for the credentials again.",
-    "skip": "Go on without the credential.",
-    "approve": "Approved.",
-    "continue": "Go on.",
-    "replan": "Make another plan.",
-    "rebase": "Make the change on the flow as it is now.",
-    "overwrite": "Overwrite the flow as it is now.",
-    "raise_budget": "Raise the budget.",
-    "accept": "Accepted.",
-    "rollback": "Undo it.",
-    "cancel": "Cancel.",
-}
+_ANOTHER: Final = text("turn.another_flow")
 
 
 class Conversations:
@@ -137,15 +121,15 @@ def _words(action: str, answer: JsonMapping, asked: InterruptData, edits: Sequen
     if isinstance(feedback := answer.get("feedback"), str) and feedback:
         said.append(feedback)
     if isinstance(answers := answer.get("answers"), list):
-        said += [str(text) for text in answers if str(text).strip()]
+        said += [str(one) for one in answers if str(one).strip()]
     if isinstance(chatflow_id := answer.get("chatflow_id"), str):
         said.append(asked.names.get(chatflow_id, _ANOTHER))
     if not said:
-        said.append(_WORDS.get(action, action))
+        said.append(text(f"turn.{action}"))
     if isinstance(approach := answer.get("approach"), str) and approach:
         said.append(approach)
     if isinstance(questions := answer.get("test_questions"), list):
         said += [str(question) for question in questions]
     if isinstance(budget := answer.get("budget"), dict):
         said += [f"{name}: {value}" for name, value in budget.items() if value is not None]
-    return "\n".join([*(() if answer.get("ops") else said), *edits])
+    return lines(*(() if answer.get("ops") else said), *edits)

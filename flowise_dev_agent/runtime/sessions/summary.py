@@ -2,17 +2,20 @@
 
 import html
 from collections.abc import Iterator
+from dataclasses import dataclass
 from uuid import UUID
 
 from flowise_dev_agent.contracts.audit import AuditRow
+from flowise_dev_agent.contracts.base import TextCode, Worded
 from flowise_dev_agent.contracts.change import Conflict, SessionChange
 from flowise_dev_agent.contracts.session import PlanView, SessionSummary, SessionView
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.persistence import AuditFilter, Events, Ledger, SessionRow, Sessions, StoredEvent
+from flowise_dev_agent.persistence import AuditFilter, Events, Ledger, Sessions, StoredEvent
 from flowise_dev_agent.runtime.flows.service import FlowService
-from flowise_dev_agent.runtime.sessions.ledger import told
+from flowise_dev_agent.runtime.sessions.ledger import ledger_lines
 from flowise_dev_agent.runtime.sessions.views import ChatflowLink, session_view
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.texts import Param, say_in, translated
 
 _TOLD = ("interrupt", "write", "test", "fallback", "drift", "error")
 _MOST_EVENTS = 200
@@ -31,7 +34,7 @@ class Summaries:
         self._flows = flows
         self._link = link
 
-    async def of(self, session_id: UUID) -> SessionSummary:
+    async def of(self, session_id: UUID, language: str = "en") -> SessionSummary:
         """The summary of a session as it stands; sections without content are left out."""
         row = await self._sessions.get(session_id)
         events = await self._events.read(session_id, after=0, limit=_MOST_EVENTS, types=list(_TOLD))
@@ -40,7 +43,9 @@ class Summaries:
             change = await self._flows.session_change(session_id)
         except InvalidInputError:
             change = None  # flows are kept only so long
-        lines = [line for section in _sections(row, self._link, events, rows[::-1], change) for line in (*section, "")]
+        writer = _Writer(language)
+        sections = writer.sections(session_view(row, self._link), events, rows[::-1], change)
+        lines = [line for section in sections for line in (*section, "")]
         return SessionSummary(thread_id=session_id, summary="\n".join(lines).strip() + "\n")
 
 
@@ -56,69 +61,91 @@ def as_html(summary: SessionSummary) -> str:
     return f"<!doctype html>\n<html><head>{head}</head>\n<body>\n{body}</body></html>\n"
 
 
-def _sections(
-    row: SessionRow,
-    link: ChatflowLink,
-    events: list[StoredEvent],
-    ledger: list[AuditRow],
-    change: SessionChange | None,
-) -> Iterator[list[str]]:
-    view = session_view(row, link)
-    yield [f"# {view.session_name or 'Session'}"]
-    yield list(_facts(view))
-    yield ["## Requirement", "", *(f"> {line}" for line in view.requirement.splitlines())]
-    if view.plan:
-        yield ["## Approved plan", "", *_plan(view.plan)]
-    if view.answer:
-        yield ["## Answer", "", view.answer]
-    if view.interrupt:
-        yield ["## Open question", "", view.interrupt.message]
-    if view.error:
-        yield ["## Error", "", f"{view.error.detail} {view.error.hint or ''}".strip()]
-    if change and (change.diff.text != "no difference"):
-        yield [f"## Change: {change.diff.summary}", "", "```diff", *change.diff.text.splitlines(), "```"]
-    if view.result and view.result.conflicts:
-        yield ["## Saved by others right after a write", "", *(_saved_over(one) for one in view.result.conflicts)]
-    for title, type_ in (("Questions", "interrupt"), ("Writes", "write"), ("Tests", "test")):
-        lines = [_told(event) for event in events if event.type == type_]
-        if lines:
-            yield [f"## {title}", "", *lines]
-    if ledger:
-        yield ["## Who did what", "", *told(ledger)]
-    rest = [_told(event) for event in events if event.type in {"fallback", "drift", "error"}]
-    if rest:
-        yield ["## Also noted", "", *rest]
+@dataclass(frozen=True)
+class _Writer:
+    """Writes the sections of a summary in a language."""
 
+    language: str
 
-def _facts(view: SessionView) -> Iterator[str]:
-    totals = view.totals
-    yield f"- Session: `{view.thread_id}` on `{view.instance}`"
-    yield f"- Status: {view.status}" + (f" ({view.outcome})" if view.outcome else "")
-    if view.operation_mode:
-        yield f"- Operation: {view.operation_mode}, iteration {view.iteration}"
-    if view.chatflow_id:
-        yield f"- Chatflow: `{view.chatflow_id}`" + (f", {view.chatflow_url}" if view.chatflow_url else "")
-    yield f"- Started {view.created_at:%Y-%m-%d %H:%M} UTC, last change {view.updated_at:%Y-%m-%d %H:%M} UTC"
-    yield (
-        f"- Cost: {totals.input_tokens + totals.output_tokens} tokens, ${totals.usd:.4f},"
-        f" {totals.model_calls} model calls, {totals.flowise_calls} Flowise calls"
-    )
-    if view.degraded:
-        yield f"- Answered in another mode than set: {', '.join(item.phase for item in view.degraded)}"
+    def _say(self, code: str, **params: Param) -> str:
+        return say_in(self.language, code, **params)
 
+    def _heading(self, code: str, **params: Param) -> str:
+        return f"## {self._say(code, **params)}"
 
-def _plan(plan: PlanView) -> Iterator[str]:
-    if plan.approach:
-        yield f"Approach: **{plan.approach}**"
-        yield ""
-    for line in plan.text.strip().splitlines():
-        yield f"##{line}" if line.startswith("#") else line
+    def sections(
+        self, view: SessionView, events: list[StoredEvent], ledger: list[AuditRow], change: SessionChange | None
+    ) -> Iterator[list[str]]:
+        """The sections, each with its heading."""
+        yield [f"# {view.session_name or self._say('summary.title')}"]
+        yield list(self._facts(view))
+        yield [self._heading("summary.requirement"), "", *(f"> {line}" for line in view.requirement.splitlines())]
+        if view.plan:
+            yield [self._heading("summary.plan"), "", *self._plan(view.plan)]
+        if view.answer:
+            yield [self._heading("summary.answer"), "", view.answer]
+        if view.interrupt:
+            yield [self._heading("summary.open_question"), "", self._translated(view.interrupt, "message")]
+        if view.error:
+            words = f"{self._translated(view.error, 'detail')} {self._translated(view.error, 'hint')}"
+            yield [self._heading("summary.error"), "", words.strip()]
+        if change and (change.diff.text != "no difference"):
+            heading = self._heading("summary.change", change=change.diff.summary)
+            yield [heading, "", "```diff", *change.diff.text.splitlines(), "```"]
+        if view.result and view.result.conflicts:
+            yield [self._heading("summary.conflicts"), "", *map(self._saved_over, view.result.conflicts)]
+        for code, type_ in (("questions", "interrupt"), ("writes", "write"), ("tests", "test")):
+            lines = [self._event(event) for event in events if event.type == type_]
+            if lines:
+                yield [self._heading(f"summary.{code}"), "", *lines]
+        if ledger:
+            yield [self._heading("summary.actions"), "", *ledger_lines(ledger, self.language)]
+        rest = [self._event(event) for event in events if event.type in {"fallback", "drift", "error"}]
+        if rest:
+            yield [self._heading("summary.also"), "", *rest]
 
+    def _facts(self, view: SessionView) -> Iterator[str]:
+        totals = view.totals
+        yield f"- {self._say('summary.session', session=f'`{view.thread_id}`', instance=f'`{view.instance}`')}"
+        if view.outcome:
+            yield f"- {self._say('summary.ended', status=view.status, outcome=view.outcome)}"
+        else:
+            yield f"- {self._say('summary.status', status=view.status)}"
+        if view.operation_mode:
+            yield f"- {self._say('summary.operation', operation=view.operation_mode, iteration=view.iteration)}"
+        if view.chatflow_id:
+            place = f"`{view.chatflow_id}`" + (f", {view.chatflow_url}" if view.chatflow_url else "")
+            yield f"- {self._say('summary.chatflow', chatflow=place)}"
+        started, changed = f"{view.created_at:%Y-%m-%d %H:%M}", f"{view.updated_at:%Y-%m-%d %H:%M}"
+        yield f"- {self._say('summary.times', started=started, changed=changed)}"
+        cost = self._say(
+            "summary.cost",
+            tokens=totals.input_tokens + totals.output_tokens,
+            usd=f"${totals.usd:.4f}",
+            model_calls=totals.model_calls,
+            flowise_calls=totals.flowise_calls,
+        )
+        yield f"- {cost}"
+        if view.degraded:
+            yield f"- {self._say('summary.degraded', phases=', '.join(item.phase for item in view.degraded))}"
 
-def _saved_over(conflict: Conflict) -> str:
-    ours, theirs = conflict.ours[:12], conflict.theirs[:12]
-    return f"- `{conflict.chatflow_id}` held {theirs} instead of this session's {ours}; both are versions of it"
+    def _plan(self, plan: PlanView) -> Iterator[str]:
+        if plan.approach:
+            yield self._say("summary.approach", approach=plan.approach)
+            yield ""
+        for line in plan.text.strip().splitlines():
+            yield f"##{line}" if line.startswith("#") else line
 
+    def _saved_over(self, conflict: Conflict) -> str:
+        ours, theirs = conflict.ours[:12], conflict.theirs[:12]
+        return f"- {self._say('summary.saved_over', flow=f'`{conflict.chatflow_id}`', ours=ours, theirs=theirs)}"
 
-def _told(event: StoredEvent) -> str:
-    return f"- {event.ts:%H:%M:%S} {shortened(' '.join(event.summary.split()), _LINE)}"
+    def _translated(self, document: Worded, field: str) -> str:
+        return translated(document.worded(field) or "", self.language)
+
+    def _event(self, event: StoredEvent) -> str:
+        codes = event.data.get("texts") or {}
+        words = event.summary
+        if "summary" in codes:
+            words = translated(TextCode.model_validate(codes["summary"]).as_text(words), self.language)
+        return f"- {event.ts:%H:%M:%S} {shortened(' '.join(words.split()), _LINE)}"

@@ -97,6 +97,6 @@ export default defineConfig({
       },
     },
   },
-  server: { proxy: { [API.source]: "http://127.0.0.1:8000" } },
+  server: { fs: { allow: [".", "../../texts"] }, proxy: { [API.source]: "http://127.0.0.1:8000" } },
   test: { environment: "jsdom", include: ["src/**/*.test.{ts,tsx}"], isolate: false },
 });

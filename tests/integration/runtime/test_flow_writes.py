@@ -23,7 +23,7 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import SetParam, payload_sha256
-from flowise_dev_agent.persistence import Blobs, Database, Queue, Sessions, Versions, WriteIntents
+from flowise_dev_agent.persistence import Blobs, Database, NewEvent, Queue, Sessions, Versions, WriteIntents
 from flowise_dev_agent.publish import Base, Publisher
 from flowise_dev_agent.runtime import Runtime
 from tests.fixtures.golden_flows import NOWHERE, chat
@@ -467,7 +467,8 @@ async def test_a_rollback_is_part_of_the_sessions_story(
         )
     sessions = Sessions(database, Queue(database_dsn))
     data = {"version": "v1.0"}
-    await sessions.record_rollback(session_id, outcome="rolled_back", summary="Put 'Bot' back to v1.0", data=data)
+    event = NewEvent("write", summary="Put 'Bot' back to v1.0", data=data)
+    await sessions.record_rollback(session_id, outcome="rolled_back", event=event)
     row = await sessions.get(session_id)
     assert (row.status, row.outcome) == (status, expected)
     (event,) = (await runtime.service.event_page(session_id)).events

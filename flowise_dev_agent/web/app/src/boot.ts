@@ -3,7 +3,7 @@
  * for everything that the address needs, all at once.
  */
 import { begin } from "./api/early";
-import { preferredLanguage, wordsOf } from "./i18n/language";
+import { cataloguesOf, preferredLanguage } from "./i18n/language";
 import { preferredTheme } from "./ui/theme";
 import { loaded, placeOf } from "./views";
 import "./theme.css";
@@ -18,4 +18,6 @@ if (!found?.place.alone)
   for (const path of ["/keys/current", ...(found?.place.asks?.(found.params) ?? [])]) begin(path);
 
 const program = import("./main");
-void Promise.all([found && loaded(found.place), wordsOf(language)]).then(async () => (await program).draw(language));
+void Promise.all([found && loaded(found.place), cataloguesOf(language)]).then(async () =>
+  (await program).draw(language),
+);

@@ -1,5 +1,6 @@
 /** The typed client of the service's API, with the key that the service may require. */
 import createClient from "openapi-fetch";
+import type { Texts } from "../i18n/texts";
 import { keepKey, keptKey, taken } from "./early";
 import type { paths } from "./schema";
 
@@ -10,6 +11,7 @@ export class Problem extends Error {
     readonly code: string,
     detail: string,
     readonly hint?: string,
+    readonly texts: Texts = {},
   ) {
     super(detail);
     this.name = "Problem";
@@ -94,7 +96,14 @@ async function signInPath(refusal: Response): Promise<string | undefined> {
 }
 
 async function problemOf(response: Response): Promise<Problem> {
-  const body = (await response.json().catch(() => ({}))) as { detail?: string; hint?: string; code?: string };
+  const body = (await response.json().catch(() => ({}))) as {
+    detail?: string;
+    hint?: string;
+    code?: string;
+    texts?: Texts;
+  };
   const detail = body.detail ?? `The service responded with status ${response.status}.`;
-  return new Problem(response.status, body.code ?? "", detail, body.hint);
+  // An error of JavaScript has its detail in `message`.
+  const { detail: code, ...texts } = body.texts ?? {};
+  return new Problem(response.status, body.code ?? "", detail, body.hint, { ...texts, ...(code && { message: code }) });
 }

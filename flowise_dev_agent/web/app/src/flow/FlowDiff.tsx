@@ -3,9 +3,10 @@ import { type ReactNode, useContext, useMemo, useState } from "react";
 import { sessionChange } from "../api/queries";
 import type { Difference, FlowChange } from "../api/types";
 import { t } from "../i18n";
-import { said } from "../i18n/sentences";
+import { worded } from "../i18n/texts";
 import { ErrorNote } from "../ui/ErrorNote";
 import { Tabs } from "../ui/Tabs";
+import { inWords } from "./difference";
 import { EditingContext, edited } from "./edits";
 import { FlowCanvas } from "./FlowCanvas";
 import { MarkBadge } from "./MarkBadge";
@@ -55,7 +56,7 @@ export function FlowDiff({ change, instance }: { change: FlowChange; instance?: 
   ];
   return (
     <div className="flow-diff">
-      <p className="visually-hidden">{said(change.diff.summary)}</p>
+      <p className="visually-hidden">{inWords(change.diff)}</p>
       <Tabs label={t("The change")} tabs={tabs} />
     </div>
   );
@@ -73,9 +74,9 @@ function ChangeCanvas({ change, instance }: { change: FlowChange; instance?: str
   }, [side, change, both, edits]);
   const marked = shown.nodes.find(({ node }) => node.id === chosen);
   const sides: [Side, string][] = [
-    ...(change.before ? [["before", sideName(t("Before"), change.before_label)] as [Side, string]] : []),
+    ...(change.before ? [["before", sideName(t("Before"), worded(change, "before_label"))] as [Side, string]] : []),
     ["change", t("Changes")],
-    ...(change.after ? [["after", sideName(t("After"), change.after_label)] as [Side, string]] : []),
+    ...(change.after ? [["after", sideName(t("After"), worded(change, "after_label"))] as [Side, string]] : []),
   ];
   return (
     <div className="change-canvas">
@@ -85,7 +86,7 @@ function ChangeCanvas({ change, instance }: { change: FlowChange; instance?: str
         flow={shown}
         label={t("The flow, {{side}}. {{summary}}", {
           side: sides.find(([value]) => value === side)?.[1] ?? side,
-          summary: said(change.diff.summary),
+          summary: inWords(change.diff),
         })}
         chosen={chosen}
         onChoose={setChosen}
@@ -116,7 +117,7 @@ function ChangeCanvas({ change, instance }: { change: FlowChange; instance?: str
 
 /** "Before", or "Before: v1.0" when the state has a name. */
 const sideName = (side: string, label: string): string =>
-  label.toLowerCase() === side.toLowerCase() ? side : `${side}: ${said(label)}`;
+  label.toLowerCase() === side.toLowerCase() ? side : `${side}: ${label}`;
 
 /** How many of each change there are. */
 export function Legend({ marked }: { marked: Marked }) {

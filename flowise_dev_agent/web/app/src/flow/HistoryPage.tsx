@@ -6,7 +6,7 @@ import { api, dataOf } from "../api/client";
 import { caller, comparison, flowVersions } from "../api/queries";
 import type { NumberedVersion } from "../api/types";
 import { t } from "../i18n";
-import { said } from "../i18n/sentences";
+import { worded } from "../i18n/texts";
 import { ShareButton } from "../share/ShareButton";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
@@ -94,7 +94,8 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
 }
 
 /** The wish that led to it, in the person's words; what happened otherwise in those of the page. */
-const titleOf = ({ origin, title }: NumberedVersion): string => (origin === "session" ? title : said(title));
+const titleOf = (version: NumberedVersion): string =>
+  version.origin === "session" ? version.title : worded(version, "title");
 
 /** Writes a version to Flowise; what the flow holds then is a version too. */
 function useRestore() {

@@ -6,11 +6,11 @@ import { api, dataOf } from "../api/client";
 import { caller } from "../api/queries";
 import type { FlowFacts } from "../api/types";
 import { t } from "../i18n";
-import { said } from "../i18n/sentences";
 import { FlowPicker } from "../sessions/FlowPicker";
 import { newKey } from "../sessions/start";
 import { ErrorNote } from "../ui/ErrorNote";
 import { FormDialog, useDialog } from "../ui/FormDialog";
+import { inWords } from "./difference";
 
 const Findings = lazy(() => import("../session/questions/controls").then((module) => ({ default: module.Findings })));
 
@@ -130,7 +130,7 @@ function Form({ flow, servers, onClose }: Props) {
               <h3 id="promote-what" className="small-title">
                 {t("What would be written")}
               </h3>
-              {data.difference?.summary && <p>{said(data.difference.summary)}</p>}
+              {data.difference?.summary && <p>{inWords(data.difference)}</p>}
               {data.credentials.map((one) => (
                 <p key={`${one.type} ${one.name}`}>
                   <small>

@@ -1,7 +1,7 @@
 /** The words of the page. A key is the English text itself; the other languages have a file each. */
 import i18next from "i18next";
 import english from "./en.json";
-import { known, type Language, wordsOf } from "./language";
+import { cataloguesOf, known, type Language } from "./language";
 
 void i18next.init({
   lng: "en",
@@ -15,7 +15,11 @@ void i18next.init({
 
 /** Load the language before the page is drawn. */
 export async function speak(language: Language): Promise<void> {
-  if (language !== "en") i18next.addResourceBundle(language, "translation", await wordsOf(language));
+  if (language !== "en") {
+    const { words, texts } = await cataloguesOf(language);
+    i18next.addResourceBundle(language, "translation", words);
+    i18next.addResourceBundle(language, "texts", texts);
+  }
   await i18next.changeLanguage(language);
   document.documentElement.lang = language;
 }

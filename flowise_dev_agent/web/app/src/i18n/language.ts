@@ -2,10 +2,16 @@
 
 export const LANGUAGES = { en: "English", de: "Deutsch", fr: "Français", es: "Español" } as const;
 export type Language = keyof typeof LANGUAGES;
-const FILES: Record<Exclude<Language, "en">, () => Promise<{ default: Record<string, string> }>> = {
-  de: () => import("./de.json"),
-  fr: () => import("./fr.json"),
-  es: () => import("./es.json"),
+interface Catalogues {
+  /** Texts of the page by their English ones. */
+  words: Record<string, string>;
+  /** Texts of the service by their codes. */
+  texts: Record<string, string>;
+}
+const FILES: Record<Exclude<Language, "en">, () => Promise<Catalogues>> = {
+  de: () => import("./de"),
+  fr: () => import("./fr"),
+  es: () => import("./es"),
 };
 const KEPT = "flowise-dev-agent-language";
 
@@ -19,9 +25,9 @@ export function preferredLanguage(): Language {
   return known(localStorage.getItem(KEPT)) ?? navigator.languages.map(known).find((one) => one !== null) ?? "en";
 }
 
-/** The texts of a language by their English ones; none for English itself. */
-export const wordsOf = async (language: Language): Promise<Record<string, string>> =>
-  language === "en" ? {} : (await FILES[language]()).default;
+/** The texts of a language; none for English, in which the page is written and the service speaks. */
+export const cataloguesOf = async (language: Language): Promise<Catalogues> =>
+  language === "en" ? { words: {}, texts: {} } : await FILES[language]();
 
 /** Keep the choice and draw the page again; what was typed is kept as a draft. */
 export function choose(language: Language): void {

@@ -5,7 +5,7 @@ import { caller } from "../api/queries";
 import { answerSession } from "../api/sessions";
 import type { Answer, Interrupt, SessionEvent, SessionView } from "../api/types";
 import { t } from "../i18n";
-import { said } from "../i18n/sentences";
+import { worded } from "../i18n/texts";
 import { focusIsFree } from "../ui/keepFocus";
 import { forgetDrafts } from "../ui/useDraft";
 import { ClarificationForm } from "./questions/Clarification";
@@ -84,7 +84,7 @@ export function QuestionCard({ session, question, onMine }: Props) {
         <h2 id="question-title" ref={heading} tabIndex={-1}>
           {t(questionTitle(question.type, question.reason))}
         </h2>
-        {!told && <p>{said(question.message)}</p>}
+        {!told && <p>{worded(question, "message")}</p>}
         {!mayDecide && (
           <p className="note warn">
             {t("You can ask for changes here. Approving needs somebody with the right “approve”.")}
@@ -160,7 +160,7 @@ export function Elsewhere({ notice, onClose }: { notice: string | null; onClose:
     <div role="status" className="note warn">
       <p>
         {t("This question was answered elsewhere")}
-        {notice ? <strong>: {said(notice)}.</strong> : "."} {t("The session continues with that answer.")}
+        {notice ? <strong>: {notice}.</strong> : "."} {t("The session continues with that answer.")}
       </p>
       <div>
         <button type="button" className="button plain" onClick={onClose}>

@@ -4,8 +4,8 @@ import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { api, dataOf } from "../api/client";
 import type { PlanView, SessionView } from "../api/types";
-import { t } from "../i18n";
-import { said, saidMarkdown } from "../i18n/sentences";
+import { language, t } from "../i18n";
+import { said } from "../i18n/sentences";
 import { ErrorNote } from "../ui/ErrorNote";
 import { count, dollars, duration, moment } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
@@ -152,12 +152,17 @@ export function ApprovedPlan({ plan }: { plan: PlanView }) {
 /** The session on one page, to hand to a colleague. */
 export function Summary({ sessionId }: { sessionId: string }) {
   const { data, error } = useQuery({
-    queryKey: ["summary", sessionId],
+    queryKey: ["summary", sessionId, language()],
     queryFn: ({ signal }) =>
-      dataOf(api.GET("/sessions/{session_id}/summary", { params: { path: { session_id: sessionId } }, signal })),
+      dataOf(
+        api.GET("/sessions/{session_id}/summary", {
+          params: { path: { session_id: sessionId }, query: { language: language() } },
+          signal,
+        }),
+      ),
   });
   if (!data) return error ? <ErrorNote error={error} /> : <p className="quiet">{t("Loading the summary…")}</p>;
   // A text is the HTML that a browser gets for the address itself; nothing here asks for it.
   const summary = typeof data === "string" ? data : data.summary;
-  return <Markdown text={saidMarkdown(summary)} level={2} />;
+  return <Markdown text={summary} level={2} />;
 }

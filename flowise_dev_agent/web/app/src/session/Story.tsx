@@ -1,5 +1,5 @@
 import { t } from "../i18n";
-import { said } from "../i18n/sentences";
+import { worded } from "../i18n/texts";
 import { count, dollars, duration } from "../ui/format";
 import type { Note, PhaseGroup, Step } from "./timeline";
 import { activity, PHASES } from "./words";
@@ -94,7 +94,7 @@ function NoteLine({ note }: { note: Note }) {
   const others = note.candidates.filter((candidate) => !candidate.fits);
   const text = (
     <>
-      <span className={`label ${note.type}`}>{label}</span> {said(note.text)}
+      <span className={`label ${note.type}`}>{label}</span> {note.text}
     </>
   );
   if (others.length === 0) return <small className="words">{text}</small>;
@@ -108,8 +108,8 @@ function NoteLine({ note }: { note: Note }) {
         {others.map((candidate) => (
           <li key={`${candidate.to} ${candidate.why}`}>
             <small>
-              {candidate.to === "end" ? t("the end") : said(activity(candidate.to))}
-              {t(", if")} {said(candidate.why)}
+              {candidate.to === "end" ? t("the end") : activity(candidate.to)}
+              {t(", if")} {worded(candidate, "why")}
             </small>
           </li>
         ))}

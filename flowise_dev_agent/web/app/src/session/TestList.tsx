@@ -1,6 +1,6 @@
 import type { Trial, Verdict } from "../api/types";
 import { t } from "../i18n";
-import { said } from "../i18n/sentences";
+import { worded, wordedList } from "../i18n/texts";
 import { duration } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
 import { TraceView } from "./TraceView";
@@ -20,6 +20,7 @@ const CATEGORIES: Record<NonNullable<Trial["category"]>, string> = {
 interface Test extends Pick<Trial, "question" | "trial" | "passed" | "answer" | "category"> {
   duration_ms: number | null;
   error?: string;
+  texts?: Trial["texts"];
   used_tools?: string[];
   human?: Trial["human"];
   trace_sha256?: string | null;
@@ -38,7 +39,7 @@ interface Props {
 /** Test questions with the answers of the flow. */
 export function TestList({ tests, baseline = [], verdict, session }: Props) {
   if (tests.length === 0) return <p className="quiet">{t("No tests yet.")}</p>;
-  const notes = verdict?.notes ?? [];
+  const notes = verdict ? wordedList(verdict, "notes") : [];
   const judged = (verdict?.criteria ?? []).some((one) => one.state === "shown");
   const trials = Math.max(...tests.map((one) => one.trial));
   return (
@@ -63,11 +64,11 @@ export function TestList({ tests, baseline = [], verdict, session }: Props) {
               </span>
             </div>
             <div className="said">
-              <Markdown text={test.answer || said(test.error ?? "") || t("No answer.")} />
+              <Markdown text={test.answer || worded(test, "error") || t("No answer.")} />
             </div>
             {!test.passed && (
               <p className="problem">
-                {[test.category && t(CATEGORIES[test.category]), test.answer && test.error && said(test.error)]
+                {[test.category && t(CATEGORIES[test.category]), test.answer && test.error && worded(test, "error")]
                   .filter(Boolean)
                   .join(": ")}
               </p>
@@ -81,7 +82,7 @@ export function TestList({ tests, baseline = [], verdict, session }: Props) {
             )}
             {notes[index] && (
               <p>
-                <small>{said(notes[index] ?? "")}</small>
+                <small>{notes[index]}</small>
               </p>
             )}
             {session && test.trace_sha256 && <TraceView session={session} sha256={test.trace_sha256} />}
@@ -89,7 +90,7 @@ export function TestList({ tests, baseline = [], verdict, session }: Props) {
               <details>
                 <summary>{t("Before the change")}</summary>
                 <div className="said">
-                  <Markdown text={before.answer || said(before.error ?? "") || t("No answer.")} />
+                  <Markdown text={before.answer || worded(before, "error") || t("No answer.")} />
                 </div>
               </details>
             )}

@@ -5,7 +5,7 @@ import { Link } from "wouter";
 import { flowConversation } from "../api/queries";
 import type { ConversationSession, Turn } from "../api/types";
 import { t } from "../i18n";
-import { said } from "../i18n/sentences";
+import { worded } from "../i18n/texts";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
@@ -24,20 +24,18 @@ export function Turns({ turns, open, speaker }: { turns: Turn[]; open: string | 
       ) : (
         // biome-ignore lint/suspicious/noArrayIndexKey: turns are only appended
         <p key={index} className="turn theirs">
-          {turn.interrupt?.type ? t(questionTitle(turn.interrupt.type, turn.interrupt.reason)) : said(turn.words)}
+          {turn.interrupt?.type ? t(questionTitle(turn.interrupt.type, turn.interrupt.reason)) : worded(turn, "words")}
         </p>
       ),
     );
 }
 
-/** The person's own words as they are; what a press on a button says in the language of the page. */
-function wordsOf({ kind, words, edits }: Turn): string {
-  // Its last lines say the edits.
-  const lines = words.split("\n").slice(0, -edits.length || undefined);
-  if (kind !== "approval" && kind !== "decision" && kind !== "choice") return lines.join("\n");
-  const [said = "", ...more] = lines;
-  return [t(said), ...more].join("\n");
-}
+/** What the person said, without the last lines, which say the edits. */
+const wordsOf = (turn: Turn): string =>
+  worded(turn, "words")
+    .split("\n")
+    .slice(0, -turn.edits.length || undefined)
+    .join("\n");
 
 interface Props {
   chatflowId: string;

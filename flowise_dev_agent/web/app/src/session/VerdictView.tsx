@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import type { Verdict } from "../api/types";
 import { t } from "../i18n";
-import { said } from "../i18n/sentences";
+import { worded } from "../i18n/texts";
 
 export const HEADLINES: Record<NonNullable<Verdict["headline"]>, string> = {
   works: "Works: every part and every criterion was shown.",
@@ -54,7 +54,7 @@ function headlineOf({ headline, criteria }: Verdict): string {
 export function VerdictView({ verdict }: { verdict: Verdict }) {
   const { headline, parts = [], criteria = [] } = verdict;
   if (!headline) return null;
-  const [reason, ...others] = new Set(criteria.map((one) => one.reason));
+  const [reason, ...others] = new Set(criteria.map((one) => worded(one, "reason")));
   const shared = criteria.length > 1 && others.length === 0 ? reason : "";
   return (
     <section className="stack tight" aria-label={t("Verdict")}>
@@ -63,7 +63,7 @@ export function VerdictView({ verdict }: { verdict: Verdict }) {
         <ul className="plain states" aria-label={t("Parts of the request")}>
           {parts.map((part) => (
             <StateLine key={part.id} state={part.state}>
-              “{part.quote}” {part.reason && <small>{said(part.reason)}</small>}
+              “{part.quote}” {part.reason && <small>{worded(part, "reason")}</small>}
             </StateLine>
           ))}
         </ul>
@@ -72,7 +72,7 @@ export function VerdictView({ verdict }: { verdict: Verdict }) {
         <ul className="plain states" aria-label={t("Criteria")}>
           {criteria.map((item) => (
             <StateLine key={item.id} state={item.state}>
-              {item.text} {item.reason && !shared && <small>{said(item.reason)}</small>}
+              {worded(item, "text")} {item.reason && !shared && <small>{worded(item, "reason")}</small>}
               {item.evidence.map((one) => (
                 <small key={`${one.trial} ${one.quote}`}>
                   {" "}
@@ -83,7 +83,7 @@ export function VerdictView({ verdict }: { verdict: Verdict }) {
           ))}
         </ul>
       )}
-      {shared && <small>{said(shared)}</small>}
+      {shared && <small>{shared}</small>}
     </section>
   );
 }

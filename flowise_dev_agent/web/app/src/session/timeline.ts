@@ -1,7 +1,7 @@
 /** A session's events as steps with their duration, cost and reasons, its tests, and what it does now. */
 import type { SessionEvent } from "../api/types";
 import { t } from "../i18n";
-import { said } from "../i18n/sentences";
+import { worded } from "../i18n/texts";
 import { activity } from "./words";
 
 type EventOf<Type extends SessionEvent["type"]> = Extract<SessionEvent, { type: Type }>;
@@ -127,7 +127,7 @@ export function currentActivity(timeline: Timeline): string {
   const { running } = timeline;
   if (!running) return t("Waiting for a free worker");
   const newest = running.notes.findLast((one) => TOLD.has(one.type));
-  return newest ? `${activity(running.node)} (${said(newest.text)})` : activity(running.node);
+  return newest ? `${activity(running.node)} (${newest.text})` : activity(running.node);
 }
 
 function newStep(event: SessionEvent): Step {
@@ -148,11 +148,14 @@ function note(event: SessionEvent): Note {
   return {
     seq: event.seq ?? 0,
     type: event.type,
-    text: decision?.why || event.summary,
+    text: decision?.why ? worded(decision, "why") : summaryOf(event),
     code: event.type === "error" || event.type === "node_error" ? event.data.code : null,
     candidates: decision?.candidates ?? [],
   };
 }
+
+/** The code of its summary is with its data. */
+const summaryOf = ({ summary, data }: SessionEvent): string => worded({ summary, texts: data.texts }, "summary");
 
 /** Attempts of a step fail alike: the newest is told in place of the one before, and why only once. */
 function tell(step: Step, told: Note): void {

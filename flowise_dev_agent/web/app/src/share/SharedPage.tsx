@@ -4,7 +4,7 @@ import { lazy, Suspense, useEffect, useState } from "react";
 import { Problem, sharedApi } from "../api/client";
 import type { SharedView } from "../api/types";
 import { t } from "../i18n";
-import { said } from "../i18n/sentences";
+import { worded } from "../i18n/texts";
 import { ConversationCard, Turns } from "../session/Turns";
 import { type View, Workbench } from "../session/Workbench";
 import { ErrorNote } from "../ui/ErrorNote";
@@ -107,7 +107,7 @@ function Shown({ token, shared }: { token: string; shared: SharedView }) {
                         setView("picture");
                       }}
                     >
-                      <strong>{one.name}</strong> <span className="words">{said(one.title)}</span>
+                      <strong>{one.name}</strong> <span className="words">{worded(one, "title")}</span>
                     </button>
                     <p className="row">
                       {one.current && <span className="badge ok">{t("current")}</span>}

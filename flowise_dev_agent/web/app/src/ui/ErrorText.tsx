@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { t } from "../i18n";
-import { said } from "../i18n/sentences";
+import { type Texts, worded } from "../i18n/texts";
 
 interface Props {
   error: unknown;
@@ -12,11 +12,11 @@ interface Props {
 /** An error with its hint, as the service words them. */
 export function ErrorText({ error, advice, children }: Props) {
   if (!error) return null;
-  const { message, hint } = error as { message?: string; hint?: string };
-  const next = advice ?? said(hint ?? "");
+  const told = error as { message?: string; hint?: string; texts?: Texts };
+  const next = advice ?? worded(told, "hint");
   return (
     <div role="alert" className="note bad">
-      <p>{message ? said(message) : t("Something went wrong.")}</p>
+      <p>{worded(told, "message") || t("Something went wrong.")}</p>
       {next && <p>{next}</p>}
       {children}
     </div>

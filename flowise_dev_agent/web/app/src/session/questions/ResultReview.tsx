@@ -1,8 +1,9 @@
 import { useContext, useId, useState } from "react";
 import type { Action, InterruptOf } from "../../api/types";
+import { inWords } from "../../flow/difference";
 import { countEdits, EditingContext, filesOf, opsOf } from "../../flow/edits";
 import { t } from "../../i18n";
-import { said } from "../../i18n/sentences";
+import { worded, wordedList } from "../../i18n/texts";
 import { AddCredential } from "../../ui/AddCredential";
 import { plural } from "../../ui/format";
 import { EditBar } from "../EditBar";
@@ -14,8 +15,7 @@ type Iterations = InterruptOf<"result_review">["data"]["iterations"];
 
 /** The tested flow: test answers, open points, and the decision. */
 export function ResultReviewForm({ question, session, busy, send }: FormProps<InterruptOf<"result_review">>) {
-  const { chatflow, draft, tests, baseline, verdict, regressions, warnings, placeholders, notes, change } =
-    question.data;
+  const { chatflow, draft, tests, baseline, verdict, regressions, warnings, placeholders, change } = question.data;
   const { iterations } = question.data;
   const newest = iterations.at(-1)?.iteration;
   const feedback = useFeedback(question.id);
@@ -60,7 +60,7 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
       <TestList tests={tests} baseline={baseline} verdict={verdict} session={session.thread_id} />
       {change?.summary && (
         <p>
-          <strong>{t("What changed:")}</strong> {said(change.summary)}. {t("The picture shows it.")}
+          <strong>{t("What changed:")}</strong> {inWords(change)}. {t("The picture shows it.")}
         </p>
       )}
       {tests.some((one) => !one.passed && one.category === "CREDENTIAL") && (
@@ -69,7 +69,7 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
           <AddCredential instance={session.instance} />
         </div>
       )}
-      {verdict?.reason && <p className="quiet">{said(verdict.reason)}</p>}
+      {verdict?.reason && <p className="quiet">{worded(verdict, "reason")}</p>}
       {worse.length > 0 && (
         <div className="note warn">
           <p>
@@ -93,9 +93,9 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
         </div>
       )}
       <Findings findings={warnings} />
-      {notes.map((text) => (
+      {wordedList(question.data, "notes").map((text) => (
         <p key={text} className="quiet">
-          {said(text)}
+          {text}
         </p>
       ))}
       {iterations.length > 1 && <Iteration iterations={iterations} chosen={chosen} choose={setChosen} />}

@@ -3,6 +3,7 @@ import { createContext, type ReactNode, type RefObject, useContext, useId, useRe
 import type { Action, Answer, Finding, Interrupt, Option, SessionView } from "../../api/types";
 import { t } from "../../i18n";
 import { found } from "../../i18n/findings";
+import { worded } from "../../i18n/texts";
 import { ErrorNote } from "../../ui/ErrorNote";
 import { tooLong } from "../../ui/tooLong";
 import { useDraft } from "../../ui/useDraft";
@@ -52,7 +53,7 @@ export function Choices({ options, busy, onChoose, without = [], composer, child
     return (
       <fieldset className="dock destructive" disabled={busy}>
         <legend>
-          {t("Are you sure?")} {t(unconfirmed.description)}
+          {t("Are you sure?")} {worded(unconfirmed, "description")}
         </legend>
         <div className="actions">
           <button
@@ -63,7 +64,7 @@ export function Choices({ options, busy, onChoose, without = [], composer, child
               onChoose(unconfirmed.value);
             }}
           >
-            {t(DESTRUCTIVE[unconfirmed.value] ?? unconfirmed.label)}
+            {unconfirmed.value in DESTRUCTIVE ? t(DESTRUCTIVE[unconfirmed.value] ?? "") : worded(unconfirmed, "label")}
           </button>
           {/* biome-ignore lint/a11y/noAutofocus: the question replaces the button that was just pressed */}
           <button type="button" className="button" autoFocus onClick={() => setUnconfirmed(null)}>
@@ -90,7 +91,7 @@ export function Choices({ options, busy, onChoose, without = [], composer, child
             aria-describedby={one.description ? `${id}-${one.value}` : undefined}
             onClick={() => press(one)}
           >
-            {t(one.label)}
+            {worded(one, "label")}
           </button>
         ))}
         {offered.map(
@@ -101,7 +102,7 @@ export function Choices({ options, busy, onChoose, without = [], composer, child
                 id={`${id}-${one.value}`}
                 className={one === leading ? "effect" : "visually-hidden"}
               >
-                {t(one.description)}
+                {worded(one, "description")}
               </small>
             ),
         )}
@@ -116,7 +117,7 @@ export function Choices({ options, busy, onChoose, without = [], composer, child
             disabled={busy}
             onClick={() => press(sender)}
           >
-            {t(sender.label)}
+            {worded(sender, "label")}
           </button>
         </div>
       )}

@@ -1,0 +1,2 @@
+export { default as texts } from "../../../../texts/es.json";
+export { default as words } from "./es.json";

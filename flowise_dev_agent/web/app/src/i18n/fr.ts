@@ -1,0 +1,2 @@
+export { default as texts } from "../../../../texts/fr.json";
+export { default as words } from "./fr.json";
