@@ -380,9 +380,7 @@ def test_the_judge_is_told_of_a_stand_in_only_when_there_is_one() -> None:
 
 def test_a_criterion_that_no_real_model_could_show_says_so() -> None:
     held = verdict(without_a_real_model(request(stand_in=True)))
-    assert [(one.state, one.judged_by, one.reason) for one in held.criteria] == [
-        ("not_shown", "code", NO_REAL_MODEL)
-    ]
+    assert [(one.state, one.judged_by, one.reason) for one in held.criteria] == [("not_shown", "code", NO_REAL_MODEL)]
     assert (held.done, held.headline) == (True, "runs")
 
 

@@ -80,16 +80,6 @@ function clauses(text: string): string {
   return words.every((one) => one !== null) ? words.join("") : text;
 }
 
-/** How a line of the service's Markdown begins: a heading or an item, which may say when and who. */
-const BEGINS = /^(#+ |- (?:[\d-]{10} )?(?:[\d:]{8} )?(?:\*\*.+?\*\* \(\w+\) )?)(.+)$/gm;
-
-/** Markdown of the service; its signs, times and names stay. */
-export const saidMarkdown = (text: string): string =>
-  text.replace(
-    BEGINS,
-    (_, begin: string, words: string) => begin.replace(/\((\w+)\) $/, (_, door) => `(${word(door)}) `) + said(words),
-  );
-
 const isKnown = (text: string): boolean => i18next.exists(text, { lngs: [language()], fallbackLng: [] });
 
 /** A value may hold words of the service itself, whole or in brackets. As a key a foreign text could name another one. */

@@ -4,13 +4,15 @@ import type { components } from "../api/schema";
 import { language } from ".";
 import { said } from "./sentences";
 
-type TextCode = components["schemas"]["TextCode"];
+type TextCode = Pick<components["schemas"]["TextCode"], "code"> & Partial<components["schemas"]["TextCode"]>;
+type Finding = components["schemas"]["Finding"];
 /** Codes of the texts of a document, by its fields. */
 export type Texts = Record<string, TextCode>;
+type Params = Record<string, string | number | boolean | string[] | TextCode>;
 type Worded = { texts?: Texts };
 
 /** A text of the catalogue, in English where the language lacks it. */
-export function textOf({ code, params = {} }: TextCode, english: string): string {
+export function textOf({ code, params = {} }: { code: string; params?: Params }, english: string): string {
   const count = typeof params.count === "number" ? params.count : undefined;
   const options = { lng: language(), fallbackLng: [], ns: "texts", ...(count !== undefined && { count }) };
   if (language() === "en" || !i18next.exists(code, options)) return english;
@@ -18,8 +20,8 @@ export function textOf({ code, params = {} }: TextCode, english: string): string
   return i18next.t(code, { ...options, replace: Object.fromEntries(values) });
 }
 
-const shown = (value: NonNullable<TextCode["params"]>[string]): string | number =>
-  Array.isArray(value) ? value.join(", ") : typeof value === "object" ? textOf(value, value.text ?? "") : value;
+const shown = (value: Params[string]): string =>
+  Array.isArray(value) ? value.join(", ") : typeof value === "object" ? textOf(value, value.text ?? "") : String(value);
 
 /** The text of a field; `notes.0` is the first of a list. */
 export function worded<Field extends string>(
@@ -29,6 +31,13 @@ export function worded<Field extends string>(
   const english = document[field] ?? "";
   const code = document.texts?.[field];
   return code ? textOf(code, english) : said(english);
+}
+
+/** A finding, with the name of its node as the person sees it. */
+export function findingText({ code, params = {}, message }: Pick<Finding, "code" | "params" | "message">): string {
+  const problem = textOf({ code: `finding.${code}`, params }, message);
+  if (problem === message || !params.node) return problem;
+  return textOf({ code: "finding.at", params: { node: params.node, problem } }, message);
 }
 
 /** The texts of a field that is a list. */

@@ -2,8 +2,7 @@
 import { createContext, type ReactNode, type RefObject, useContext, useId, useRef, useState } from "react";
 import type { Action, Answer, Finding, Interrupt, Option, SessionView } from "../../api/types";
 import { t } from "../../i18n";
-import { found } from "../../i18n/findings";
-import { worded } from "../../i18n/texts";
+import { findingText, worded } from "../../i18n/texts";
 import { ErrorNote } from "../../ui/ErrorNote";
 import { tooLong } from "../../ui/tooLong";
 import { useDraft } from "../../ui/useDraft";
@@ -212,19 +211,20 @@ function FindingList({ label, findings }: { label: string; findings: Finding[] }
   if (findings.length === 0) return null;
   return (
     <ul className="plain stack tight" aria-label={label}>
-      {findings.map((one) => {
-        const { message, hint } = found(one);
-        return (
-          <li
-            key={`${one.code} ${one.where} ${one.message}`}
-            className={one.severity === "error" ? "note bad" : "note warn"}
-          >
-            <p>{message}</p>
-            {hint && <p>{hint}</p>}
-            <small>{one.where ? t("{{code}} at {{where}}", { code: one.code, where: one.where }) : one.code}</small>
-          </li>
-        );
-      })}
+      {findings.map((one) => (
+        <li
+          key={`${one.code} ${one.where} ${one.message}`}
+          className={one.severity === "error" ? "note bad" : "note warn"}
+        >
+          <p>{findingText(one)}</p>
+          <details>
+            <summary>
+              <small>{one.where ? t("{{code}} at {{where}}", { code: one.code, where: one.where }) : one.code}</small>
+            </summary>
+            <code className="words">{[one.detail, one.hint].filter(Boolean).join(" ")}</code>
+          </details>
+        </li>
+      ))}
     </ul>
   );
 }
