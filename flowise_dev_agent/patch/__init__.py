@@ -1,7 +1,7 @@
-"""Flows as data: ops compiled to ``flowData`` and back, checked, compared, described. Pure functions, no I/O.
+"""Flows as data: compile ops to ``flowData`` and back, check, compare and describe them. Pure functions, no I/O.
 
-Everything here works on a `GraphIR` and on the `NodeSchema`s of a server. Other floors import from this package; what
-is not named below they take from its modules.
+Everything works on a `GraphIR` and on the `NodeSchema`s of a server. Other packages import the names below from here,
+and everything else from the modules of this package.
 """
 
 from flowise_dev_agent.patch.compile.compiler import CompileResult, compile_ops

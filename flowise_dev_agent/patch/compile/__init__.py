@@ -1,1 +1,1 @@
-"""Ops to flowData and back."""
+"""Compiler from ops to flowData, and back."""

@@ -1,4 +1,4 @@
-"""What is particular to agentflow nodes: the order in which they run, branches from conditions, configs of models."""
+"""Rules of agentflow nodes: execution order, branches derived from conditions, and configs of models and tools."""
 
 from collections.abc import Sequence
 

@@ -19,10 +19,10 @@ from flowise_dev_agent.patch.model.suggest import closest, closest_types, resolv
 
 
 class EdgeList:
-    """The edges of a flow while it is being changed, in order, and by the nodes at their ends."""
+    """The edges of a flow under change: in order, and indexed by the nodes at their ends."""
 
     def __init__(self, base: Sequence[FlowEdge]) -> None:
-        #: Edges of the base, and those that ops have made.
+        #: `kept`: edges of the base; `added`: edges made by ops.
         self.kept = list(base)
         self.added: list[FlowEdge] = []
         self._out_of: defaultdict[str, list[FlowEdge]] = defaultdict(list)
@@ -41,7 +41,7 @@ class EdgeList:
         return list(self._into[node_id])
 
     def has(self, ends: tuple[str, str, str, str]) -> bool:
-        """Whether there is an edge with just these ends."""
+        """True if an edge with exactly these ends exists."""
         return any(edge.ends == ends for edge in self._out_of[ends[0]])
 
     def add(self, edge: FlowEdge) -> None:
@@ -55,7 +55,7 @@ class EdgeList:
         self._into[edge.target].remove(edge)
 
     def replace(self, old: FlowEdge, new: FlowEdge) -> None:
-        """Put another edge in the same place."""
+        """Put another edge in the same position."""
         edges = self._list_with(old)
         edges[edges.index(old)] = new
         for by_node, before, after in ((self._out_of, old.source, new.source), (self._into, old.target, new.target)):
@@ -71,7 +71,7 @@ class EdgeList:
 
 @dataclass(frozen=True)
 class LostConnection:
-    """A connection that a ReplaceNode could not keep, since the new type does not fit; of an op of the batch."""
+    """A connection that a ReplaceNode of the batch could not keep, because the types do not match."""
 
     index: int
     op: ReplaceNode
@@ -83,30 +83,30 @@ class LostConnection:
 
 @dataclass
 class Batch:
-    """The flow while it is being changed. Nodes of the base are copied at the first change."""
+    """A flow under change. Nodes of the base are copied on their first change."""
 
     base: GraphIR
     schemas: Schemas
-    #: Credential type -> id of the one that was chosen for it.
+    #: Credential type -> id of the chosen credential.
     credentials: Mapping[str, str] = field(default_factory=dict[str, str])
     nodes: dict[str, FlowNode] = field(init=False)
     edges: EdgeList = field(init=False)
     findings: list[Finding] = field(default_factory=list)
-    #: New ids whose AddNode failed: further ops on them are silently dropped, the cause is reported once.
+    #: New ids whose AddNode failed: later ops on them are dropped silently, so that the cause is reported once.
     failed: set[str] = field(default_factory=set)
     changed: set[str] = field(default_factory=set)
     added: set[str] = field(default_factory=set)
     removed: set[str] = field(default_factory=set)
-    #: Ids of the base's nodes that are left, in stored order.
+    #: Ids of the remaining nodes of the base, in stored order.
     order: list[str] = field(init=False)
     #: Nodes with a position from an op, and nodes that moved into or out of an iteration.
     positioned: set[str] = field(default_factory=set)
     reparented: set[str] = field(default_factory=set)
     #: Fields of AddNode inside a model or tool: op index, op, path, value.
     deferred: list[tuple[int, AddNode, str, Any]] = field(default_factory=list)
-    #: Where an op of the batch has bound a credential: node, and the steps to a model or tool inside it.
+    #: Credentials bound by ops of the batch: node id, and the path to the model or tool inside the node.
     bound: set[tuple[str, Steps]] = field(default_factory=set[tuple[str, Steps]])
-    #: To be reported unless another op puts something in the place of each.
+    #: Connections lost by ReplaceNode; each is reported unless a later op replaces it.
     lost: list[LostConnection] = field(default_factory=list[LostConnection])
     index: int = 0
     op: PatchOp | None = None
@@ -119,7 +119,7 @@ class Batch:
     def fail(
         self, code: str, message: str, *, where: str = "", name: str = "", allowed: Sequence[str] = (), hint: str = ""
     ) -> None:
-        """Report what is wrong with the op at hand; where a hint shows no op, the corrected one follows it."""
+        """Report an error of the current op; a hint without an op is followed by a corrected example."""
         if self.op and '"op_type"' not in hint:
             if allowed:
                 hint = f"{hint} For example {corrected_op(self.op, name, allowed[0])}".strip()
@@ -140,7 +140,7 @@ class Batch:
         )
 
     def node(self, node_id: str, name: str) -> FlowNode | None:
-        """The node that an op speaks of; reports when there is none."""
+        """The node with this id; reports UNKNOWN_NODE if there is none."""
         if node := self.nodes.get(node_id):
             return node
         if node_id not in self.failed:
@@ -156,7 +156,7 @@ class Batch:
         return None
 
     def schema(self, name: str, where: str) -> NodeSchema | None:
-        """The node type that an op names, case not minding; reports when there is none."""
+        """The node type with this name, ignoring case; reports UNKNOWN_NODE_NAME if there is none."""
         if schema := self.schemas.get(name):
             return schema
         if right := resolve_case(name, self.schemas):
@@ -179,7 +179,7 @@ class Batch:
         return node
 
     def edit(self, node_id: str) -> FlowNode:
-        """The node in a form that may be changed in place."""
+        """The node, copied on first use so that it can be changed in place."""
         node = self.nodes[node_id]
         if node_id not in self.changed:
             node = self.nodes[node_id] = node.copy()
@@ -190,7 +190,7 @@ class Batch:
         self.edit(node_id).inputs[name] = value
 
     def finish(self) -> GraphIR:
-        """New nodes placed and stored sources first, new edges by target and input: order carries no chance."""
+        """Place and sort new nodes (sources first) and new edges (by target and input): the result is deterministic."""
         for node_id in self.changed & self.nodes.keys():
             self.nodes[node_id] = self.nodes[node_id].finished()
         self._layer_edges()
@@ -202,7 +202,7 @@ class Batch:
         return self.base.with_parts(nodes, self._ordered_edges(nodes, ranks))
 
     def _layer_edges(self) -> None:
-        """Edges of nodes that moved into or out of an iteration lie above or below it."""
+        """Set the z-index of edges whose nodes moved into or out of an iteration."""
         for node_id in self.reparented & self.nodes.keys():
             for edge in [*self.edges.into(node_id), *self.edges.out_of(node_id)]:
                 parents = {self.nodes[end].parent for end in (edge.source, edge.target) if end in self.nodes}
@@ -225,7 +225,7 @@ class Batch:
         return [*self.edges.kept, *added]
 
     def input_rank(self, edge: FlowEdge) -> tuple[int, int]:
-        """Where an edge arrives: number of the input on its node, then place in a list anchor."""
+        """Sort key of an edge at its target: number of the input, then position in a list anchor."""
         node = self.nodes.get(edge.target)
         if node is None or node.is_agentflow:
             return 0, 0
@@ -250,7 +250,7 @@ def connect_example(source_id: str, target_id: str, anchor: str) -> str:
 
 
 def next_id(node_id: str, taken: Container[str]) -> str:
-    """A free id of the same stem: ``chatOpenAI_1`` when ``chatOpenAI_0`` is taken."""
+    """A free id with the same stem: ``chatOpenAI_1`` when ``chatOpenAI_0`` is taken."""
     stem = node_id.rstrip("0123456789").rstrip("_") or node_id
     number = 0
     while f"{stem}_{number}" in taken:

@@ -1,7 +1,7 @@
-"""Ops and schemas to ``flowData``: all or nothing, and the same bytes for the same input.
+"""Compile ops and schemas to ``flowData``: all or nothing, and deterministic.
 
-A batch is a set of statements about the flow to be, not a script: nodes are removed and added first, then connections
-cut, nodes replaced, fields and credentials set, connections made. So independent ops may come in any order without
+A batch describes the flow to be, it is no script. Whatever their order, ops run in phases: remove and add nodes, cut
+connections, replace nodes, set fields and credentials, connect. So independent ops may come in any order without
 changing a byte.
 """
 
@@ -57,12 +57,12 @@ class CompileResult:
 
     @cached_property
     def flow_data(self) -> str:
-        """What Flowise stores."""
+        """The JSON text that Flowise stores."""
         return self.graph.to_flow_data()
 
     @cached_property
     def sha256(self) -> str:
-        """Of ``flow_data`` in UTF-8."""
+        """SHA-256 of ``flow_data`` in UTF-8, lower-case hex."""
         return payload_sha256(self.flow_data)
 
 
@@ -136,9 +136,9 @@ def _apply(batch: Batch, steps: Iterable[tuple[int, PatchOp]]) -> None:
         _HANDLERS[type(op)](batch, op)
 
 
-#: Fields set in this phase decide which branches an agentflow node has, and which models and tools are inside it.
+#: Plain fields decide which branches an agentflow node has, and which models and tools are inside it.
 _SET_FIELDS = 4
-#: What lies inside a model or tool is reached when that is there; a row added so may be a branch or a tool too.
+#: Fields inside a model or tool exist only after the plain fields are set. A new row may be a branch or a tool too.
 _SET_INNER = 5
 _PHASES = 8
 _PHASE: Mapping[type[Any], int] = {

@@ -1,4 +1,4 @@
-"""Connect: output selection, reference, edge and handles of one connection, written together."""
+"""The Connect op: writes output selection, reference, edge and handles of one connection together."""
 
 from typing import Any
 
@@ -103,7 +103,7 @@ def _named_output(batch: Batch, op: Connect, source: FlowNode) -> Output | None:
     name = resolve_case(op.source_anchor or "", names)
     if name is None and len(source.outputs) == 1:
         only = source.outputs[0]
-        # With a single output any of its own words for it is clear enough.
+        # With a single output any word for it is unambiguous.
         if resolve_case(op.source_anchor or "", [only.label, "output", *only.types]):
             name = only.name
     if name is not None:
@@ -121,7 +121,10 @@ def _named_output(batch: Batch, op: Connect, source: FlowNode) -> Output | None:
 
 
 def _select_output(batch: Batch, source: FlowNode, output: Output) -> bool:
-    """A node gives one of its outputs; a second, different use would silently change the first."""
+    """Select the output of a multi-output node.
+
+    A second, different use would silently change the first, so it is an error.
+    """
     for edge in batch.edges.out_of(source.id):
         if edge.source_handle != output.handle:
             used = next((other.name for other in source.outputs if other.handle == edge.source_handle), "another")
@@ -140,7 +143,7 @@ def _select_output(batch: Batch, source: FlowNode, output: Output) -> bool:
 
 
 def _write_reference(batch: Batch, source: FlowNode, target: FlowNode, definition: InputEntry, handle: str) -> bool:
-    """Put the source's reference into the target's input, which is what the server wires by."""
+    """Put the source's reference into the target's input: the server wires nodes by references, not by edges."""
     name = definition["name"]
     value = target.inputs.get(name)
     if definition["type"] in PARAM_TYPES:
@@ -168,7 +171,7 @@ def _write_reference(batch: Batch, source: FlowNode, target: FlowNode, definitio
 
 
 def _check_variable(batch: Batch, source: FlowNode, target: FlowNode, definition: InputEntry, value: Any) -> bool:
-    """Fields that accept variables keep their own text, in which a person says where the reference goes."""
+    """Require the reference in a text field that accepts variables: only the author knows its place in the text."""
     name = definition["name"]
     ref = reference(source.id)
     if source.id in referenced(value):
@@ -188,7 +191,7 @@ def _check_variable(batch: Batch, source: FlowNode, target: FlowNode, definition
 
 
 def _place(items: list[Any], ref: str) -> int:
-    """Where a tool goes among the others. The editor's own order: tools that read come before tools that write."""
+    """Position of a new tool in the list, in the editor's order: tools that read come before tools that write."""
     order = _tool_order(ref)
     return next((index for index, item in enumerate(items) if _tool_order(str(item)) > order), len(items))
 

@@ -1,4 +1,4 @@
-"""Where credentials are bound: by the op BindCredential, and where a node of the batch needs one that no op binds."""
+"""Binding of credentials: by the op BindCredential, and automatically for new nodes that need one."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -22,7 +22,7 @@ from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 
 @dataclass(frozen=True)
 class _Place:
-    """What takes a credential: a node, or (``nested``) a model or tool inside it. ``types`` are those that it takes."""
+    """A node that takes a credential, or (``nested``) a model or tool inside it. ``types`` are the accepted types."""
 
     taker: str
     types: Sequence[str]
@@ -34,14 +34,14 @@ class _Place:
 
 
 def bind_credential(batch: Batch, op: BindCredential) -> None:
-    """Bind where the op says: by id, else the chosen credential of its type.
+    """Bind the credential of the op: the given id, else the chosen credential of the type.
 
-    Without a path the node itself is meant, or all models and tools inside it that take the type.
+    Without a path the target is the node itself, or all models and tools inside it that take the type.
     """
     node = batch.node(op.node_id, "node_id")
     if node is None:
         return
-    places = _meant(batch, op, node)
+    places = _find_places(batch, op, node)
     if not places:
         _takes_no_credential(batch, op, node)
         return
@@ -70,11 +70,12 @@ def bind_credential(batch: Batch, op: BindCredential) -> None:
 
 
 def bind_chosen(batch: Batch, ops: Sequence[PatchOp], unbound: Collection[str]) -> None:
-    """Bind the chosen credentials where the batch added or chose something that takes one and no op bound it.
+    """Bind the chosen credentials to new nodes, models and tools that no op of the batch has bound.
 
-    ``unbound`` are nodes of the base that count as added. Other nodes of the base keep what they have. Where no
-    credential of a fitting type was chosen the place stays empty, which validation reports. A secret for any address is
-    bound where one step alone can take it: which of several should send it is for an op to say.
+    ``unbound`` names nodes of the base that count as new. Other nodes of the base keep their credentials. Without a
+    chosen credential of a fitting type the place stays empty, and validation reports it. A credential for any address
+    (such as httpBearerToken) is bound only if a single node can take it: with several an op must say which one sends
+    it.
     """
     replaced = {op.new_node_id or op.node_id for op in ops if isinstance(op, ReplaceNode)}
     added = {op.node_id for op in ops if isinstance(op, AddNode)} | set(unbound)
@@ -99,7 +100,7 @@ def _for_one_of(batch: Batch, place: _Place) -> bool:
     return CREDENTIALS_FOR_ANY_ADDRESS.issuperset(place.types) and len(takers) > 1
 
 
-def _meant(batch: Batch, op: BindCredential, node: FlowNode) -> list[_Place]:
+def _find_places(batch: Batch, op: BindCredential, node: FlowNode) -> list[_Place]:
     own, inside = _own_place(node), _nested_places(batch, node)
     if op.path:
         steps = parse_path(op.path)
@@ -130,7 +131,7 @@ def _nested_places(batch: Batch, node: FlowNode) -> list[_Place]:
 
 
 def _chooses(steps: Steps, nested: Nested | None) -> bool:
-    """Whether a field at ``steps`` holds the choice of this component."""
+    """True if the field at ``steps`` chooses this component."""
     return nested is not None and (*nested.steps[:-1], nested.param)[: len(steps)] == steps
 
 
@@ -139,7 +140,7 @@ def _config(place: _Place) -> Values:
 
 
 def _chosen(batch: Batch, types: Iterable[str]) -> str:
-    """The id that was chosen for the first of these types that has one, '' for none."""
+    """Id of the chosen credential of the first of these types that has one, else ''."""
     return next((batch.credentials[type_] for type_ in types if type_ in batch.credentials), "")
 
 
@@ -149,7 +150,7 @@ def _bind_if_free(batch: Batch, node_id: str, place: _Place) -> None:
 
 
 def _bind(batch: Batch, node_id: str, place: _Place, credential_id: str) -> None:
-    # An empty id leaves what is bound; validation reports a node that ends up without one.
+    # An empty id keeps the bound credential; validation reports a node without one.
     if not credential_id:
         return
     batch.bound.add((node_id, place.steps))

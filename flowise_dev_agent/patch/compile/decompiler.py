@@ -1,4 +1,4 @@
-"""Any flow as the ops that build it: what a template or a person's flow says, without handles and references."""
+"""Decompile a flow to the ops that build it, without handles and references."""
 
 from collections.abc import Iterator, Mapping, Set
 from typing import Any
@@ -59,7 +59,7 @@ def decompile(flow: GraphIR | str, schemas: Schemas) -> list[PatchOp]:
 def _schema(node: FlowNode, schemas: Schemas) -> NodeSchema | None:
     if node.name in schemas:
         return schemas[node.name]
-    # A bare note of the canvas has no type name of its own.
+    # A plain note of the canvas has no type name.
     return schemas.get("stickyNote") if node.is_note and not node.name else None
 
 
@@ -72,7 +72,7 @@ def _add(node: FlowNode, schema: NodeSchema | None, inside: list[Nested]) -> Add
     inputs = _without_credentials(node, inside)
     definitions = schema.definitions
     fields = definitions.params_by_name
-    # In the order of the schema: what a person clicked first says nothing.
+    # In the order of the schema: the order of clicks in the editor means nothing.
     names = [*(name for name in fresh if name in inputs), *(name for name in inputs if name not in fresh)]
     params = {
         name: value
@@ -87,7 +87,7 @@ def _add(node: FlowNode, schema: NodeSchema | None, inside: list[Nested]) -> Add
 
 
 def _own_description(node: FlowNode, schema: NodeSchema) -> str | None:
-    """What a step says about itself, where it is not the text of its type."""
+    """The description of an agentflow step, unless it is the text of its type."""
     stored = node.data.get("description")
     if not schema.is_agentflow or not isinstance(stored, str) or schema.description in ("", stored):
         return None
@@ -95,7 +95,7 @@ def _own_description(node: FlowNode, schema: NodeSchema) -> str | None:
 
 
 def _same(value: Any, default: Any) -> bool:
-    """Equal as JSON: true is not 1."""
+    """Compare as JSON: true is not 1."""
     return value == default and isinstance(value, bool) == isinstance(default, bool)
 
 
@@ -104,7 +104,7 @@ def _nested(node: FlowNode) -> list[Nested]:
 
 
 def _without_credentials(node: FlowNode, inside: list[Nested]) -> Inputs:
-    """Inputs without the ids of credentials, which are bound by ops of their own."""
+    """Inputs without ids of credentials, which have ops of their own."""
     inputs = node.inputs
     for nested in inside:
         if isinstance(nested.config, Mapping) and CREDENTIAL_KEY in nested.config:
@@ -133,7 +133,7 @@ def _settings(
 
 
 def _unset(node: FlowNode, schema: NodeSchema, schemas: Schemas) -> Iterator[UnsetParam]:
-    """Defaults of today that the node does not have, at its fields and inside its models and tools."""
+    """UnsetParam ops for current defaults that the node lacks, in its fields and inside its models and tools."""
     inputs, fields = node.inputs, schema.definitions.params_by_name
     for name, value in schema.defaults.items():
         if name in fields and not is_empty(value) and inputs.get(name) is None:
@@ -153,7 +153,10 @@ def _unset(node: FlowNode, schema: NodeSchema, schemas: Schemas) -> Iterator[Uns
 
 
 def _chosen_output(node: FlowNode, schema: NodeSchema, used: Set[tuple[str, str]]) -> str:
-    """The output to set: one that no connection chooses by itself. ``used`` are nodes and handles that edges leave."""
+    """Output for a SetOutput op: selected, not the default, and not implied by a connection.
+
+    ``used`` holds (node id, handle) of every edge's source.
+    """
     selected = node.selected_output if schema.multi_output else ""
     if not selected or selected == schema.outputs[0].name:
         return ""
@@ -179,7 +182,10 @@ def _connect(graph: GraphIR, edge: FlowEdge, schemas: Schemas) -> Connect | None
 
 
 def _output_name(source: FlowNode, target: FlowNode, edge: FlowEdge, schemas: Schemas) -> str | None:
-    """Only where there is a choice. A name that today's schema does not have gives way to the one that fits by type."""
+    """Name of the edge's output if there is a choice.
+
+    A name unknown to the current schema is replaced by one of a matching type.
+    """
     if source.is_agentflow:
         output = source.output_at(edge.source_handle)
         return (output.name if output else edge.output_name) if len(source.outputs) > 1 else None

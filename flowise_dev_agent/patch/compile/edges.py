@@ -1,4 +1,4 @@
-"""Cutting connections: the edge, the exact reference, and the output that was chosen only for them."""
+"""Disconnecting: removes the edge, the exact reference, and an output selection that served only this edge."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def chatflow_edge(source_id: str, source_handle: str, target_id: str, target_han
 
 
 def remove_edge(batch: Batch, edge: FlowEdge) -> None:
-    """Remove a connection with all that Connect wrote for it."""
+    """Remove a connection and everything that Connect wrote for it."""
     batch.edges.remove(edge)
     target, source = batch.nodes.get(edge.target), batch.nodes.get(edge.source)
     if target is not None and edge.input_name:
@@ -39,7 +39,7 @@ def remove_edge(batch: Batch, edge: FlowEdge) -> None:
 
 
 def remove_reference(batch: Batch, node: FlowNode, name: str, source_id: str) -> None:
-    """Take the reference to ``source_id`` out of one input, and no other that merely begins like it."""
+    """Remove the reference to ``source_id`` from one input; references to longer ids stay."""
     value = node.inputs.get(name)
     if source_id not in referenced(value):
         return
@@ -54,7 +54,7 @@ def _without(value: Any, source_id: str) -> Any:
 
 
 def _release_output(batch: Batch, source: FlowNode) -> None:
-    """A node that nobody takes from any more gives what it gave when it was new."""
+    """Reset the output selection of a node without outgoing edges to its default."""
     if not source.multi_output or batch.edges.out_of(source.id):
         return
     default = next((anchor.get("default") for anchor in source.output_anchors if "options" in anchor), None)

@@ -1,4 +1,4 @@
-"""Ops that take away or move: RemoveNode, Disconnect, SetPosition, SetParent."""
+"""Ops that remove or move: RemoveNode, Disconnect, SetPosition, SetParent."""
 
 from flowise_dev_agent.patch.compile.batch import Batch, suggestion
 from flowise_dev_agent.patch.compile.edges import remove_edge, remove_reference
@@ -23,7 +23,7 @@ def _remove(batch: Batch, node_id: str) -> None:
     for child in [node.id for node in batch.nodes.values() if node.parent == node_id and node.id != node_id]:
         if child in batch.nodes:
             _remove(batch, child)
-    # A node that leads to itself has such an edge on both sides.
+    # An edge from a node to itself occurs on both sides.
     for edge in dict.fromkeys([*batch.edges.into(node_id), *batch.edges.out_of(node_id)]):
         remove_edge(batch, edge)
     for node in list(batch.nodes.values()):
@@ -46,7 +46,7 @@ def disconnect(batch: Batch, op: Disconnect) -> None:
     if source is None or target is None:
         return
     between = [edge for edge in batch.edges.out_of(source.id) if edge.target == target.id]
-    chosen = [edge for edge in between if _is_meant(op, source, edge)]
+    chosen = [edge for edge in between if _matches(op, source, edge)]
     for edge in chosen:
         remove_edge(batch, edge)
     if chosen:
@@ -63,7 +63,7 @@ def disconnect(batch: Batch, op: Disconnect) -> None:
     )
 
 
-def _is_meant(op: Disconnect, source: FlowNode, edge: FlowEdge) -> bool:
+def _matches(op: Disconnect, source: FlowNode, edge: FlowEdge) -> bool:
     if op.target_anchor and edge.input_name and resolve_case(op.target_anchor, [edge.input_name]) is None:
         return False
     if op.source_anchor is None or not source.names_outputs:

@@ -1,4 +1,4 @@
-"""What ops do to the fields of single nodes: AddNode, SetParam, UnsetParam, SetLabel, SetOutput."""
+"""Ops on fields of single nodes: AddNode, SetParam, UnsetParam, SetLabel, SetOutput."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -24,7 +24,7 @@ from flowise_dev_agent.patch.model.references import NODE_ID
 from flowise_dev_agent.patch.model.suggest import ALIKE, closest, resolve_case
 from flowise_dev_agent.patch.model.values import normalize, row_example
 
-#: Of a node type, in a finding on a name that is not among them.
+#: Number of field names listed in an UNKNOWN_PARAM finding.
 _FIELDS_SHOWN: Final = 12
 
 # --- AddNode -----------------------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ def add_node(batch: Batch, op: AddNode) -> None:
 
 
 def usable_id(batch: Batch, node_id: str, node_name: str) -> bool:
-    """Whether a node may be stored under this id; reports why not."""
+    """True if a node may be stored under this id; reports the error otherwise."""
     if not NODE_ID.fullmatch(node_id):
         batch.failed.add(node_id)
         batch.fail(
@@ -82,8 +82,8 @@ def set_param(batch: Batch, op: SetParam) -> None:
 
 
 def set_deferred_param(batch: Batch, op: AddNode, name: str, value: Any) -> None:
-    """A field of AddNode that lies inside a model or tool, which is there only after all plain fields are set."""
-    if batch.node(op.node_id, "node_id"):  # an op between may have put another in its place
+    """Set a field of AddNode inside a model or tool, which exists only after all plain fields are set."""
+    if batch.node(op.node_id, "node_id"):  # another op may have replaced the node
         _set_value(batch, op.node_id, name, value)
 
 
@@ -156,7 +156,7 @@ def _set_value(batch: Batch, node_id: str, param_name: str, value: Any) -> None:
 
 
 def _definitions(batch: Batch, node: FlowNode, param_name: str) -> tuple[Steps, Sequence[InputEntry]] | None:
-    """Path and definitions of a field; reports the fields that exist when there is none."""
+    """Path and definitions of a field; reports the existing fields if there is none."""
     by_name = node.params_by_name
     if same_named := by_name.get(param_name):
         return (param_name,), same_named
@@ -182,7 +182,7 @@ def _nested_definitions(batch: Batch, node: FlowNode, path: str) -> tuple[Steps,
                     batch, node, path, f"`{path}` of {node.id}: there is no [{step}], but {count} from [0] on."
                 )
                 return None
-            # The row behind the last is a new one.
+            # An index just past the last row adds a row.
             container = ([*container, {}])[step] if isinstance(container, list) else None
         else:
             if not isinstance(container, Mapping):
@@ -211,7 +211,7 @@ def _is_component(definitions: Sequence[InputEntry], name: str) -> bool:
 
 
 def _no_component(batch: Batch, node: FlowNode, path: str, owner: str, component: str) -> None:
-    """The config of a model or tool cannot be set before the server knows which one it is."""
+    """Report settings of a model or tool that is not chosen or not known to the server."""
     if component:
         message, hint, near = unknown_component(owner, component, batch.schemas)
     else:
@@ -293,7 +293,7 @@ def _no_such_param(batch: Batch, node: FlowNode, param_name: str, fields: Mappin
 
 
 def _value_of(op: PatchOp | None, name: str) -> Any:
-    """What the op gives to the field; None when it gives nothing."""
+    """The value that the op gives to the field; None if it gives none."""
     match op:
         case SetParam():
             return op.value

@@ -1,4 +1,4 @@
-"""ReplaceNode and UpgradeNode: a new node instead of an old one, with its fields and connections that fit."""
+"""ReplaceNode and UpgradeNode: replace a node by a new one that keeps matching fields and connections."""
 
 from typing import Any, Final
 
@@ -60,7 +60,7 @@ def _rebuild(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) -> No
     for edge in batch.edges.out_of(old.id):
         _carry_outgoing(batch, old, edge, new_id, carried)
     if not carried and old.selected_output in {output.name for output in node.outputs}:
-        select_output(batch, new_id, old.selected_output)  # chosen by nobody's connection, such as EndingNode
+        select_output(batch, new_id, old.selected_output)  # needed without an edge too, for example for EndingNode
 
 
 def _take_place(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) -> FlowNode:
@@ -71,7 +71,7 @@ def _take_place(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) ->
     old_title = batch.schemas[old.name].label if old.name in batch.schemas else old.name
     own = fold(old.label).rstrip("0123456789") not in (fold(old_title).rstrip("0123456789"), fold(old.name))
     if own or (old.name == schema.name and old.label != old_title):
-        node.data["label"] = old.label  # not just the title of the old type, with or without a number
+        node.data["label"] = old.label  # a label of its own, not the old type's title with or without a number
     raw: StoredNode = {**old.raw, "id": new_id, "type": node.raw.get("type"), "data": node.data}
     if not schema.is_agentflow and "height" in raw:
         raw["height"] = node_height(node.data)
@@ -91,7 +91,7 @@ def _carry_fields(old: FlowNode, node: FlowNode) -> None:
         if name in anchors or is_empty(value):
             continue
         defaults = [entry.get("default") for entry in old.params_by_name.get(name, ())]
-        # Which tab is open is kept under a key that ends in the node's id.
+        # The editor keeps the open tab under a key that ends in the node's id.
         its_name = f"{name.removesuffix(f'_{old.id}')}_{node.id}" if name.endswith(f"_{old.id}") else name
         stored = _fitting(node, its_name, value, same_type=same_type)
         if stored is not None and (same_type or value not in defaults):
@@ -106,14 +106,14 @@ def _carry_fields(old: FlowNode, node: FlowNode) -> None:
 
 
 def _fitting(node: FlowNode, name: str, value: Any, *, same_type: bool) -> Any:
-    """The value as the new node may hold it, None when it has no place for it."""
+    """The value as the new node stores it; None if it does not fit."""
     definitions = node.params_by_name.get(name)
     if definitions is None:
         return value if name in node.definitions.undeclared(node.id) else None
     if same_type:
         return value
     for definition in definitions:
-        # The server lists the choices for each type: the model of one provider is none of another's.
+        # The server lists these choices per type: a model name of one provider is unknown to another.
         if definition.get("type") in _LISTED_BY_TYPE:
             return None
         stored, problem = normalize(definition, value)
@@ -132,7 +132,7 @@ def _carry_credential(old: FlowNode, node: FlowNode) -> None:
 
 
 def _rename(batch: Batch, old: FlowNode, new_id: str) -> None:
-    """Variables, loops and iterations that name the node by its id."""
+    """Replace the node's id in variables, loops and iterations."""
     was, becomes = f"{old.id}-", f"{new_id}-"
     for other in list(batch.nodes.values()):
         if other.parent == old.id:
@@ -149,7 +149,7 @@ def _rename(batch: Batch, old: FlowNode, new_id: str) -> None:
 def _carry_incoming(batch: Batch, edge: FlowEdge, new_id: str) -> None:
     node, source = batch.nodes[new_id], batch.nodes.get(edge.source)
     if node.is_agentflow:
-        batch.edges.replace(edge, _moved(edge, {"target": new_id, "targetHandle": new_id}))
+        batch.edges.replace(edge, _with_ends(edge, {"target": new_id, "targetHandle": new_id}))
         return
     output = _output_of(source, edge)
     entry = _input_for(node, edge.input_name, output) if output else None
@@ -166,7 +166,7 @@ def _carry_incoming(batch: Batch, edge: FlowEdge, new_id: str) -> None:
 
 
 def _input_for(node: FlowNode, name: str, output: Output) -> InputEntry | None:
-    """The input of the same name if it takes this type, else a free one that does."""
+    """The input of the same name if it takes this type, else a free input that does."""
     fitting = [
         entry
         for entries in node.connectable.values()
@@ -185,7 +185,10 @@ def _input_for(node: FlowNode, name: str, output: Output) -> InputEntry | None:
 
 
 def _carry_outgoing(batch: Batch, old: FlowNode, edge: FlowEdge, new_id: str, carried: set[str]) -> None:
-    """``carried`` collects the handles in use: a node gives one of its outputs."""
+    """Move an outgoing edge to the new node.
+
+    ``carried`` collects the output handles in use: a node gives only one of its outputs.
+    """
     node, target = batch.nodes[new_id], batch.nodes.get(edge.target)
     if target is None or not node.outputs:
         _drop(batch, edge, new_id)
@@ -197,7 +200,7 @@ def _carry_outgoing(batch: Batch, old: FlowNode, edge: FlowEdge, new_id: str, ca
             _drop(batch, edge, new_id)
         else:
             handle = node.outputs[number].handle
-            batch.edges.replace(edge, _moved(edge, {"source": new_id, "sourceHandle": handle}))
+            batch.edges.replace(edge, _with_ends(edge, {"source": new_id, "sourceHandle": handle}))
         return
     entry = target.input_at(edge.target_handle)
     output = _output_for(node, edge.output_name, split_types(str((entry or {}).get("type") or "")))
@@ -216,7 +219,7 @@ def _carry_outgoing(batch: Batch, old: FlowNode, edge: FlowEdge, new_id: str, ca
 
 
 def report_lost(batch: Batch) -> None:
-    """A finding for each input that lost its connection to a replacement and got no other one."""
+    """Report each input that lost its connection to a replacement and got no other one."""
     given = {(edge.target, edge.input_name) for edge in batch.edges.added}
     for lost in batch.lost:
         target = batch.nodes.get(lost.edge.target)
@@ -243,15 +246,18 @@ def report_lost(batch: Batch) -> None:
 
 
 def _drop(batch: Batch, edge: FlowEdge, new_id: str) -> None:
-    """Cut a connection for which the new node has no output; references to the old one have the new id by now."""
-    moved = _moved(edge, {"source": new_id})
+    """Cut a connection for which the new node has no output. References to the old node are renamed already."""
+    moved = _with_ends(edge, {"source": new_id})
     batch.edges.replace(edge, moved)
     remove_edge(batch, moved)
 
 
 def _output_of(source: FlowNode | None, edge: FlowEdge) -> Output | None:
-    """The output that an edge leaves from. Where the handle is one of a former version, what the node gives now, if
-    that has the type that the edge's other end takes."""
+    """The output that an edge leaves from.
+
+    If its handle is from an older version of the node type: the current output of the type that the edge's target
+    takes.
+    """
     if source is None:
         return None
     given = [output for output in source.outputs if output.independent or output.name == source.selected_output]
@@ -266,8 +272,8 @@ def _output_for(node: FlowNode, name: str, wanted: tuple[str, ...]) -> Output | 
     return next((output for output in fitting if output.name == name), fitting[0] if fitting else None)
 
 
-def _moved(edge: FlowEdge, ends: StoredEdge) -> FlowEdge:
-    """The same edge with another source or target."""
+def _with_ends(edge: FlowEdge, ends: StoredEdge) -> FlowEdge:
+    """A copy of the edge with another source or target."""
     moved = FlowEdge({**edge.raw, **ends})
     moved.raw["id"] = "-".join((moved.source, moved.source_handle, moved.target, moved.target_handle))
     return moved

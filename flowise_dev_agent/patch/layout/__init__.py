@@ -1,1 +1,1 @@
-"""Positions of nodes."""
+"""Layout: positions and sizes of nodes on the canvas."""

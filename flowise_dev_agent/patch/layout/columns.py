@@ -1,4 +1,4 @@
-"""Where new nodes go: left of what they feed, one column per step, stacked without overlap. Placed nodes stay."""
+"""Placement of new nodes: left of their targets, one column per step, stacked without overlap. Placed nodes stay."""
 
 import math
 from bisect import bisect
@@ -25,7 +25,7 @@ class Box(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A connection as layout sees it; ``order`` is the rank among all inputs of the target, top to bottom."""
+    """A connection for layout. ``order`` is its rank among all inputs of the target, top to bottom."""
 
     source: str
     target: str
@@ -38,7 +38,7 @@ def node_height(data: NodeData) -> int:
     visible = [param for param in params if param.get("display", True) and not param.get("hidden")]
     on_node = [param for param in visible if not param.get("additionalParams")]
     height = 144 + 42 * sum(1 for anchor in anchors if anchor.get("display", True))
-    # The heading, also above nothing but the button for additional parameters.
+    # The heading is drawn even if there is only the button for additional parameters.
     height += 49 * bool(anchors or visible)
     for param in on_node:
         if param.get("type") in _TALL_TYPES:
@@ -82,7 +82,7 @@ def place(
 
 
 def storage_order(node_ids: Iterable[str], links: Sequence[Link]) -> list[str]:
-    """The same order as that of `place`, without places."""
+    """Node ids in the order of `place`, without computing positions."""
     nodes = dict.fromkeys(node_ids)
     return list(chain.from_iterable(reversed(_layers(nodes, _sides(nodes, links)[0]))))
 
@@ -99,7 +99,7 @@ def _sides(nodes: Collection[str], links: Sequence[Link]) -> tuple[dict[str, lis
 
 
 def _layers(nodes: Collection[str], consumers: Mapping[str, list[Link]]) -> list[list[str]]:
-    """Columns from the end of the flow, the nodes of each in the order of the inputs that they feed."""
+    """Columns from the end of the flow; the nodes of a column in the order of the inputs that they feed."""
     by_column: dict[int, list[str]] = {}
     for node_id, column in _columns(nodes, consumers).items():
         by_column.setdefault(column, []).append(node_id)
@@ -118,7 +118,10 @@ def _layers(nodes: Collection[str], consumers: Mapping[str, list[Link]]) -> list
 
 
 def _columns(nodes: Collection[str], consumers: Mapping[str, list[Link]]) -> dict[str, int]:
-    """Longest way to the end of the flow; the number of nodes for what leads into a cycle, which is refused later."""
+    """Length of the longest path from each node to the end of the flow.
+
+    Nodes that lead into a cycle get the number of nodes; such a flow is rejected later.
+    """
     columns = dict.fromkeys(nodes, 0)
     open_ends: dict[str, int] = {}
     feeders: dict[str, list[str]] = {}
@@ -151,7 +154,7 @@ class _Occupied:
         spans = self._columns.setdefault((box.x, box.x + box.width), [])
         top, bottom = box.y, box.y + box.height
         self.right, self.bottom = max(self.right, box.x), max(self.bottom, bottom)
-        # Where nothing fits between two boxes they are one.
+        # Two boxes without room between them count as one.
         first = bisect(spans, (top, bottom))
         if first and top <= spans[first - 1][1] + 2 * GAP:
             first -= 1
@@ -163,10 +166,10 @@ class _Occupied:
         spans[first:last] = [(top, bottom)]
 
     def free_box(self, x: float, y: float, width: float, height: float) -> Box:
-        """The first free place in a column from a point downwards."""
+        """The first free place in a column, searching downwards from a point."""
         # Whole pixels, away from placed boxes: rounding later could shrink the gap.
         x, y = math.floor(x), math.ceil(y)
-        # Top to bottom: what is passed once cannot be in the way again.
+        # Boxes come top to bottom, so one that was passed cannot be in the way again.
         for top, bottom in self._beside(x, x + width):
             if y + height + GAP <= top:
                 break

@@ -22,9 +22,9 @@ def place_nodes(
     unplaced: Collection[str],
     positioned: Collection[str] = (),
 ) -> list[FlowNode]:
-    """Nodes as they are to be stored: ``order`` ones in their order, then the others, sources first.
+    """All nodes in storage order: the ids of ``order`` first, then the others, sources first.
 
-    ``unplaced`` nodes are given a place, all others keep theirs; ``positioned`` ones have just been given theirs.
+    ``unplaced`` nodes get a position; all others keep theirs. ``positioned`` nodes have just got theirs from an op.
     """
     known = set(order)
     added = [node_id for node_id in nodes if node_id not in known]
@@ -32,8 +32,8 @@ def place_nodes(
     boxes: dict[str, Box] = {}
     ordered: Sequence[str] = added
     if added or unplaced:
-        boxes = _placed(nodes, known, parents, links, unplaced)
-        # Where all new nodes were placed together, they are in their order already.
+        boxes = _place_all(nodes, known, parents, links, unplaced)
+        # If all new nodes were placed together, the boxes are sorted already.
         together = not parents and boxes.keys() == set(added)
         ordered = list(boxes) if together else storage_order(added, links)
     for node_id in [*added, *positioned]:
@@ -43,12 +43,12 @@ def place_nodes(
     if parents:
         order = _parents_first(parents, order)
     return [
-        _written(nodes, node_id, boxes, is_new=node_id not in known) if node_id in boxes else nodes[node_id]
+        _write_node(nodes, node_id, boxes, is_new=node_id not in known) if node_id in boxes else nodes[node_id]
         for node_id in order
     ]
 
 
-def _placed(
+def _place_all(
     nodes: Mapping[str, FlowNode],
     known: Collection[str],
     parents: Mapping[str, str],
@@ -73,7 +73,7 @@ def _placed(
 
 
 def _depth(parents: Mapping[str, str], node_id: str) -> int:
-    """How many iterations lie around what ``node_id`` holds; 0 for the canvas."""
+    """Number of iterations around the contents of ``node_id``; 0 for the canvas."""
     depth = 0
     while node_id and depth <= len(parents):
         depth += 1
@@ -90,7 +90,7 @@ def _place_group(
     *,
     inside: bool,
 ) -> dict[str, Box]:
-    """Boxes of the unplaced members, and of iterations among the others that grew."""
+    """Boxes of the unplaced members, and of member iterations that grew."""
     heights: dict[str, float] = {}
     widths: dict[str, float] = {}
     fixed: dict[str, Box] = {}
@@ -115,12 +115,12 @@ def _place_group(
 
 
 def _with_moved_top(box: Box, top: float) -> Box:
-    """The box with its upper edge moved down by ``top`` (up, where that is negative); the lower edge stays."""
+    """The box with its upper edge moved down by ``top`` pixels (up if negative); the lower edge stays."""
     return box._replace(y=box.y + top, height=box.height - top)
 
 
 def _inside(boxes: dict[str, Box], fixed: Sequence[Box]) -> dict[str, Box]:
-    """The same boxes where an iteration can hold them: its corner is the origin."""
+    """The boxes moved to positive coordinates: the origin of an iteration is its corner."""
     if not fixed:
         x = _BORDER - min(box.x for box in boxes.values())
         y = _TITLE - min(box.y for box in boxes.values())
@@ -136,7 +136,7 @@ def _inside(boxes: dict[str, Box], fixed: Sequence[Box]) -> dict[str, Box]:
 
 
 def _around(own: Box, parents: Sequence[Box]) -> Box:
-    """An iteration's own box, grown to hold what is in it."""
+    """The box of an iteration, grown to hold its contents."""
     width = max([own.width, *(box.x + box.width + _BORDER for box in parents)])
     height = max([own.height, *(box.y + box.height + _BORDER for box in parents)])
     return Box(own.x, own.y, width, height)
@@ -148,7 +148,7 @@ def _box(node: FlowNode) -> Box:
 
 
 def _parents_first(parents: Mapping[str, str], order: Sequence[str]) -> list[str]:
-    """The editor needs an iteration before the nodes inside it."""
+    """Storage order with each iteration before the nodes inside it, which the editor requires."""
     result: dict[str, None] = {}
     for node_id in order:
         chain = [node_id]
@@ -158,7 +158,7 @@ def _parents_first(parents: Mapping[str, str], order: Sequence[str]) -> list[str
     return list(result)
 
 
-def _written(nodes: Mapping[str, FlowNode], node_id: str, boxes: Mapping[str, Box], *, is_new: bool) -> FlowNode:
+def _write_node(nodes: Mapping[str, FlowNode], node_id: str, boxes: Mapping[str, Box], *, is_new: bool) -> FlowNode:
     node, box, raw = nodes[node_id], boxes[node_id], nodes[node_id].raw
     x, y, width, height = _tidy(box.x), _tidy(box.y), _tidy(box.width), _tidy(box.height)
     inside = nodes.get(node.parent) if "parentNode" in raw else None
@@ -178,14 +178,14 @@ def _written(nodes: Mapping[str, FlowNode], node_id: str, boxes: Mapping[str, Bo
     else:
         return FlowNode(placed)
     if raw.get("type") == v2.CANVAS_ITERATION:
-        placed["style"] = size  # an iteration draws itself by its style
+        placed["style"] = size  # the editor draws an iteration by its style
     return FlowNode(placed)
 
 
 def _absolute(
     nodes: Mapping[str, FlowNode], parent: FlowNode | None, boxes: Mapping[str, Box], x: float, y: float
 ) -> Position:
-    """A place inside an iteration as one on the canvas."""
+    """Canvas coordinates of a position inside an iteration."""
     while parent is not None:
         corner = boxes.get(parent.id) or _box(parent)
         x, y = _tidy(x + corner.x), _tidy(y + corner.y)
@@ -194,12 +194,12 @@ def _absolute(
 
 
 def _tidy(number: float) -> float:
-    """Whole numbers are written as such."""
+    """An integer if the number is whole."""
     return int(number) if number == int(number) else number
 
 
 def node_size(node: FlowNode) -> tuple[float, float]:
-    """Width and height in editor pixels, near enough where the node does not say."""
+    """Width and height in editor pixels, estimated if the node does not store them."""
     width, height = node.raw.get("width"), node.raw.get("height")
     if not width or not height:
         if node.is_agentflow or node.is_note:

@@ -1,1 +1,1 @@
-"""What a flow and its ops are made of: graph, nodes, schemas, values, findings."""
+"""Data model of flows and ops: graph, nodes, schemas, values, findings."""

@@ -1,4 +1,4 @@
-"""What is particular to flows of type AGENTFLOW (V2): nodes that run one after the other, branches, iterations."""
+"""Constants and rules of flows of type AGENTFLOW (V2): execution order, branches, iterations."""
 
 from collections.abc import Mapping
 
@@ -20,23 +20,23 @@ ITERATION = "iterationAgentflow"
 LOOP = "loopAgentflow"
 LOOP_TARGET = "loopBackToNode"
 
-#: Nodes whose branches follow from a list in their inputs.
+#: Node types whose branches follow from a list in their inputs.
 BRANCHES_FROM: Mapping[str, str] = {CONDITION: "conditions", CONDITION_AGENT: "conditionAgentScenarios"}
-#: Nodes that choose which branch runs, by the number at the end of the handle.
+#: Node types that choose the branch to run, by the number at the end of the handle.
 BRANCHING = frozenset({CONDITION, CONDITION_AGENT, HUMAN_INPUT})
 
-#: What the editor puts between the edges of an iteration and the box that they lie on.
+#: The editor's z-index of edges inside an iteration, above the iteration's box.
 EDGE_INSIDE_ITERATION = 9999
 _NO_COLOR = "#2196f3"
 
 
 def loop_target_id(target: str) -> str:
-    """The id in `loopBackToNode`, which is an id, or an id, a dash and a title."""
+    """Node id in `loopBackToNode`, which holds an id, or an id, a dash and a title."""
     return target.partition("-")[0]
 
 
 def branch_labels(node_name: str, count: int) -> list[str]:
-    """What people call the branches of a node, first to last."""
+    """Names of a node's branches for people, first to last."""
     labels = [f"condition {number}" for number in range(count)]
     if node_name == HUMAN_INPUT and count == 2:
         return ["proceed", "reject"]
@@ -48,7 +48,7 @@ def branch_labels(node_name: str, count: int) -> list[str]:
 
 
 def branch_count(node_name: str, inputs: Values) -> int | None:
-    """How many branches the inputs ask for; None when they do not say."""
+    """Number of branches that the inputs define; None if they define none."""
     key = BRANCHES_FROM.get(node_name)
     items = inputs.get(key) if key else None
     if not isinstance(items, list):
@@ -101,7 +101,7 @@ def make_edge(source: NodeData, handle: str, target: NodeData, *, inside_iterati
 
 
 def edge_data(source: NodeData, handle: str, target: NodeData) -> EdgeData:
-    """How an edge is drawn: the colours of its ends, and the branch."""
+    """Drawing data of an edge: the colours of its ends, and the branch label."""
     name, branch = source.get("name"), handle.rpartition("-")[2]
     data: EdgeData = {
         "sourceColor": source.get("color") or _NO_COLOR,
@@ -115,7 +115,7 @@ def edge_data(source: NodeData, handle: str, target: NodeData) -> EdgeData:
 
 
 def size(data: NodeData, branches: int) -> tuple[int, int]:
-    """Width and height of a node in editor pixels, near enough to keep nodes apart."""
+    """Width and height of a node in editor pixels, accurate enough to keep nodes apart."""
     if data.get("name") in NOTE_NAMES:
         return 210, 123
     if data.get("name") == ITERATION:

@@ -1,5 +1,6 @@
-"""Files of the person in fields of nodes: plans and ops hold names, flows the content or where Flowise keeps it; the
-same of document stores that are made of files.
+"""Attached files and new document stores in node fields.
+
+Plans and ops hold marks with names; stored flows hold the content, or the id of the store.
 
 >>> mark(["handbook.pdf", "rules.pdf"])
 '[ATTACHMENT: handbook.pdf; rules.pdf]'
@@ -26,7 +27,7 @@ _MARKED: Final = re.compile(r"\[ATTACHMENT: ([^\[\]\n]{1,1200})\]")
 #: The node types that take a document store, and their field.
 STORE_NODES: Final = frozenset({"documentStore", "documentStoreVS"})
 STORE_FIELD: Final = "selectedStore"
-#: Vector stores that a flow does not fill: one is filled elsewhere, one at each question.
+#: Vector stores that a flow does not fill: documentStoreVS is filled elsewhere, memoryVectorStore at each question.
 _NOT_FILLED: Final = frozenset({"documentStoreVS", "memoryVectorStore"})
 _NEW_STORE: Final = re.compile(r"\[NEW STORE: ([^\[\]\n]{1,120})\]")
 _MORE: Final = re.compile(r"\[ADD TO STORE: ([^\[\]\n]{1,120})\]")
@@ -34,17 +35,17 @@ _STAND_INS: Final = uuid.UUID("0b1f5a8e-1d5a-5b67-9b0f-6f0c3f5d7e21")
 
 
 def mark(names: Sequence[str]) -> str:
-    """What a plan and an op hold in place of these files."""
+    """Placeholder for these files in plans and ops."""
     return f"{_MARK}{'; '.join(names)}]"
 
 
 def is_mark(value: object) -> bool:
-    """Whether a value of a plan or an op names files of the session."""
+    """True if a value of a plan or an op names files of the session."""
     return isinstance(value, str) and _MARKED.fullmatch(value) is not None
 
 
 def file_names(value: object) -> tuple[str, ...]:
-    """The names of the files that a field holds, in whatever form; none when it holds something else."""
+    """Names of the files that a field holds, in any of its forms; empty if it holds something else."""
     if not isinstance(value, str):
         return ()
     if found := _MARKED.fullmatch(value):
@@ -60,7 +61,7 @@ def file_names(value: object) -> tuple[str, ...]:
 
 
 def file_value(files: Sequence[tuple[str, str, bytes]]) -> str:
-    """Files (name, media type, content) as Flowise's file fields take them: a data URL, of several a list of them."""
+    """Encode files (name, media type, content) for Flowise's file fields: a data URL, or a JSON list of several."""
     urls = [
         f"data:{media_type};base64,{base64.b64encode(content).decode()}{_URL_NAME}{name}"
         for name, media_type, content in files
@@ -69,33 +70,33 @@ def file_value(files: Sequence[tuple[str, str, bytes]]) -> str:
 
 
 def with_files(values: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
-    """The values with the content in place of each mark; `files` is mark -> value."""
+    """The values with each mark replaced by its content; `files` maps mark to value."""
     return {name: files.get(value, value) if isinstance(value, str) else value for name, value in values.items()}
 
 
 def is_filled(vector_store: str) -> bool:
-    """Whether documents have to be written to a vector store of this type before a flow finds them."""
+    """True if documents must be upserted into a vector store of this type before a flow finds them."""
     return vector_store not in _NOT_FILLED
 
 
 def store_mark(name: str) -> str:
-    """What a plan and an op hold in place of the id of a store that is made with the flow."""
+    """Placeholder in plans and ops for the id of a store that is created with the flow."""
     words = re.split(r"[\[\]\s]+", name)
     return f"[NEW STORE: {' '.join(words).strip()}]"
 
 
 def new_store(value: object) -> str | None:
-    """The name of the new store that a value stands for."""
+    """The name of the new store in a store mark; None if the value is none."""
     found = _NEW_STORE.fullmatch(value) if isinstance(value, str) else None
     return found[1] if found else None
 
 
 def more_for(value: object) -> str | None:
-    """The name or id of the store that exists and gets the person's files, where a plan says so."""
+    """The name or id of an existing store that gets the user's files, if a plan says so."""
     found = _MORE.fullmatch(value) if isinstance(value, str) else None
     return found[1].strip() if found else None
 
 
 def stand_in_id(name: str) -> str:
-    """An id of the form that the field takes, for checks before the store is there; never written."""
+    """A valid id for checks before the store exists; never written to Flowise."""
     return str(uuid.uuid5(_STAND_INS, name))

@@ -1,4 +1,4 @@
-"""What a node declares: connection points and fields as Flowise describes them, and the types that they go by."""
+"""Declared inputs of a node: connection points and fields as Flowise describes them, and their types."""
 
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
@@ -43,12 +43,12 @@ def split_types(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def type_set(text: str) -> frozenset[str]:
-    """The same types, to ask what they have in common with others."""
+    """The types as a set, to intersect with others."""
     return frozenset(split_types(text))
 
 
 class Definitions:
-    """The inputs that a node or a node type declares, in order. ``with_credential`` are its fields."""
+    """The inputs that a node or a node type declares, in order. ``with_credential`` holds all fields."""
 
     def __init__(self, anchors: list[InputEntry], with_credential: list[InputEntry]) -> None:
         self.anchors = anchors
@@ -56,7 +56,7 @@ class Definitions:
 
     @classmethod
     def of(cls, entries: Iterable[InputEntry], credential: InputEntry | None = None) -> "Definitions":
-        """Sorts the declared inputs into connection points and fields."""
+        """Sort the declared inputs into connection points and fields."""
         anchors: list[InputEntry] = []
         params: list[InputEntry] = [credential] if credential else []
         for entry in entries:
@@ -65,7 +65,7 @@ class Definitions:
 
     @cached_property
     def params(self) -> list[InputEntry]:
-        """Fields without the credential's."""
+        """Fields without the credential field."""
         return [entry for entry in self.with_credential if entry.get("type") != "credential"]
 
     @property
@@ -74,7 +74,7 @@ class Definitions:
 
     @cached_property
     def params_by_name(self) -> dict[str, list[InputEntry]]:
-        """A name may occur more than once, told apart by show and hide."""
+        """Fields by name. A name may occur more than once, with different show and hide conditions."""
         return _grouped(self.params)
 
     @cached_property
@@ -93,7 +93,7 @@ class Definitions:
         return frozenset(str(anchor.get("name")) for anchor in self.anchors)
 
     def undeclared(self, node_id: str) -> dict[str, InputEntry]:
-        """Keys that the editor writes beside declared ones: configs of models and tools, tabs and what they hold."""
+        """Undeclared keys that the editor also writes: configs of models and tools, tabs and their fields."""
         found: dict[str, InputEntry] = {}
         for entry in self.params:
             if entry.get("loadConfig"):

@@ -1,4 +1,4 @@
-"""What is wrong with ops or with a flow: one small record per problem, for people, for prompts and for the router."""
+"""Findings: one record per problem of an op or a flow, for people, for prompts and for the router."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
@@ -47,7 +47,7 @@ class Finding(BaseModel):
 
     @property
     def key(self) -> str:
-        """Identity across attempts: the same mistake has the same key although op positions and wording moved."""
+        """Identity across attempts: the same mistake has the same key even if op positions and wording changed."""
         where = "" if where_is_position(self.where) else self.where
         return "|".join((self.code, where, self.field, self.op_type))
 
@@ -64,7 +64,7 @@ class Finding(BaseModel):
 
     @property
     def line(self) -> str:
-        """One line for people: the sentence, then where programs find the place."""
+        """One line for people: the sentence, then code and location."""
         place = ", ".join(part for part in (self.code, self._position, self.where, self.field) if part)
         return f"{self.message} ({place})"
 
@@ -76,17 +76,17 @@ class Finding(BaseModel):
 
 
 def _last_part(field: str) -> str:
-    """The name of a field without the path to it."""
+    """The name of a field without its path."""
     return field.rpartition(".")[2]
 
 
 def where_is_position(where: str) -> bool:
-    """True for ``op 3``: a place in the batch, which changes between attempts."""
+    """True for ``op 3``: a position in the batch, which changes between attempts."""
     return where.startswith("op ")
 
 
 def sentence(code: str, params: Mapping[str, Param], language: str = "en") -> str:
-    """The catalogue's sentence for a finding, with the node's name before it where `params` has one; '' without any."""
+    """The catalogue's sentence for a finding, after the node's name if ``params`` has one; '' for an unknown code."""
     key = f"finding.{code}"
     if key not in catalogue("en"):
         return ""
@@ -104,7 +104,7 @@ def error(
     allowed: Iterable[str] = (),
     **params: Param,
 ) -> Finding:
-    """An error-severity finding on a flow; `params` are those of the sentence, besides node and field."""
+    """An error on a flow; ``params`` fill the sentence, besides node and field."""
     return Finding(
         code=code,
         severity="error",
@@ -127,11 +127,11 @@ def warning(
     allowed: Iterable[str] = (),
     **params: Param,
 ) -> Finding:
-    """A warning-severity finding on a flow; `params` are those of the sentence, besides node and field."""
+    """A warning on a flow; ``params`` fill the sentence, besides node and field."""
     found = error(code, detail, where=where, field=field, hint=hint, allowed=allowed, **params)
     return found.model_copy(update={"severity": "warning"})
 
 
 def errors(findings: Iterable[Finding]) -> list[Finding]:
-    """Those that forbid a write."""
+    """The findings that forbid a write."""
     return [finding for finding in findings if finding.severity == "error"]

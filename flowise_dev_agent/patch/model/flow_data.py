@@ -1,6 +1,6 @@
-"""``flowData`` and node types as Flowise stores and sends them: types for their JSON.
+"""JSON types of ``flowData`` and node types, as Flowise stores and sends them.
 
-Keys that are not named here are carried through unchanged. `shape.parse_document` checks the required ones.
+Unknown keys are carried through unchanged. `shape.parse_document` checks the required ones.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,12 +8,12 @@ from typing import Any, Required, TypedDict
 
 #: Values of a node's inputs by name: any JSON.
 Inputs = dict[str, Any]
-#: The same, only read.
+#: Read-only inputs.
 Values = Mapping[str, Any]
 
 
 class Conditions(TypedDict, total=False):
-    """When the editor shows something: wanted values by the path of an input."""
+    """Visibility conditions of an entry: wanted values by the path of an input."""
 
     show: Values | None
     hide: Values | None
@@ -55,7 +55,7 @@ class InputEntry(Conditions, total=False):
 
 
 class OutputEntry(TypedDict, total=False):
-    """An output that a node type declares, an output anchor of a node, or one of its options."""
+    """An output that a node type declares, an output anchor of a node, or an option of an anchor."""
 
     name: Required[str | int]
     id: str
@@ -88,7 +88,7 @@ class NodeType(TypedDict, total=False):
 
 
 class NodeData(TypedDict, total=False):
-    """``data`` of a node: its type, and what belongs to this node."""
+    """``data`` of a node: its type, and the values of this node."""
 
     id: str
     name: str | None
@@ -106,21 +106,21 @@ class NodeData(TypedDict, total=False):
 
 
 class Position(TypedDict):
-    """Editor pixels, from the corner of the parent if there is one."""
+    """Position in editor pixels, relative to the parent if there is one."""
 
     x: float
     y: float
 
 
 class Size(TypedDict):
-    """Editor pixels."""
+    """Size in editor pixels."""
 
     width: float
     height: float
 
 
 class StoredNode(TypedDict, total=False):
-    """A node of a flow: where it is drawn, and its `NodeData`."""
+    """A node of a flow: its place on the canvas, and its `NodeData`."""
 
     id: Required[str]
     data: Required[NodeData]
@@ -137,7 +137,7 @@ class StoredNode(TypedDict, total=False):
 
 
 class EdgeData(TypedDict, total=False):
-    """How an edge of an agentflow is drawn."""
+    """Drawing data of an edge of an agentflow."""
 
     sourceColor: str
     targetColor: str
@@ -159,7 +159,7 @@ class StoredEdge(TypedDict, total=False):
 
 
 class Viewport(TypedDict):
-    """What the editor shows first."""
+    """The part of the canvas that the editor shows first."""
 
     x: float
     y: float
@@ -167,7 +167,7 @@ class Viewport(TypedDict):
 
 
 class FlowData(TypedDict, total=False):
-    """All of ``flowData``."""
+    """The whole document ``flowData``."""
 
     nodes: Required[list[StoredNode]]
     edges: Required[list[StoredEdge]]

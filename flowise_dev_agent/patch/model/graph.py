@@ -22,7 +22,7 @@ class FlowEdge:
 
     @property
     def ends(self) -> tuple[str, str, str, str]:
-        """What tells one edge from another."""
+        """The identity of the edge: source, source handle, target, target handle."""
         return self.source, self.source_handle, self.target, self.target_handle
 
     @cached_property
@@ -37,7 +37,7 @@ class FlowEdge:
 
 
 class GraphIR:
-    """A whole flow. Immutable by agreement: another flow is another graph.
+    """A whole flow. Immutable by convention: every change makes another graph.
 
     >>> text = '{"nodes":[{"id":"a","data":{"name":"calculator","label":"Sums"},"own":1}],"edges":[]}'
     >>> graph = GraphIR.from_flow_data(text)
@@ -48,7 +48,7 @@ class GraphIR:
     """
 
     def __init__(self, document: FlowData) -> None:
-        """Takes a document of the right shape; use `from_flow_data` for text from outside."""
+        """Take a document of the right shape; use `from_flow_data` for text from outside."""
         self.document = document
         self.nodes: tuple[FlowNode, ...] = tuple(map(FlowNode, document["nodes"]))
         self.edges: tuple[FlowEdge, ...] = tuple(map(FlowEdge, document["edges"]))
@@ -61,7 +61,10 @@ class GraphIR:
 
     @classmethod
     def from_flow_data(cls, text: str) -> "GraphIR":
-        """Raises PatchError with the SHAPE findings in ``details["findings"]`` when the text is not a flow."""
+        """Parse ``flowData``.
+
+        Raises PatchError with the SHAPE findings in ``details["findings"]`` if it is not a flow.
+        """
         document, findings = parse_document(text)
         if document is None:
             first = findings[0]
@@ -74,12 +77,12 @@ class GraphIR:
         return cls(document)
 
     def with_parts(self, nodes: Iterable[FlowNode], edges: Iterable[FlowEdge]) -> "GraphIR":
-        """Another flow in the same document."""
+        """A flow with other nodes and edges in the same document."""
         return GraphIR({**self.document, "nodes": [node.raw for node in nodes], "edges": [edge.raw for edge in edges]})
 
     @property
     def kind(self) -> str:
-        """AGENTFLOW when any node is one of that kind, else CHATFLOW; the server keeps the type beside the flow."""
+        """AGENTFLOW if any node is an agentflow node, else CHATFLOW; the server stores the type beside the flow."""
         return "AGENTFLOW" if any(node.is_agentflow for node in self.nodes) else "CHATFLOW"
 
     def to_flow_data(self) -> str:

@@ -1,4 +1,4 @@
-"""JSON as Flowise stores it: its text, its hash, and the ids in it."""
+"""JSON as Flowise stores it: text, hash, and ids."""
 
 import hashlib
 import json
@@ -14,30 +14,35 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class _AsItIs:
-    """Of a type of JSON: what was read is written without finding out the type of each value again, which pydantic does
-    by a call of a function."""
+    """Marker of a JSON type that is serialised without inspecting each value again.
+
+    In pydantic the inspection costs a function call per value.
+    """
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return cast("CoreSchema", {**handler(source), "serialization": core_schema.simple_ser_schema("any")})
 
 
 JsonValue: TypeAlias = Annotated[PydanticJson, _AsItIs()]
-#: JSON that belongs to someone else: a JSON Schema, a tool's arguments, facts of an error.
+#: JSON of a foreign shape: a JSON Schema, a tool's arguments, facts of an error.
 JsonObject: TypeAlias = Annotated[dict[str, PydanticJson], _AsItIs()]
 
 
 def dump_json(value: Any) -> str:
-    """Compact JSON, non-ASCII kept, encodable as UTF-8 whatever a model wrote."""
+    """Compact JSON, non-ASCII kept.
+
+    Lone surrogates of a model's answer are escaped, so that the text is valid UTF-8.
+    """
     try:
         return to_json(value).decode()
     except ValueError:
-        # Half of a surrogate pair, or nesting deeper than the fast encoder goes.
+        # Half of a surrogate pair, or nesting too deep for the fast encoder.
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         return _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def inner_json(text: str) -> dict[str, Any] | list[Any] | None:
-    """The object or list that a text is; None for any other text."""
+    """The object or list that a text encodes; None for any other text."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
@@ -47,20 +52,20 @@ def inner_json(text: str) -> dict[str, Any] | list[Any] | None:
 
 
 def as_dict(value: Any) -> dict[str, Any]:
-    """The value when it is an object, else an empty one."""
+    """The value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def as_dicts(value: Any) -> list[dict[str, Any]]:
-    """The objects of a list; empty when the value is not a list."""
+    """The objects of a list; empty if the value is not a list."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def payload_sha256(flow_data: str) -> str:
-    """Lower-case hex SHA-256 of the exact ``flowData`` text, by which validation, write guard and read-back compare."""
+    """Lower-case hex SHA-256 of the exact ``flowData`` text. Validation, write guard and read-back compare by it."""
     return hashlib.sha256(flow_data.encode("utf-8")).hexdigest()
 
 
 def is_uuid(text: str) -> bool:
-    """True for the canonical text form of a uuid, the only one that Postgres behind Flowise takes for sure."""
+    """True for the canonical text form of a UUID, the only one that the Postgres behind Flowise surely accepts."""
     return _UUID.fullmatch(text) is not None

@@ -1,4 +1,4 @@
-"""Findings with the names that a person sees: the node by its title, the field by its label."""
+"""Findings with display names: the node by its title, the field by its label."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -18,7 +18,7 @@ _MOST_CHARS: Final = 80
 def with_names(
     findings: Iterable[Finding], graph: GraphIR, schemas: Schemas, titles: Mapping[str, str] | None = None
 ) -> list[Finding]:
-    """The findings with their nodes and fields named; `titles` are those of nodes that are not in the flow yet."""
+    """Name the nodes and fields of findings; ``titles`` covers nodes that are not in the flow yet."""
     return [_with_names(one, graph, schemas, titles or {}) for one in findings]
 
 
@@ -35,13 +35,13 @@ def _with_names(finding: Finding, graph: GraphIR, schemas: Schemas, titles: Mapp
 
 
 def field_label(node: FlowNode, path: str, schemas: Schemas) -> str:
-    """The label of a field as the editor shows it; '' for one that its node type does not have."""
+    """The label of a field in the editor; '' if the node type has no such field."""
     last = path.rpartition(".")[2].partition("[")[0]
     return next((str(entry.get("label") or "") for entry in _entries(node, path, schemas) if entry["name"] == last), "")
 
 
 def _entries(node: FlowNode, path: str, schemas: Schemas) -> Iterator[InputEntry]:
-    """Definitions that the path may mean, the innermost first."""
+    """Definitions that the path may refer to, the innermost first."""
     for nested in nested_components(node.params, node.inputs):
         if path.startswith(f"{nested.path}.") and (schema := schemas.get(nested.component)):
             yield from schema.input_definitions

@@ -1,6 +1,6 @@
 """Models and tools inside agentflow nodes: a field names the component, ``<field>Config`` holds its inputs.
 
-Paths say where: ``llmModelConfig.temperature``, ``agentTools[0].agentSelectedToolConfig``.
+Paths address them: ``llmModelConfig.temperature``, ``agentTools[0].agentSelectedToolConfig``.
 """
 
 import re
@@ -13,13 +13,13 @@ from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
 from flowise_dev_agent.patch.model.suggest import closest_types
 from flowise_dev_agent.patch.model.visibility import is_visible
 
-#: Where the server reads the credential of a nested component.
+#: Key from which the server reads the credential of a nested component.
 CREDENTIAL_KEY = "FLOWISE_CREDENTIAL_ID"
 CREDENTIAL_KEYS = frozenset((CREDENTIAL_KEY, "credential"))
-#: Stands for a credential where people see a flow. Sent back, it is the one that is bound there.
+#: Shown in place of a credential's id. If it is sent back, the bound credential stays.
 BOUND = "bound"
 _MODELS = ("Chat Models",)
-#: What a field takes, by the end of its name.
+#: Categories that a field takes, by the end of its name.
 _CATEGORIES: Mapping[str, tuple[str, ...]] = {
     "embeddingmodel": ("Embeddings",),
     "model": _MODELS,
@@ -33,7 +33,7 @@ Steps = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """One component inside a node. ``path`` is that of its config, ``config`` what is stored there."""
+    """A component inside a node. ``path`` is the path of its config, ``config`` the stored value."""
 
     path: str
     steps: Steps
@@ -43,7 +43,7 @@ class Nested:
 
 
 def parse_path(path: str) -> Steps | None:
-    """``agentTools[0].x`` as ``("agentTools", 0, "x")``; None when it is not a path."""
+    """Parse ``agentTools[0].x`` to ``("agentTools", 0, "x")``; None if it is not a path."""
     steps: list[str | int] = []
     position = 0
     while position < len(path):
@@ -56,12 +56,12 @@ def parse_path(path: str) -> Steps | None:
 
 
 def is_path(name: str) -> bool:
-    """Names of fields hold neither dots nor brackets."""
+    """True for a path; plain field names hold neither dots nor brackets."""
     return "." in name or "[" in name
 
 
 def value_at(inputs: Values, steps: Steps) -> Any:
-    """The value at a path, None when there is none."""
+    """The value at a path; None if there is none."""
     value: Any = inputs
     for step in steps:
         if isinstance(step, str) and isinstance(value, Mapping):
@@ -74,8 +74,10 @@ def value_at(inputs: Values, steps: Steps) -> Any:
 
 
 def with_value(container: Any, steps: Steps, value: Any) -> Any:
-    """The container with another value at a path; what lies beside the path is shared. The path must exist, but its
-    last key and the row behind the last need not."""
+    """The container with another value at a path; everything beside the path is shared.
+
+    The path must exist, except for its last key and a row just past the last.
+    """
     if not steps:
         return value
     step, rest = steps[0], steps[1:]
@@ -86,8 +88,10 @@ def with_value(container: Any, steps: Steps, value: Any) -> Any:
 
 
 def with_bound(value: Any, before: Any) -> Any:
-    """The value with the credentials of `before` where it says `bound`, and none where `before` has none for it. A row
-    is found again where it is the same otherwise, or else by the components that it chooses."""
+    """The value with `bound` replaced by the credentials of ``before``, or removed where ``before`` has none.
+
+    Rows are matched by their values without credentials, else by the components that they choose.
+    """
     if isinstance(value, Mapping):
         old = before if isinstance(before, Mapping) else {}
         kept = {key: old.get(key) for key, item in value.items() if key in CREDENTIAL_KEYS and item == BOUND}
@@ -129,7 +133,7 @@ def without_value(container: Any, steps: Steps) -> Any:
 
 
 def nested_components(definitions: Sequence[InputEntry], inputs: Values) -> Iterator[Nested]:
-    """Components that are chosen in the inputs now, in the order of the fields."""
+    """Components chosen in the inputs, in the order of the fields."""
     for entry in definitions:
         name = str(entry.get("name"))
         if entry.get("loadConfig"):
@@ -154,7 +158,7 @@ def _component(param: str, container: Values, around: Steps) -> Iterator[Nested]
 
 
 def unknown_component(param: str, name: str, schemas: Schemas) -> tuple[str, str, tuple[str, ...]]:
-    """Message, hint and close names for a component that the server does not have."""
+    """Message, hint and close names for a component unknown to the server."""
     wanted = _CATEGORIES.get(next((end for end in _CATEGORIES if param.lower().endswith(end)), ""), ())
     fitting = [one for one, schema in schemas.items() if schema.category in wanted] or list(schemas)
     near = closest_types(name, fitting)
@@ -167,9 +171,9 @@ def unknown_component(param: str, name: str, schemas: Schemas) -> tuple[str, str
 
 
 def complete_config(nested: Nested, schema: NodeSchema) -> Inputs:
-    """The config as the editor would store it: of this component, with the defaults of what it shows.
+    """The config as the editor would store it: of this component, with the defaults of the visible fields.
 
-    A config that names this component is returned unchanged; one that names another is replaced by a new one.
+    A config of this component is returned unchanged; one of another component is replaced by a new one.
     """
     given: Inputs = dict(nested.config) if isinstance(nested.config, Mapping) else {}
     owner = given.get(nested.param)

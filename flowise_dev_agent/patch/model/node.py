@@ -1,4 +1,4 @@
-"""One node of a flow: as it is stored, and as Flowise's editor makes a new one."""
+"""A node of a flow: its stored form, and new nodes as Flowise's editor makes them."""
 
 from functools import cached_property
 from typing import cast
@@ -13,9 +13,9 @@ from flowise_dev_agent.patch.model.visibility import refresh_visibility
 
 
 class FlowNode:
-    """A node as Flowise stores it, read tolerantly: what is absent reads as empty.
+    """A node as Flowise stores it, read tolerantly: absent values read as empty.
 
-    Immutable by agreement: the compiler changes only a `copy`, and only before it hands it on.
+    Immutable by convention: the compiler changes only a `copy`, and only before it passes it on.
     """
 
     def __init__(self, raw: StoredNode) -> None:
@@ -36,17 +36,17 @@ class FlowNode:
 
     @property
     def version(self) -> object:
-        """As stored: a number in a sound node."""
+        """The stored version; a number in a valid node."""
         return self.data.get("version")
 
     @property
     def is_note(self) -> bool:
-        """Sticky notes take no part in the flow."""
+        """True for sticky notes, which take no part in the flow."""
         return self.raw.get("type") == v2.STICKY_NOTE or self.name in v2.NOTE_NAMES
 
     @property
     def is_agentflow(self) -> bool:
-        """A node of an AGENTFLOW (V2), which has one unnamed input and outputs without types."""
+        """True for a node of an AGENTFLOW (V2), which has one unnamed input and outputs without types."""
         kind = self.raw.get("type")
         return kind in v2.AGENTFLOW_TYPES or (kind is None and self.category == v2.AGENTFLOW_CATEGORY)
 
@@ -67,12 +67,12 @@ class FlowNode:
 
     @property
     def params(self) -> list[InputEntry]:
-        """Fields without the credential's."""
+        """Fields without the credential field."""
         return self.definitions.params
 
     @property
     def params_by_name(self) -> dict[str, list[InputEntry]]:
-        """A name may occur more than once, told apart by show and hide."""
+        """Fields by name. A name may occur more than once, with different show and hide conditions."""
         return self.definitions.params_by_name
 
     @property
@@ -94,12 +94,12 @@ class FlowNode:
 
     @property
     def credential(self) -> str:
-        """The bound credential's id or ''."""
+        """Id of the bound credential, or ''."""
         return str(self.data.get("credential") or "")
 
     @property
     def output_anchors(self) -> list[OutputEntry]:
-        """The node's own, whatever the schema says today."""
+        """The node's stored anchors, which may differ from the current schema."""
         return cast("list[OutputEntry]", as_dicts(self.data.get("outputAnchors")))
 
     @cached_property
@@ -115,22 +115,22 @@ class FlowNode:
 
     @cached_property
     def multi_output(self) -> bool:
-        """The node gives one of several things, chosen by ``data.outputs.output``."""
+        """True if the node gives one of several outputs, chosen by ``data.outputs.output``."""
         return any("options" in anchor for anchor in self.output_anchors)
 
     @property
     def names_outputs(self) -> bool:
-        """An edge must say which output it leaves from: several to choose from, or several branches."""
+        """True if an edge must name the output that it leaves from: there are several outputs or branches."""
         return self.multi_output or len(self.outputs) > 1
 
     @property
     def selected_output(self) -> str:
         return str(as_dict(self.data.get("outputs")).get("output") or "")
 
-    # --- what the compiler does to a copy -------------------------------------------------------------------------
+    # --- changes by the compiler, on a copy -------------------------------------------------------------------------
 
     def copy(self) -> "FlowNode":
-        """The same node with ``raw``, ``data`` and ``inputs`` that may be changed in place."""
+        """A copy whose ``raw``, ``data`` and ``inputs`` may be changed in place."""
         return FlowNode({**self.raw, "data": {**self.data, "inputs": dict(self.inputs)}})
 
     def set_inputs(self, inputs: Inputs) -> None:
@@ -141,10 +141,10 @@ class FlowNode:
         self.outputs = read_outputs(self.id, self.name, anchors, agentflow=self.is_agentflow)
 
     def finished(self) -> "FlowNode":
-        """The same node with its inputs shown and hidden by their present values."""
+        """The node with the visibility of its inputs recomputed from their values."""
         if not self.is_note:
             refresh_visibility(self.data)
-        return FlowNode(self.raw)  # nothing read before the last change is kept
+        return FlowNode(self.raw)  # a new object, without properties cached before the last change
 
 
 def new_node(schema: NodeSchema, node_id: str) -> FlowNode:
@@ -158,7 +158,7 @@ def new_node(schema: NodeSchema, node_id: str) -> FlowNode:
 
 
 def init_node(schema: NodeSchema, node_id: str, *, agentflow: bool) -> NodeData:
-    """The editor's ``initNode`` (3.1.4). With ``agentflow`` the outputs are branches."""
+    """Port of the editor's ``initNode`` (3.1.4). With ``agentflow`` the outputs are branches."""
     node_type: NodeType = schema.raw
     anchors = v2.output_anchors(node_type, node_id) if agentflow else output_anchors(node_type, node_id)
     chosen = {str(anchor["name"]): str(anchor.get("default") or "") for anchor in anchors}

@@ -1,4 +1,4 @@
-"""The Patch IR: what a model or a person may say about a flow. Handles, references and positions are the compiler's."""
+"""The Patch IR: ops that models and people write. Handles, references and positions are derived by the compiler."""
 
 import json
 import re
@@ -18,7 +18,7 @@ class _Op(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-#: Characters of a step's description.
+#: Maximum length of a step's description.
 MAX_DESCRIPTION = 500
 
 
@@ -195,9 +195,9 @@ class _Ops(BaseModel):
 
 
 _ADAPTER: TypeAdapter[PatchOp] = TypeAdapter(PatchOp)
-#: Characters of a value that an example repeats.
+#: Maximum length of a value that an example repeats.
 _SHOWN_VALUE = 60
-# Where a batch can begin: an array of objects (or an empty one), or an object with keys (or an empty one).
+# Possible start of a batch: an array of objects (or an empty one), or an object with keys (or an empty one).
 _START = re.compile(r"\[\s*[\{\]]|\{\s*[\"\}]")
 
 
@@ -215,14 +215,16 @@ def example_op(op_type: str) -> str:
     example = next((op for op in _EXAMPLES if op.op_type == op_type), None)
     if example is None:
         return ""
-    # What is left at its default is left out, except for what makes the example one.
+    # Defaults are left out, except for the fields that the example is about.
     shown = {"op_type", "credential_id"} | example.model_fields_set
     return example.model_dump_json(include=shown)
 
 
 def corrected_op(op: PatchOp, field: str, right: str) -> str:
-    """The op as JSON text with ``right`` in the place of what does not fit: a field of the op, or the field of the node
-    or the input that it names ``field``. Long values and those that may be secrets are left out.
+    """The op as JSON text with the wrong name replaced by ``right``.
+
+    ``field`` is a field of the op, or the node's field or input that the op names. Long and possibly secret values are
+    left out.
     """
     fields: dict[str, Any] = op.model_dump(mode="json", exclude_defaults=True) | {"op_type": op.op_type}
     path = field.rpartition(".")[0]
@@ -251,7 +253,7 @@ def _shown_value(name: str, value: JsonValue) -> JsonValue:
 
 
 def ops_from_json(text: str) -> list[PatchOp]:
-    """Read a model's answer: a bare array or ``{"ops": [...]}``, with Markdown fences and prose around it or not.
+    """Parse a model's answer: a bare array or ``{"ops": [...]}``, with or without Markdown fences and prose around it.
 
     Raises PatchError with one finding per problem in ``details["findings"]``: NO_JSON, INVALID_JSON, TRUNCATED_JSON,
     AMBIGUOUS_JSON, EMPTY_PATCH, UNKNOWN_OP, BAD_OP. Nothing is guessed into place: an unusable answer never becomes a
@@ -264,7 +266,7 @@ def ops_from_json(text: str) -> list[PatchOp]:
 
 
 def ops_from_list(raw_ops: Sequence[Any]) -> list[PatchOp]:
-    """Read ops from plain JSON. Raises PatchError: EMPTY_PATCH, UNKNOWN_OP, BAD_OP."""
+    """Parse ops from decoded JSON. Raises PatchError: EMPTY_PATCH, UNKNOWN_OP, BAD_OP."""
     if not raw_ops:
         raise _unusable("EMPTY_PATCH", "The list of ops is empty.", "Answer with at least one op.")
     ops: list[PatchOp] = []
@@ -280,7 +282,7 @@ def ops_from_list(raw_ops: Sequence[Any]) -> list[PatchOp]:
 
 
 def patch_error(findings: Sequence[Finding]) -> PatchError:
-    """All findings in one error, the first one as its message."""
+    """Combine all findings in one error, the first one as its message."""
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
     return PatchError(
         f"The patch cannot be used: {findings[0].text}{more}",
@@ -311,14 +313,14 @@ def _find_batch(text: str) -> list[Any]:
         if (batch := _as_batch(value)) is not None:
             batches.append(batch)
         position = end
-    # An empty list beside another one is prose: a box to tick, an example.
+    # An empty list beside another one is prose: a checkbox, an example.
     batches = [batch for batch in batches if batch] or batches
     if len(batches) > 1:
-        # The same list twice (a draft repeated as the answer) says one thing.
+        # The same list twice (a draft repeated as the answer) is not ambiguous.
         if all(batch == batches[0] for batch in batches):
             return batches[0]
         raise _unusable("AMBIGUOUS_JSON", f"The answer holds {len(batches)} lists of ops.", "Answer with one list.")
-    # Next to broken JSON a list counts only if it is beyond doubt one of ops, and not a piece of what is broken.
+    # Beside broken JSON a list counts only if it surely is one of ops, and not a fragment of the broken part.
     if batches and (broken is None or (batches[0] and all("op_type" in op for op in batches[0]))):
         return batches[0]
     if broken is not None:

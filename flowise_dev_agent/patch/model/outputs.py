@@ -1,4 +1,4 @@
-"""What a node gives: its output anchors, as the editor stores them and by name."""
+"""Outputs of a node: its output anchors as the editor stores them, and by name."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,9 +10,9 @@ from flowise_dev_agent.patch.model.json_text import as_dict, as_dicts
 
 
 class Output(NamedTuple):
-    """One thing that a node gives. ``handle`` is the editor's id of it; ``independent`` outputs work side by side.
+    """One output of a node. ``handle`` is the editor's id; ``independent`` outputs can be used side by side.
 
-    Outputs of an agentflow node have no types: their edges say what runs next.
+    Outputs of an agentflow node have no types: their edges define the next step.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Output(NamedTuple):
 def read_outputs(
     node_id: str, node_name: str, output_anchors: Sequence[OutputEntry], *, agentflow: bool
 ) -> tuple[Output, ...]:
-    """Outputs by stored anchors. Branches are known by their number: their anchors have the node's name or none."""
+    """Outputs from stored anchors. Branches are identified by number: their anchors carry the node's name or none."""
     if agentflow:
         handles = [str(anchor.get("id") or "") for anchor in output_anchors]
         names = [handle.removeprefix(f"{node_id}-output-") for handle in handles]
@@ -49,7 +49,7 @@ def read_outputs(
 
 
 def output_anchors(node_type: NodeType, node_id: str) -> list[OutputEntry]:
-    """Output anchors of a new node of a chatflow."""
+    """Output anchors of a new chatflow node."""
     if node_type.get("hideOutput"):
         return []
     outputs = node_type.get("outputs") or []

@@ -1,11 +1,11 @@
-"""What stands in for what a person has not given yet: marked texts, and small files that hold one."""
+"""Placeholders for missing input: marked texts, and small files that hold one."""
 
 import base64
 import json
 import zipfile
 from io import BytesIO
 
-#: How a stand-in is known, in the flow as in the plan.
+#: Prefix of a placeholder, in flows and in plans.
 MARK = "[PLACEHOLDER"
 _TYPES = {
     ".pdf": "application/pdf",
@@ -22,14 +22,14 @@ _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
 def stands_in(value: object) -> bool:
-    """Whether a field's value is one of ours that the person is to replace."""
+    """True if a field's value is a placeholder that the user has to replace."""
     return isinstance(value, str) and (value.startswith(MARK) or value.endswith(",filename:" + _file_name(value)))
 
 
 def placeholder_file(endings: str, text: str) -> str | None:
-    """A data URL as Flowise's file fields take it, of the first of `endings` (".pdf" or ".jpg, .txt") that we can make.
+    """A data URL for Flowise's file fields, of the first supported ending in ``endings`` (".pdf" or ".jpg, .txt").
 
-    The same text gives the same bytes; None when no ending is among those known here.
+    The same text gives the same bytes; None if no ending is supported.
     """
     for ending in (part.strip().lower() for part in (endings or ".txt").split(",")):
         if ending == "*":
@@ -120,7 +120,7 @@ def _xlsx(text: str) -> bytes:
 
 
 def _package(parts: dict[str, str], main_type: str, more_types: dict[str, str] | None = None) -> bytes:
-    """An Office file of `parts`, the first of which is the main one."""
+    """An Office file of ``parts``; the first is the main part."""
     main = next(iter(parts))
     types = {f"/{main}": main_type, **(more_types or {})}
     overrides = "".join(f'<Override PartName="{name}" ContentType="{type_}"/>' for name, type_ in types.items())

@@ -1,11 +1,13 @@
-"""The texts by which one node's inputs name another node: ``{{chatOpenAI_0.data.instance}}``, in agentflows
-``{{ llmAgentflow_0 }}``."""
+"""References between nodes in input texts:
+
+``{{chatOpenAI_0.data.instance}}``, in agentflows ``{{ llmAgentflow_0 }}``.
+"""
 
 import re
 from collections.abc import Callable
 from typing import Any
 
-#: What the editor's handle splitting ('-') and the server's reference splitting ('.') leave usable.
+#: Characters that survive the editor's split of handles at '-' and the server's split of references at '.'.
 NODE_ID = re.compile(r"[A-Za-z0-9_]+")
 
 _REFERENCE = re.compile(r"\{\{\s*([^{}.\s]+)\.data\.instance[^{}]*\}\}")
@@ -14,12 +16,12 @@ _HEAD = re.compile(r"[^.\[\s]+")
 
 
 def reference(node_id: str) -> str:
-    """The text that an anchor holds when it is connected to this node."""
+    """The text of an anchor that is connected to this node."""
     return f"{{{{{node_id}.data.instance}}}}"
 
 
 def referenced(value: Any) -> list[str]:
-    """Ids of the nodes that an input's value refers to, in order of occurrence: text, list, or JSON of both."""
+    """Ids of the nodes that an input's value refers to, in order of occurrence. The value is a text, list or object."""
     if isinstance(value, str):
         return _REFERENCE.findall(value) if "{{" in value else []
     if isinstance(value, dict):
@@ -30,7 +32,7 @@ def referenced(value: Any) -> list[str]:
 
 
 def sole_reference(value: Any) -> str | None:
-    """The id when the value is one reference and nothing else, as an anchor must hold it."""
+    """The node id if the value is exactly one reference, as an anchor must hold it; else None."""
     if not isinstance(value, str) or "{{" not in value:
         return None
     match = _REFERENCE.fullmatch(value.strip())
@@ -38,12 +40,12 @@ def sole_reference(value: Any) -> str | None:
 
 
 def has_variable(value: Any) -> bool:
-    """True for text that Flowise fills in at run time, so that its final value is not known here."""
+    """True for text with variables: Flowise fills it in at run time, so its final value is unknown here."""
     return isinstance(value, str) and "{{" in value and "}}" in value
 
 
 def variables(value: Any) -> list[str]:
-    """The texts between double braces anywhere in a value, in order: ``question``, ``llmAgentflow_0.output.x``."""
+    """Texts between double braces anywhere in a value, in order: ``question``, ``llmAgentflow_0.output.x``."""
     if isinstance(value, str):
         return [name.strip() for name in _VARIABLE.findall(value)] if "{{" in value else []
     if isinstance(value, dict):
@@ -54,13 +56,13 @@ def variables(value: Any) -> list[str]:
 
 
 def variable_head(variable: str) -> str:
-    """``llmAgentflow_0`` of ``llmAgentflow_0.output.subject``."""
+    """The part before the first dot or bracket: ``llmAgentflow_0`` of ``llmAgentflow_0.output.subject``."""
     match = _HEAD.match(variable)
     return match.group() if match else ""
 
 
 def map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """The value with every text in it changed; the very same object where nothing was."""
+    """The value with every text in it changed; the same object if nothing changed."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
@@ -73,9 +75,9 @@ def map_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def with_new_id(value: Any, old: str, new: str) -> Any:
-    """The value with every mention of a node in double braces under its new id; longer ids stay as they are."""
+    """The value with every mention of a node in double braces renamed; longer ids stay."""
     mention = re.compile(rf"(\{{\{{\s*){re.escape(old)}(?=[\s.}}\[])")
-    # The editor keeps the id of a variable beside its text, in the attributes of the markup.
+    # The editor also keeps the id of a variable in the attributes of its markup.
     attribute = re.compile(rf"(data-(?:id|label)=\\?\"){re.escape(old)}(?=[\".\[\\])")
     return map_texts(
         value,
@@ -84,6 +86,6 @@ def with_new_id(value: Any, old: str, new: str) -> Any:
 
 
 def without_reference(value: Any, node_id: str) -> Any:
-    """The value without its references to a node; longer ids stay as they are."""
+    """The value without its references to a node; longer ids stay."""
     mention = re.compile(rf"\{{\{{\s*{re.escape(node_id)}\.data\.instance[^{{}}]*\}}\}}")
     return map_texts(value, lambda text: mention.sub("", text) if node_id in text else text)

@@ -1,4 +1,4 @@
-"""A Flowise node type as `GET /nodes` describes it, with the questions that compiler and validator ask of it."""
+"""A Flowise node type as `GET /nodes` describes it, with the properties that compiler and validator need."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -10,14 +10,14 @@ from flowise_dev_agent.patch.model.definitions import PARAM_TYPES, Definitions, 
 from flowise_dev_agent.patch.model.flow_data import InputEntry, Inputs, NodeType, Values
 from flowise_dev_agent.patch.model.visibility import js_truthy
 
-#: Categories whose nodes run only in flows of another type than CHATFLOW.
+#: Flow type of the categories whose nodes run only in flows of a type other than CHATFLOW.
 KIND_OF_CATEGORY: Mapping[str, str] = {
     "Agent Flows": "AGENTFLOW",
     "Sequential Agents": "MULTIAGENT",
     "Multi Agents": "MULTIAGENT",
 }
 
-#: Absolute paths on the server: no meaning elsewhere, and they would change the fingerprint from host to host.
+#: Absolute paths on the server: they mean nothing elsewhere and would make the fingerprint depend on the host.
 _MACHINE_KEYS = frozenset({"icon", "filePath"})
 
 
@@ -36,7 +36,7 @@ class InputAnchor:
 
 @dataclass(frozen=True, slots=True)
 class InputParam:
-    """A field. ``options`` are the names of static choices."""
+    """A field. ``options`` are the names of its static choices."""
 
     name: str
     label: str
@@ -52,7 +52,7 @@ class InputParam:
 
 @dataclass(frozen=True, slots=True)
 class OutputOption:
-    """One of the things that a node can give, by class names."""
+    """An output that a node type offers, with its class names."""
 
     name: str
     label: str
@@ -67,7 +67,7 @@ class NodeSchema:
 
     @classmethod
     def from_raw(cls, raw: Mapping[str, Any]) -> "NodeSchema":
-        """Takes an entry as Flowise sends it; raises KeyError when it has no ``name``."""
+        """Take an entry as Flowise sends it; raises KeyError if it has no ``name``."""
         if "name" not in raw:
             raise KeyError("name")
         return cls(cast("NodeType", {key: value for key, value in raw.items() if key not in _MACHINE_KEYS}))
@@ -94,7 +94,7 @@ class NodeSchema:
 
     @property
     def is_agentflow(self) -> bool:
-        """A node of flows of type AGENTFLOW (V2)."""
+        """True for a node type of AGENTFLOW (V2) flows."""
         return KIND_OF_CATEGORY.get(self.category) == "AGENTFLOW"
 
     @property
@@ -107,7 +107,7 @@ class NodeSchema:
 
     @property
     def input_definitions(self) -> Sequence[InputEntry]:
-        """The raw input entries in order; a name may occur more than once, told apart by show and hide."""
+        """The raw input entries in order. A name may occur more than once, with different show and hide conditions."""
         return self.raw.get("inputs") or []
 
     @cached_property
@@ -147,13 +147,13 @@ class NodeSchema:
 
     @cached_property
     def definitions(self) -> Definitions:
-        """Inputs by kind, the credential's among the fields."""
-        # The editor forgets the credential field of a node that declares no `inputs` at all.
+        """Declared inputs, the credential field included."""
+        # The editor drops the credential field of a node type that declares no `inputs` at all.
         return Definitions.of(self.input_definitions, self.raw.get("credential") if "inputs" in self.raw else None)
 
     @cached_property
     def defaults(self) -> Inputs:
-        """What a new node holds in each input. Shared: use `new_inputs` for a node."""
+        """Initial value of each input. Shared: use `new_inputs` for a node."""
         return {entry["name"]: _initial_value(entry) for entry in self.input_definitions}
 
     def new_inputs(self) -> Inputs:
@@ -186,13 +186,13 @@ class NodeSchema:
 
     @property
     def credential_optional(self) -> bool:
-        """True as well when the node takes no credential at all."""
+        """True if the credential is optional, or if the node takes none."""
         credential = self.raw.get("credential")
         return not credential or bool(credential.get("optional"))
 
 
 Schemas = Mapping[str, NodeSchema]
-#: Credential types whose secret goes to whatever address a step calls. One is used only where somebody asks for it.
+#: Credential types whose secret is sent to any address that a step calls. Used only on explicit request.
 CREDENTIALS_FOR_ANY_ADDRESS: Final = frozenset({"httpApiKey", "httpBasicAuth", "httpBearerToken"})
 
 

@@ -1,7 +1,7 @@
-"""The outermost check: is the text a flow at all? All other code can rely on what passes here.
+"""The first check: is the text a flow at all? All other code relies on it.
 
-Flowise saves any JSON with two lists. What is refused below leaves its editor blank or stops the server at the node;
-what it reads as absent (missing keys, null) is left alone.
+Flowise saves any JSON with two lists. The problems found here leave its editor blank or stop the server at the node.
+Values that it reads as absent (missing keys, null) are accepted.
 """
 
 import json
@@ -19,7 +19,7 @@ _ENTRY_LISTS = ("inputAnchors", "inputParams", _OUTPUTS)
 
 
 def parse_document(text: str) -> tuple[FlowData | None, list[Finding]]:
-    """The document, or None and why Flowise would not save, show or run it at all."""
+    """The document, or None and the reasons why Flowise could not save, show or run it."""
     try:
         document = _parsed(text)
     except (ValueError, RecursionError) as exc:
@@ -50,7 +50,7 @@ def parse_document(text: str) -> tuple[FlowData | None, list[Finding]]:
 
 
 def _node_problems(node: Values) -> Iterator[tuple[str, str]]:
-    """Field and what is wrong with it."""
+    """Pairs of field and problem of a node."""
     data = node.get("data")
     if not isinstance(data, dict):
         yield "data", "The node has no `data` object"
@@ -70,13 +70,13 @@ def _node_problems(node: Values) -> Iterator[tuple[str, str]]:
 
 
 def _entry_problems(path: str, entries: Any) -> Iterator[tuple[str, str]]:
-    """Problems of a list of what a node declares."""
+    """Problems of a list of declared inputs or outputs."""
     if entries is None:
         return
     if not isinstance(entries, list):
         yield path, f"`{path}` must be a list"
         return
-    # The branches of an agentflow node are numbered, not named.
+    # Branches of an agentflow node are numbered, not named.
     named = (str, int) if path == _OUTPUTS else str
     for index, entry in enumerate(entries):
         if not isinstance(entry, dict) or not isinstance(entry.get("name"), named):
@@ -95,7 +95,7 @@ def _entry_problems(path: str, entries: Any) -> Iterator[tuple[str, str]]:
 
 
 def _is_number(value: Any) -> bool:
-    """Absent, a number, or a text that JavaScript takes for one."""
+    """True if absent, a number, or a text that JavaScript takes for one."""
     if value is None or isinstance(value, (int, float)):
         return True
     if isinstance(value, str):
@@ -111,7 +111,7 @@ def _parsed(text: str) -> Any:
     try:
         return from_json(text, allow_inf_nan=False)
     except (ValueError, TypeError):  # TypeError: a text with half a surrogate pair
-        # Gives the better message, and reads half surrogate pairs and deep nesting.
+        # Slower, but with better messages, and reads half surrogate pairs and deep nesting.
         return json.loads(text, parse_constant=_no_constant)
 
 

@@ -1,4 +1,4 @@
-"""Names that a person or a model probably meant."""
+"""Suggestions: the names that a person or a model probably meant."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 
 _NOT_ALNUM = re.compile(r"[^a-z0-9]+")
 
-#: How products and their makers are called, and what the names of their node types hold instead.
+#: Names of products and vendors -> the word that names of their node types contain instead.
 _VENDORS: Mapping[str, str] = {
     "bing": "websearch",
     "chatgpt": "chatopenai",
@@ -28,12 +28,12 @@ _VENDORS: Mapping[str, str] = {
 
 
 def fold(name: str) -> str:
-    """``Chat_OpenAI``, ``chatopenai`` and ``chat OpenAI`` are one name."""
+    """Normalise a name: ``Chat_OpenAI``, ``chatopenai`` and ``chat OpenAI`` are the same."""
     return _NOT_ALNUM.sub("", name.lower())
 
 
 def resolve_case(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate equal to ``name``, exactly or but for case and separators; None when there is none or several."""
+    """The candidate equal to ``name``, exactly or except for case and separators; None if there is none or several."""
     names = list(candidates)
     if name in names:
         return name
@@ -42,12 +42,12 @@ def resolve_case(name: str, candidates: Iterable[str]) -> str | None:
     return matches.pop() if len(matches) == 1 else None
 
 
-#: From here on a name is a misspelt or another word for the same thing, and not just the nearest of all.
+#: Score from which a name is a misspelling or a synonym, and not only the nearest of all.
 ALIKE = 0.6
 
 
 def closest(name: str, candidates: Iterable[str], n: int = 3, *, least: float = 0.3) -> tuple[str, ...]:
-    """Up to ``n`` candidates, best first: close spelling counts, and so does one containing the other.
+    """Up to ``n`` candidates, best first. Scored by similar spelling, and by one name containing the other.
 
     >>> closest("timeout", ["method", "url"], least=ALIKE)
     ()
@@ -65,7 +65,7 @@ def closest(name: str, candidates: Iterable[str], n: int = 3, *, least: float = 
 
 
 def closest_types(name: str, candidates: Iterable[str], n: int = 3) -> tuple[str, ...]:
-    """As `closest`, for node types: what a vendor's or product's word stands for comes first.
+    """As `closest`, for node types: types that match a vendor's or product's name come first.
 
     >>> closest_types("pgvector", ["vectara", "postgresRecordManager", "postgres"])
     ('postgres', 'postgresRecordManager', 'vectara')

@@ -1,4 +1,4 @@
-"""Values of fields: put a given value into the form that Flowise stores, or say why it cannot be meant."""
+"""Field values: convert a value to the form that Flowise stores, or explain why it is invalid."""
 
 import json
 import re
@@ -14,18 +14,18 @@ from flowise_dev_agent.patch.model.suggest import closest, fold
 from flowise_dev_agent.patch.model.visibility import is_visible
 
 _VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
-#: What the editor writes around a text.
+#: HTML tags, which the editor writes around some texts.
 _MARKUP = re.compile(r"<[^<>]*>")
 _SHOWN_LENGTH = 60
 #: Options are listed in full up to this number.
 _LISTED_OPTIONS = 30
-#: What has a form of its own although it holds texts with variables.
+#: Types with a syntax of their own, which is checked even if they contain variables.
 _CHECKED_WITH_VARIABLES = frozenset({"json", "array", "config"})
 
 
 @dataclass(frozen=True, slots=True)
 class ValueProblem:
-    """Why a value does not fit its field. ``example`` is a value that would."""
+    """A reason why a value does not fit its field. ``example`` is a valid value."""
 
     code: str
     message: str
@@ -34,12 +34,12 @@ class ValueProblem:
 
 
 def is_empty(value: Any) -> bool:
-    """What an untouched or cleared field holds."""
+    """True for the value of an untouched or cleared field."""
     return value is None or (isinstance(value, str) and not value.strip()) or value == []
 
 
 def without_markup(text: str) -> str:
-    """The text as the server reads it: the editor writes some of them as HTML.
+    """The text as the server reads it, without the HTML that the editor writes in some fields.
 
     >>> without_markup("<p>11</p>")
     '11'
@@ -48,7 +48,7 @@ def without_markup(text: str) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """The text with single blanks, and a sign where a line ends: a list of one word a line is no sentence.
+    """The text with single blanks and a sign at each line break, so that a list of words does not read as a sentence.
 
     >>> on_one_line(" casino\\n\\n  poker  club")
     'casino ⏎ poker club'
@@ -57,7 +57,7 @@ def on_one_line(text: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value short enough for a message."""
+    """The value as text, short enough for a message."""
     text = on_one_line(value if isinstance(value, str) else dump_json(value))
     return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 1]}…"
 
@@ -65,8 +65,8 @@ def shown(value: Any) -> str:
 def normalize(definition: InputEntry, value: Any, inputs: Values | None = None) -> tuple[Any, ValueProblem | None]:
     """The value as stored, and the problem if there is one (then the value is unchanged).
 
-    Text with ``{{...}}`` is filled in at run time and passes as it is. ``inputs`` are the node's other values: with
-    them only the options that the editor offers in that state are allowed.
+    Text with ``{{...}}`` is filled in at run time and accepted unchanged. ``inputs`` are the node's other values: with
+    them, only the options that the editor offers in that state are allowed.
     """
     kind = str(definition.get("type") or "")
     if is_empty(value) or (has_variable(value) and kind not in _CHECKED_WITH_VARIABLES):
@@ -81,7 +81,7 @@ def normalize(definition: InputEntry, value: Any, inputs: Values | None = None) 
         case "json":
             return _json(value)
         case "file" if isinstance(value, str) and value.startswith(MARK):
-            # A text is no file, and Flowise would fail on it with every question.
+            # A text is no file: Flowise would fail on it with every question.
             return placeholder_file(str(definition.get("fileType") or ""), value) or value, None
         case "string" | "code" | "password" | "asyncOptions" | "date" | "file" | "folder":
             return _text(value)
@@ -149,13 +149,13 @@ def _options(
 
 
 def _folded(options: Sequence[OptionEntry]) -> dict[str, str]:
-    """Names of options by what people may write for them: the label or the name, case and separators not minding."""
+    """Map the labels and names of options to their names, ignoring case and separators."""
     by_label = {fold(str(option.get("label") or "")): str(option["name"]) for option in options}
     return by_label | {fold(str(option["name"])): str(option["name"]) for option in options}
 
 
 def _listed(value: Any) -> list[Any]:
-    """The editor keeps several options as JSON text."""
+    """Several options as a list; the editor stores them as JSON text."""
     value = _parsed(value)
     return value if isinstance(value, list) else [value]
 
@@ -169,7 +169,7 @@ def _json(value: Any) -> tuple[Any, ValueProblem | None]:
 
 
 def row_example(definition: InputEntry) -> dict[str, Any]:
-    """A row of an array field: its required fields, with a default, an option or a description of the value."""
+    """Example row of an array field: its required fields, with a default, an option or a description as value."""
     row: dict[str, Any] = {}
     for part in definition.get("array") or ():
         if part.get("optional") or part.get("show") or part["name"] in row:
@@ -182,7 +182,7 @@ def row_example(definition: InputEntry) -> dict[str, Any]:
 
 
 def _array(definition: InputEntry, value: Any) -> tuple[Any, ValueProblem | None]:
-    """Rows of an agentflow node. The server reads a list; text of one is what models like to write."""
+    """Rows of an agentflow node. The server needs a list; models often write it as text."""
     rows = _parsed(value)
     if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
         return rows, None
@@ -190,7 +190,7 @@ def _array(definition: InputEntry, value: Any) -> tuple[Any, ValueProblem | None
 
 
 def _config(value: Any) -> tuple[Any, ValueProblem | None]:
-    """Inputs of a model or tool inside a node; the server fails on text."""
+    """Inputs of a model or tool inside a node, as an object; the server fails on text."""
     inputs = _parsed(value)
     if isinstance(inputs, dict):
         return inputs, None

@@ -1,4 +1,4 @@
-"""Which inputs the editor shows: ``show`` and ``hide`` conditions over a node's current inputs."""
+"""Visibility of inputs in the editor: ``show`` and ``hide`` conditions over a node's current inputs."""
 
 import json
 import re
@@ -12,24 +12,24 @@ _WILDCARD = re.compile(r"(\.[*+])")
 
 
 def js_truthy(value: Any) -> bool:
-    """JavaScript's idea: empty lists and objects are true, '', 0, NaN, false, null are not."""
+    """Truth as in JavaScript: empty lists and objects are true; '', 0, NaN, false and null are not."""
     if isinstance(value, (list, dict)):
         return True
     return bool(value) and value == value
 
 
 def is_visible(entry: Conditions, inputs: Values) -> bool:
-    """True when every ``show`` condition holds and no ``hide`` condition does."""
+    """True if every ``show`` condition holds and no ``hide`` condition does."""
     show, hide = entry.get("show") or {}, entry.get("hide") or {}
     if not show and not hide:
-        return True  # as most entries are
+        return True  # most entries have no conditions
     return all(_matches(_look_up(inputs, path), wanted) for path, wanted in show.items()) and not any(
         _matches(_look_up(inputs, path), wanted) for path, wanted in hide.items()
     )
 
 
 def refresh_visibility(data: NodeData) -> None:
-    """Set ``display`` of a node's inputs by their present values. Both lists become new ones."""
+    """Set ``display`` of a node's inputs by their current values. Both lists are replaced."""
     data["inputAnchors"] = _displayed(data.get("inputAnchors") or [], data.get("inputs") or {})
     data["inputParams"] = _displayed(data.get("inputParams") or [], data.get("inputs") or {})
 
@@ -44,7 +44,7 @@ def _displayed(entries: list[InputEntry], inputs: Values) -> list[InputEntry]:
 
 
 def with_defaults(entries: Iterable[InputEntry], inputs: Values) -> Inputs:
-    """The inputs that conditions are read against: a field that a stored node lacks counts as its default."""
+    """The inputs against which conditions are evaluated: a field missing in a stored node counts as its default."""
     defaults = {entry["name"]: default for entry in entries if (default := entry.get("default")) is not None}
     return {**defaults, **inputs}
 
@@ -79,13 +79,16 @@ def _matches(actual: Any, wanted: Any) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """JavaScript's ===: true is not 1."""
+    """Compare like JavaScript's ===: true is not 1."""
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
 def _found(wanted: str, value: Any) -> bool:
-    """Flowise reads a wanted text as a regular expression. Flows are hostile, so here it is a part of the value, in
-    which only `.*` and `.+` have their meaning, as in Flowise's own node types; that takes linear time."""
+    """True if a wanted text occurs in the value. Flowise reads it as a regular expression.
+
+    Flows are untrusted, so only `.*` and `.+` keep their meaning, as in Flowise's own node types; the search takes
+    linear time.
+    """
     text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
     first, *rest = _WILDCARD.split(wanted)
     end = text.find(first)

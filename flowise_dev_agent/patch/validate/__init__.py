@@ -1,4 +1,4 @@
-"""Checks on the final ``flowData`` string, before any byte of it is written.
+"""Validation of the final ``flowData`` string, before anything is written.
 
 Flowise saves anything. Each rule comes from a flow that was saved with 200 and then failed at its first question,
 answered wrongly without an error, or left the editor blank (measured on Flowise 3.1.4).
@@ -51,7 +51,7 @@ RULE_MODULES = (
     credentials,
 )
 
-#: Of the other types only the shape is checked: they are carried through, not built.
+#: Flows of types other than CHATFLOW and AGENTFLOW are carried through, not built: only their shape is checked.
 _KINDS = frozenset({"CHATFLOW", "AGENTFLOW", "MULTIAGENT", "ASSISTANT"})
 
 
@@ -64,12 +64,11 @@ def validate_flow(
     base_flow_data: str | None = None,
     tools: Mapping[str, str] | None = None,
 ) -> list[Finding]:
-    """All findings, in the order of rules and nodes; empty for a good flow. Any text may be given.
+    """All findings, in the order of rules and nodes; empty for a valid flow. Any text may be given.
 
-    ``credentials`` maps the instance's credential ids to their types; None means unknown, then only unbound ones are
-    found. ``base_flow_data`` is the flow before an update: node types that no schema knows but that were in it already
-    (community nodes) are warnings, new ones errors. ``tools`` maps ids of the instance's custom tools to names; None
-    means unknown.
+    ``credentials`` maps the instance's credential ids to their types; None means unknown, and then only missing ones
+    are reported. ``base_flow_data`` is the flow before an update: node types without a schema are warnings if it has
+    them (community nodes), else errors. ``tools`` maps ids of the instance's custom tools to names; None means unknown.
 
     >>> from flowise_dev_agent.knowledge.nodes import NodeStore
     >>> from flowise_dev_agent.patch import AddNode, compile_ops

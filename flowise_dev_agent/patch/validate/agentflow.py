@@ -1,4 +1,4 @@
-"""Rules on flows of type AGENTFLOW (V2) as a whole: where they start, how they branch, loop and iterate."""
+"""Rules on AGENTFLOW (V2) flows as a whole: start, branches, loops and iterations."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ _ITERATED = "iterationInput"
 
 @rule("NO_START_NODE", "MULTIPLE_START_NODES", "UNREACHED_NODE", kinds=(AGENTFLOW,))
 def start(flow: FlowContext) -> Iterator[Finding]:
-    """One start node, and every other node has an incoming edge: the server treats a node without one as a start."""
+    """One start node, and an incoming edge at every other node: the server treats a node without one as a start."""
     if not flow.nodes:
         return
     starts = [node for node in flow.nodes if node.name == v2.START]
@@ -41,7 +41,7 @@ def start(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("BAD_SOURCE_HANDLE", "BAD_TARGET_HANDLE", "BRANCHES_OUTDATED", kinds=(AGENTFLOW,))
 def handles(flow: FlowContext) -> Iterator[Finding]:
-    """The handle alone selects the branch: with a wrong one every branch runs."""
+    """Valid handles. The handle alone selects the branch: with a wrong one every branch runs."""
     for node in flow.nodes:
         wanted, present = v2.branch_count(node.name, node.inputs), len(node.outputs)
         if wanted is not None and wanted != present:
@@ -92,7 +92,7 @@ def iterations(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("EDGE_ACROSS_ITERATION", kinds=(AGENTFLOW,))
 def borders(flow: FlowContext) -> Iterator[Finding]:
-    """An iteration runs its own nodes; edges across its border are not followed."""
+    """No edges across the border of an iteration: the server does not follow them."""
     for connection in flow.connections:
         if connection.source.parent != connection.target.parent:
             yield error(
@@ -105,7 +105,7 @@ def borders(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("EMPTY_FLOW", "EMPTY_ITERATION", kinds=(AGENTFLOW,))
 def something_to_do(flow: FlowContext) -> Iterator[Finding]:
-    """A start with nothing after it gives an empty answer; so does an empty iteration."""
+    """At least one step after the start and inside each iteration; otherwise the answer is empty."""
     if flow.nodes and all(node.name == v2.START for node in flow.nodes):
         yield error(
             "EMPTY_FLOW", "Nothing follows the start.", where=flow.nodes[0].id, hint="Add a node and Connect it to it."
@@ -123,7 +123,7 @@ def something_to_do(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("BAD_JSON", kinds=(AGENTFLOW,))
 def iterated(flow: FlowContext) -> Iterator[Finding]:
-    """An iteration needs a list, as text or from another node. The server accepts JSON5 and more."""
+    """The input of an iteration is a list, as text or from another node. The server accepts JSON5 and more."""
     for node in flow.nodes:
         value = node.inputs.get(_ITERATED)
         if node.name != v2.ITERATION or not isinstance(value, str) or has_variable(value):
@@ -141,7 +141,7 @@ def iterated(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("LOOP_TARGET_UNKNOWN", kinds=(AGENTFLOW,))
 def loops(flow: FlowContext) -> Iterator[Finding]:
-    """A loop to a missing node answers with its own description."""
+    """Loop targets exist. A loop to a missing node answers with its own description."""
     for node in flow.nodes:
         target = node.inputs.get(v2.LOOP_TARGET)
         if node.name != v2.LOOP or not isinstance(target, str) or not target:

@@ -1,4 +1,4 @@
-"""Rules on where agentflows branch, loop and begin: what runs although it should not, and what never runs."""
+"""Rules on branches, loops and starts of agentflows: steps that run against the intention, and steps that never run."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ _TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d")
 
 @rule("BRANCH_HAS_TWO_TARGETS", kinds=(AGENTFLOW,))
 def split(flow: FlowContext) -> Iterator[Finding]:
-    """The second step of a branch runs whichever branch is taken."""
+    """One target per branch. Its second target would run whichever branch is taken."""
     for node in flow.nodes:
         for handle, connections in _by_handle(flow, node).items():
             targets = list(dict.fromkeys(one.target.id for one in connections))
@@ -35,10 +35,13 @@ def split(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("STEP_NEVER_RUNS", "STEP_RUNS_TWICE", kinds=(AGENTFLOW,))
 def joins(flow: FlowContext) -> Iterator[Finding]:
-    """A step waits for each plain source and for one source behind each branching step before it. Where no run comes
-    to two of these, it never runs, and the flow ends without its answer. Nor does a step that two branches of one step
-    lead to directly: the branch that was not taken leaves it out. Each further source behind the same branching step
-    makes it run again."""
+    """Steps with several sources run exactly once.
+
+    A step waits for each plain source and for one source behind each branching step before it. If no run reaches two of
+    these, it never runs, and the flow ends without its answer. The same holds for a step to which two branches of one
+    step lead directly: the branch not taken skips it. Each further source behind the same branching step makes it run
+    again.
+    """
     order = RunOrder(flow)
     for node in flow.nodes:
         for fork, handles in _branches_into(flow, node).items():
@@ -85,7 +88,7 @@ def _repeated(node: FlowNode, groups: Mapping[str, Sequence[Connection]], order:
 
 
 def _branches_into(flow: FlowContext, node: FlowNode) -> dict[str, list[str]]:
-    """Branching step -> the numbers of its branches that lead straight to the node."""
+    """Id of a branching step -> numbers of its branches that lead directly to the node."""
     found: dict[str, list[str]] = {}
     for one in flow.connections_into.get(node.id, ()):
         number = one.edge.source_handle.rpartition("-")[2]
@@ -97,7 +100,7 @@ def _branches_into(flow: FlowContext, node: FlowNode) -> dict[str, list[str]]:
 
 @rule("BRANCH_LEADS_NOWHERE", kinds=(AGENTFLOW,))
 def ends(flow: FlowContext) -> Iterator[Finding]:
-    """A branch without a step answers with what the branching step itself gives."""
+    """Branches lead to a step. A branch without one answers with the output of the branching step itself."""
     shown = {
         v2.CONDITION: "the answer is empty then",
         v2.CONDITION_AGENT: "people are shown raw JSON then",
@@ -125,7 +128,7 @@ def _by_handle(flow: FlowContext, node: FlowNode) -> dict[str, list[Connection]]
 
 @rule("LOOP_WITHOUT_EXIT", "LOOP_LIMIT", kinds=(AGENTFLOW,))
 def loops(flow: FlowContext) -> Iterator[Finding]:
-    """A loop is left by a branch or at its limit; what nothing leaves runs to the limit at each question."""
+    """Loops have an exit branch and a valid limit; otherwise they run to the limit at each question."""
     runs = RunOrder(flow)
     for node in flow.nodes:
         target = node.inputs.get(v2.LOOP_TARGET)
@@ -173,7 +176,7 @@ def _is_limit(value: Any) -> bool:
 
 @rule("BAD_SCHEDULE", kinds=(AGENTFLOW,))
 def schedules(flow: FlowContext) -> Iterator[Finding]:
-    """A schedule that the server cannot read is stored and never runs."""
+    """Valid schedules. The server stores a schedule that it cannot read, and never runs it."""
     for node in flow.nodes:
         inputs = node.inputs
         if node.name != v2.START or inputs.get("startInputType") != "scheduleInput":
@@ -194,7 +197,7 @@ def schedules(flow: FlowContext) -> Iterator[Finding]:
 
 
 def _days(value: Any, most: int, *, last: str = "") -> bool:
-    """Whether these are days that the server reads."""
+    """True if the value is a list of days that the server reads."""
     days = [day for day in (part.strip() for part in str(value or "").split(",")) if day]
     return bool(days) and all(
         day == last or (day.isascii() and day.isdigit() and 1 <= int(day[:9]) <= most) for day in days

@@ -1,4 +1,4 @@
-"""Rules on what conditions compare: as which type, by which pattern, and what is left of a text without Markdown."""
+"""Rules on conditions: types of compared values, patterns, and texts that the server strips of Markdown."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -10,15 +10,15 @@ from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.values import without_markup
 from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rule
 
-#: A text that is one field of a step's structured answer, and nothing else.
+#: A text that consists of exactly one field of a step's structured answer.
 _FIELD = re.compile(r"\{\{\s*([A-Za-z0-9_]{1,100})\.output\.([A-Za-z0-9_]{1,100})\s*\}\}")
-#: How each type of a condition takes a field of another type: the texts fail, the others are never equal.
+#: Type of a condition for each type of a structured field. On a mismatch, text conditions fail and others never hold.
 _STRUCTURED: Final[Mapping[str, str]] = {"number": "number", "boolean": "boolean", "string": "string", "enum": "string"}
-#: What the editor stores for a text of several paragraphs.
+#: The editor's HTML for a text of several paragraphs.
 _EDITOR_TEXT: Final = re.compile(r"\s*<(?:p|div|h[1-6]|ul|ol|blockquote|pre|table)\b", re.IGNORECASE)
-#: Longer texts are not looked at: nobody compares with them, and some of the patterns below take quadratic time.
+#: Longer texts are not checked: nobody compares with them, and some of the patterns below take quadratic time.
 _COMPARED_CHARS: Final = 300
-#: What the server removes from both sides of a comparison of texts, in its order (remove-markdown).
+#: Patterns that the server removes from both sides of a text comparison, in its order (remove-markdown).
 _MARKDOWN: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
     (re.compile(pattern, flags), kept)
     for pattern, kept, flags in (
@@ -49,8 +49,10 @@ _BY_FUNCTION: Final = (
 
 @rule("CONDITION_TYPE_MISMATCH", "BAD_REGULAR_EXPRESSION", "CONDITION_TEXT_CHANGED", kinds=(AGENTFLOW,))
 def conditions(flow: FlowContext) -> Iterator[Finding]:
-    """A field of a structured answer is compared as what it is: as a text, a number fails at every question. Texts are
-    compared without their Markdown."""
+    """Conditions use the type of the structured field, valid patterns, and texts that survive Markdown removal.
+
+    A number compared as a text fails at every question. Texts are compared without their Markdown.
+    """
     for node in flow.nodes:
         rows = node.inputs.get("conditions")
         if node.name != v2.CONDITION or not isinstance(rows, list):
@@ -65,7 +67,7 @@ def conditions(flow: FlowContext) -> Iterator[Finding]:
                 if type_ is None or compared not in _STRUCTURED or type_ == compared:
                     continue
                 if compared == "number" and type_ == "string":
-                    continue  # a number is read from the beginning of a text
+                    continue  # the server parses a number from the beginning of a text
                 result = "the server fails on it" if compared == "string" else "it never holds"
                 yield error(
                     "CONDITION_TYPE_MISMATCH",
@@ -95,7 +97,7 @@ def conditions(flow: FlowContext) -> Iterator[Finding]:
 
 
 def _type_of_field(flow: FlowContext, value: Any) -> str | None:
-    """The type of the structured field that a value is, None when it is something else."""
+    """The type of the structured field that a value refers to; None if it is anything else."""
     match = _FIELD.fullmatch(value.strip()) if isinstance(value, str) else None
     source = flow.graph.node(match[1]) if match else None
     if match is None or source is None:
@@ -110,7 +112,10 @@ def _type_of_field(flow: FlowContext, value: Any) -> str | None:
 
 
 def broken_pattern(pattern: str) -> str:
-    """Why JavaScript refuses a regular expression, '' when brackets and repetitions are in order. Nothing is run."""
+    """A reason why JavaScript rejects a regular expression; '' if brackets and repetitions are valid.
+
+    Nothing is executed.
+    """
     depth, in_class, repeatable = 0, False, False
     position = 0
     while position < len(pattern):
@@ -145,7 +150,7 @@ def broken_pattern(pattern: str) -> str:
 
 
 def without_markdown(text: str) -> str:
-    """The text as the server compares it.
+    """The text as the server compares it, without Markdown.
 
     >>> without_markdown("[A-Z][0-9]+"), without_markdown(".*error.*"), without_markdown("[urgent]")
     ('A-Z+', '.error.', '[urgent]')
@@ -156,7 +161,7 @@ def without_markdown(text: str) -> str:
 
 
 def _changed_by_markdown(text: str, operation: Any) -> tuple[Callable[..., Finding], str, str] | None:
-    """(kind of finding, what is wrong, remedy) of a text that is not compared as it is written."""
+    """(finding constructor, problem, remedy) for a text that the server changes before comparing; else None."""
     if operation in _WITHOUT_TEXT or not text.strip() or len(text) > _COMPARED_CHARS:
         return None
     left = without_markdown(text)

@@ -14,7 +14,7 @@ from flowise_dev_agent.patch.validate.context import CHATFLOW, Connection, FlowC
 
 @rule("DANGLING_EDGE", "DUPLICATE_EDGE")
 def edge_ends(flow: FlowContext) -> Iterator[Finding]:
-    """Edges join two nodes that exist, once."""
+    """Each edge joins two existing nodes, and no edge occurs twice."""
     seen: set[tuple[str, str, str, str]] = set()
     for edge in flow.graph.edges:
         for end in (edge.source, edge.target):
@@ -38,7 +38,7 @@ def edge_ends(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("BAD_SOURCE_HANDLE", "BAD_TARGET_HANDLE", kinds=(CHATFLOW,))
 def handles(flow: FlowContext) -> Iterator[Finding]:
-    """Handles are exactly those of the stored anchors; otherwise the editor cannot draw the edge."""
+    """Handles match the stored anchors exactly; otherwise the editor cannot draw the edge."""
     for connection in flow.connections:
         if connection.output is None and isinstance(connection.source.data.get("outputAnchors"), list):
             yield error(
@@ -66,7 +66,7 @@ def _reconnect(connection: Connection) -> str:
 
 @rule("TYPE_MISMATCH", kinds=(CHATFLOW,))
 def types(flow: FlowContext) -> Iterator[Finding]:
-    """Output and input share a class, by the editor's own test."""
+    """Output and input share a class, by the editor's test."""
     for connection in flow.connections:
         if connection.output is None or connection.input is None:
             continue
@@ -84,7 +84,10 @@ def types(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("UNKNOWN_OUTPUT", "OUTPUT_SELECTION_MISMATCH", kinds=(CHATFLOW,))
 def outputs(flow: FlowContext) -> Iterator[Finding]:
-    """A node with several outputs gives the one that ``outputs.output`` names, whatever the edge says."""
+    """Edges leave from the selected output.
+
+    A node with several outputs gives the selected one, whatever the edge says.
+    """
     for node in flow.nodes:
         if not node.multi_output or not isinstance(node.data.get("outputs"), dict):
             continue
@@ -113,7 +116,7 @@ def outputs(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("SINGLE_ANCHOR_IS_LIST", "LIST_ANCHOR_NOT_LIST", "BAD_REFERENCE", "ANCHOR_OCCUPIED", kinds=(CHATFLOW,))
 def anchor_values(flow: FlowContext) -> Iterator[Finding]:
-    """Anchors hold references and nothing else: one text, or a list of texts."""
+    """Anchors hold only references: one text, or a list of texts."""
     for node in flow.nodes:
         arriving = flow.connections_by_input.get(node.id, {})
         for anchor in _anchors(flow, node):
@@ -160,7 +163,7 @@ def _anchor_problem(node_id: str, name: str, value: Any, *, is_list: bool) -> Fi
 
 @rule("REF_TO_MISSING_NODE", "REF_WITHOUT_EDGE", "EDGE_WITHOUT_REF", kinds=(CHATFLOW,))
 def references(flow: FlowContext) -> Iterator[Finding]:
-    """Each reference has its edge and each edge its reference."""
+    """Each reference has an edge and each edge a reference."""
     for node in flow.nodes:
         by_input = flow.connections_by_input.get(node.id, {})
         found = {name: ids for name, value in node.inputs.items() if value and (ids := referenced(value))}
@@ -199,7 +202,7 @@ def _unmatched_edges(
     flow: FlowContext, node: FlowNode, name: str, ids: list[str], connections: list[Connection]
 ) -> Iterator[Finding]:
     if any(flow.graph.node(node_id) is None for node_id in ids):
-        return  # reported as the reference that it is
+        return  # reported as REF_TO_MISSING_NODE
     definition = connections[0].input
     is_list = bool(definition and definition.get("list"))
     wired = {connection.source.id for connection in connections}
@@ -219,7 +222,7 @@ def _unmatched_edges(
 
 
 def _anchors(flow: FlowContext, node: FlowNode) -> list[InputEntry]:
-    """The stored anchors, or the schema's when the node has lost its own."""
+    """The stored anchors, or the schema's if the node has lost its own."""
     if isinstance(node.data.get("inputAnchors"), list):
         return node.anchors
     return flow.definitions(node).anchors
@@ -227,7 +230,10 @@ def _anchors(flow: FlowContext, node: FlowNode) -> list[InputEntry]:
 
 @rule("REQUIRED_ANCHOR_UNCONNECTED", kinds=(CHATFLOW,))
 def required_anchors(flow: FlowContext) -> Iterator[Finding]:
-    """Inputs without which the node fails, or silently does less than expected (an agent without tools)."""
+    """Required inputs are connected.
+
+    Without them the node fails or silently does less than expected (an agent without tools).
+    """
     for node in flow.nodes:
         for anchor in flow.visible_anchors(node):
             name = str(anchor["name"])

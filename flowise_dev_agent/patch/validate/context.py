@@ -1,6 +1,6 @@
-"""What rules share: the flow with its edges resolved to inputs and outputs, and the list of rules.
+"""Shared basis of the rules: the flow with its edges resolved to inputs and outputs, and the registry of rules.
 
-A rule is a generator over the flow; the decorator says which codes it can raise.
+A rule is a generator over the flow; the decorator lists the codes that it can raise.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +20,10 @@ from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
 
 @dataclass(slots=True)
 class Connection:
-    """An edge between two nodes that exist. ``input`` and ``output`` are None when the handle names none of theirs."""
+    """An edge between two existing nodes.
+
+    ``input`` and ``output`` are None if the handle matches none of the node's.
+    """
 
     edge: FlowEdge
     source: FlowNode
@@ -32,9 +35,9 @@ class Connection:
 
 @dataclass(frozen=True, eq=False)
 class FlowContext:
-    """One flow under check. ``known_names`` are node types that the flow had before the update.
+    """A flow under check. ``known_names`` are node types that the flow had before the update.
 
-    ``credentials`` maps ids to types, ``tools`` ids to names; None for what is not known.
+    ``credentials`` maps ids to types, ``tools`` ids to names; None means unknown.
     """
 
     graph: GraphIR
@@ -46,7 +49,7 @@ class FlowContext:
 
     @cached_property
     def nodes(self) -> list[FlowNode]:
-        """Without sticky notes."""
+        """All nodes except sticky notes."""
         return [node for node in self.graph.nodes if not node.is_note]
 
     def schema(self, node: FlowNode) -> NodeSchema | None:
@@ -82,7 +85,7 @@ class FlowContext:
 
     @cached_property
     def connections_by_input(self) -> dict[str, dict[str, list[Connection]]]:
-        """Node id to the connections that arrive there, by the name of the input."""
+        """Node id -> incoming connections by the name of the input."""
         grouped: dict[str, dict[str, list[Connection]]] = {}
         for connection in self.connections:
             grouped.setdefault(connection.target.id, {}).setdefault(connection.input_name, []).append(connection)
@@ -90,7 +93,7 @@ class FlowContext:
 
     @cached_property
     def successors(self) -> dict[str, list[str]]:
-        """Node id to the ids that it feeds, duplicates removed."""
+        """Node id -> ids of the nodes that it feeds, without duplicates."""
         grouped: dict[str, dict[str, None]] = {node.id: {} for node in self.nodes}
         for connection in self.connections:
             grouped.setdefault(connection.source.id, {})[connection.target.id] = None
@@ -98,12 +101,12 @@ class FlowContext:
 
     @cached_property
     def cycles(self) -> list[list[str]]:
-        """Ids of nodes that feed each other or themselves, each group in stored order."""
+        """Groups of nodes that feed each other or themselves, each in stored order."""
         position = {node.id: index for index, node in enumerate(self.graph.nodes)}
         return [sorted(group, key=lambda node_id: position.get(node_id, 0)) for group in _cycles(self.successors)]
 
     def definitions(self, node: FlowNode) -> Definitions:
-        """Inputs by today's schema, or the stored ones of a type that no schema knows."""
+        """Inputs of the current schema, or the stored ones if the type has no schema."""
         schema = self.schema(node)
         if schema is not None:
             return schema.definitions
@@ -113,7 +116,7 @@ class FlowContext:
         return self._visible[node][0]
 
     def visible_params(self, node: FlowNode) -> list[InputEntry]:
-        """Fields that the editor shows now, on the node or behind its button."""
+        """Fields that the editor shows in the current state, on the node or behind its button."""
         return self._visible[node][1]
 
     @cached_property
@@ -125,7 +128,7 @@ class FlowContext:
         return found
 
     def nested(self, node: FlowNode) -> list[Nested]:
-        """Models and tools inside an agentflow node that run in its present state."""
+        """Models and tools inside an agentflow node that run in its current state."""
         return self._nested.get(node.id, [])
 
     @cached_property
@@ -137,11 +140,11 @@ class FlowContext:
         }
 
     def is_connected(self, node: FlowNode, name: str) -> bool:
-        """An edge or a reference: when only one of them is there, another rule says so."""
+        """True if there is an edge or a reference. If one of them is missing, another rule reports it."""
         return name in self.connections_by_input.get(node.id, ()) or bool(referenced(node.inputs.get(name)))
 
     def version_drifted(self, node: FlowNode) -> bool:
-        """The node was stored under an older version of its schema than the instance has."""
+        """True if the node was stored under an older version of its type than the instance has."""
         schema = self.schema(node)
         if schema is None:
             return False
@@ -156,13 +159,13 @@ def _input_with(entries: list[InputEntry], handle: str) -> InputEntry | None:
 
 
 def known_names(graph: GraphIR) -> frozenset[str]:
-    """Node types of a flow, those of models and tools inside its nodes included."""
+    """Node types of a flow, including models and tools inside its nodes."""
     inner = (nested.component for node in graph.nodes for nested in nested_components(node.params, node.inputs))
     return frozenset([*(node.name for node in graph.nodes), *inner])
 
 
 def _cycles(successors: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Strongly connected groups of more than one node, and nodes that feed themselves (Tarjan, without recursion)."""
+    """Strongly connected groups of several nodes, and nodes that feed themselves (Tarjan, without recursion)."""
     order: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
@@ -219,7 +222,7 @@ AGENTFLOW = "AGENTFLOW"
 
 
 def rule(*codes: str, kinds: tuple[str, ...] = (CHATFLOW, AGENTFLOW)) -> Callable[[Check], Check]:
-    """Register a check under the codes that it raises, for the types of flow in which it makes sense."""
+    """Register a check with the codes that it raises and the types of flow to which it applies."""
 
     def register(check: Check) -> Check:
         RULES.append(Rule(codes, check, kinds))

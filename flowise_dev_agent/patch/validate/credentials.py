@@ -21,7 +21,7 @@ from flowise_dev_agent.redaction import holds_secret, looks_secret, named_items
     "CREDENTIAL_TYPE_MISMATCH",
 )
 def bindings(flow: FlowContext) -> Iterator[Finding]:
-    """The server reads ``data.credential`` and nothing else."""
+    """Credentials are bound in ``data.credential``, the only place that the server reads."""
     for node in flow.nodes:
         if problem := _unbound(flow, node) if not node.credential else _wrongly_bound(flow, node):
             yield problem
@@ -55,7 +55,7 @@ def _wrongly_bound(flow: FlowContext, node: FlowNode) -> Finding | None:
 def wrong_credential(
     flow: FlowContext, schema: NodeSchema | None, credential: str, where: str, name: str
 ) -> Finding | None:
-    """What is wrong with a bound credential: its form, its existence, its type."""
+    """The problem of a bound credential: its form, its existence or its type; None if it is valid."""
     if not is_uuid(credential):
         return error(
             "CREDENTIAL_NOT_UUID",
@@ -87,7 +87,7 @@ def wrong_credential(
 
 @rule("SECRET_IN_INPUTS")
 def secrets(flow: FlowContext) -> Iterator[Finding]:
-    """A key in a field overrides the credential and is stored as plain text for every reader of the flow."""
+    """No secrets in fields: they override the credential and are stored as plain text for every reader of the flow."""
     for node in flow.graph.nodes:
         yield from _secrets_in(flow.schema(node), node.inputs, node.id, "")
         for nested in flow.nested(node):
@@ -100,7 +100,7 @@ def _secrets_in(schema: NodeSchema | None, inputs: Values, where: str, around: s
     declared: Collection[str] = schema.defaults if schema else ()
     for name, value in inputs.items():
         if not value or isinstance(value, dict):
-            continue  # nothing, or a model or tool with fields of its own
+            continue  # empty, or a model or tool with fields of its own
         # A declared field of such a name (a header, a session token) is the node's own design.
         secret = holds_secret(value) if name in declared else looks_secret(name, value)
         if secret or _holds_named_secret(value):
@@ -114,10 +114,10 @@ def _secrets_in(schema: NodeSchema | None, inputs: Values, where: str, around: s
 
 
 def _holds_named_secret(value: Any) -> bool:
-    """A header or similar with a plain-text secret: in a row of key and value, or anywhere in JSON."""
+    """True for a plain-text secret in a header or similar: in a row of key and value, or anywhere in JSON."""
     if isinstance(value, str):
         text = value.lstrip()
-        # What begins with two braces is a reference, which is no JSON.
+        # A text that begins with two braces is a reference, not JSON.
         return text.startswith("{") and not text.startswith("{{") and _holds_named_secret(_parsed(value))
     if isinstance(value, list):
         return any(_holds_named_secret(item) for item in value)

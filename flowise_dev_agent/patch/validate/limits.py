@@ -1,4 +1,4 @@
-"""Rules on values of the right type that still fail: numbers out of range, addresses, schemas, sizes of chunks."""
+"""Rules on values that fail despite their right type: numbers out of range, addresses, schemas, sizes of chunks."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.values import is_empty, without_markup
 from flowise_dev_agent.patch.validate.context import FlowContext, rule
 
-#: Smallest and largest value by the name of the field; None is no bound.
+#: Smallest and largest value by field name; None is no bound.
 BOUNDS: Final[Mapping[str, tuple[float, float | None]]] = {
     "chunkOverlap": (0, None),
     "chunkSize": (1, None),
@@ -26,9 +26,9 @@ BOUNDS: Final[Mapping[str, tuple[float, float | None]]] = {
     "topK": (1, None),
     "topP": (0, 1),
 }
-#: What the server takes where the fields are empty.
+#: The server's defaults of empty fields.
 _CHUNK_SIZE, _CHUNK_OVERLAP = 1000.0, 200.0
-#: Fields that the server calls as they are.
+#: Fields whose value the server calls as an address, unchanged.
 _ADDRESSES: Final = frozenset(
     {"basepath", "baseUrl", "requestsGetUrl", "requestsPostUrl", "requestsPutUrl", "requestsDeleteUrl"}
 )
@@ -40,7 +40,7 @@ _ZOD_FIELD: Final = ("advancedStructuredOutputParser", "exampleJson")
 _ZOD_WORD = re.compile(r"\bz\.([A-Za-z_]{1,40})")
 _COMMENT = re.compile(r"//[^\n]*")
 _ZOD_TYPES: Final = frozenset({"string", "number", "boolean", "date", "enum", "object", "array", "int"})
-#: What ends a line for the server's expression.
+#: Line terminators of the server's regular expression.
 _LINES = re.compile("[\n\r\u2028\u2029]")
 #: Measured on Flowise 3.1.4: 16 KB of `{{` are 1.3e8 steps and 0.09 s, 128 KB are 8.6e9 and 5.6 s.
 _MOST_BRACE_STEPS: Final = 100_000_000
@@ -49,10 +49,10 @@ _PAIRS: Final = {")": "(", "]": "[", "}": "{"}
 
 @rule("NUMBER_OUT_OF_RANGE", "ADDRESS_WITHOUT_SCHEME")
 def bounds(flow: FlowContext) -> Iterator[Finding]:
-    """A search for no documents, a temperature that providers refuse, an address that cannot be called."""
+    """Numbers in range and complete addresses: no search for zero documents, no temperature that providers reject."""
     for node, path, owner, inputs in _settings(flow):
         for name, value in inputs.items():
-            # A stand-in is told as what the person is to fill in.
+            # Placeholders are reported separately, as input that the user has to give.
             if is_empty(value) or has_variable(value) or stands_in(value):
                 continue
             field = f"{path}{name}"
@@ -79,7 +79,7 @@ def bounds(flow: FlowContext) -> Iterator[Finding]:
 
 
 def _settings(flow: FlowContext) -> Iterator[tuple[FlowNode, str, str, Values]]:
-    """Node, beginning of the path, type and inputs: of nodes and of the models and tools inside them."""
+    """(node, path prefix, type, inputs) of nodes and of the models and tools inside them."""
     for node in flow.nodes:
         shown = {entry["name"] for entry in flow.visible_params(node)}
         yield node, "", node.name, {name: value for name, value in node.inputs.items() if name in shown}
@@ -90,11 +90,11 @@ def _settings(flow: FlowContext) -> Iterator[tuple[FlowNode, str, str, Values]]:
 
 @rule("TEXT_STALLS_SERVER")
 def braces(flow: FlowContext) -> Iterator[Finding]:
-    """A text with so many `{{` without an end that the server's search for variables takes seconds or minutes."""
+    """Texts with few unclosed `{{`: with many, the server's search for variables takes seconds or minutes."""
     for node in flow.nodes:
         for name, value in node.inputs.items():
             text = value if isinstance(value, str) else json.dumps(value) if isinstance(value, dict | list) else ""
-            # The server tries each `{{` up to the end of its line when no `}}` follows.
+            # For each `{{` without a following `}}` the server scans to the end of the line.
             tails = [line.rpartition("}}")[2] for line in _LINES.split(text)] if text.count("{{") > 1 else []
             if sum(tail.count("{{") * len(tail) for tail in tails) > _MOST_BRACE_STEPS:
                 yield error(
@@ -108,7 +108,7 @@ def braces(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("CHUNK_OVERLAP")
 def chunks(flow: FlowContext) -> Iterator[Finding]:
-    """A piece of text cannot repeat more of the one before than it has room for."""
+    """The overlap of chunks is smaller than the chunk size."""
     for node in flow.nodes:
         if node.category != "Text Splitters":
             continue
@@ -129,7 +129,7 @@ def chunks(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("BAD_ZOD_SCHEMA")
 def zod(flow: FlowContext) -> Iterator[Finding]:
-    """The schema of a structured answer: the server reads a small part of zod and fails on the rest."""
+    """Schemas of structured answers use the small part of zod that the server reads."""
     for node in flow.nodes:
         value = node.inputs.get(_ZOD_FIELD[1])
         if node.name != _ZOD_FIELD[0] or not isinstance(value, str) or is_empty(value) or has_variable(value):

@@ -18,7 +18,7 @@ from flowise_dev_agent.patch.validate.params import CUSTOM_TOOL, is_missing, too
 
 @rule("NESTED_NODE_UNKNOWN", "NESTED_NODE_MISSING", "NESTED_CONFIG_MISSING", kinds=(AGENTFLOW,))
 def components(flow: FlowContext) -> Iterator[Finding]:
-    """A model or tool exists on the server and has its inputs next to its name, as an object."""
+    """Models and tools exist on the server, with an object of inputs next to their name."""
     for node in flow.nodes:
         yield from _rows_without_component(flow, node)
         for nested in flow.nested(node):
@@ -65,7 +65,7 @@ def _rows_without_component(flow: FlowContext, node: FlowNode) -> Iterator[Findi
 
 @rule("NESTED_CREDENTIAL_UNBOUND", kinds=(AGENTFLOW,))
 def credentials(flow: FlowContext) -> Iterator[Finding]:
-    """The server reads FLOWISE_CREDENTIAL_ID in the config and nothing else."""
+    """Credentials are bound under FLOWISE_CREDENTIAL_ID in the config, the only place that the server reads."""
     for node, nested, schema, config in _configured(flow):
         bound = config.get(CREDENTIAL_KEY)
         if not is_empty(bound):
@@ -95,7 +95,7 @@ def _bind_hint(node: FlowNode, nested: Nested) -> str:
 
 @rule("REQUIRED_PARAM_MISSING", kinds=(AGENTFLOW,))
 def fields(flow: FlowContext) -> Iterator[Finding]:
-    """Fields of models and tools, by the same rules as those of nodes."""
+    """Fields of models and tools, by the same rules as fields of nodes."""
     for node, nested, schema, config in _configured(flow):
         definitions = schema.definitions
         inputs = with_defaults(definitions.params, config)
@@ -111,7 +111,7 @@ def fields(flow: FlowContext) -> Iterator[Finding]:
         for entry in shown:
             problem = normalize(entry, config.get(entry["name"]), inputs)[1]
             if problem and sum(other["name"] == entry["name"] for other in shown) == 1:
-                # The config does not say which version of the component it was made for.
+                # The config does not store the version of the component that it was made for.
                 lenient = problem.code == "BAD_OPTION" and flow.version_drifted(node)
                 yield value_finding(problem, node.id, f"{nested.path}.{entry['name']}", lenient=lenient)
         if nested.component == CUSTOM_TOOL:

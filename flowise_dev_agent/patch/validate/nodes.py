@@ -32,7 +32,7 @@ def node_ids(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("DATA_FIELD_MISSING")
 def data_fields(flow: FlowContext) -> Iterator[Finding]:
-    """Fields that the server or the editor reads without checking that they exist."""
+    """Required keys of a node, which the server or the editor reads without a check."""
     for node in flow.nodes:
         for name in _missing_fields(node):
             yield error(
@@ -64,7 +64,7 @@ def _missing_fields(node: FlowNode) -> Iterator[str]:
 
 @rule("UNKNOWN_NODE_NAME", "UNVERIFIED_NODE")
 def node_types(flow: FlowContext) -> Iterator[Finding]:
-    """Types that the server does not have: it fails on them without naming the node."""
+    """Known node types. The server fails on an unknown type without naming the node."""
     for node in flow.nodes:
         if not node.name or flow.schema(node):
             continue
@@ -72,7 +72,7 @@ def node_types(flow: FlowContext) -> Iterator[Finding]:
 
 
 def unknown_type(flow: FlowContext, name: str, where: str, field: str, *, code: str = "UNKNOWN_NODE_NAME") -> Finding:
-    """A type that no schema has: unverified when the flow had it before, else an error."""
+    """A finding for a type without a schema: a warning if the flow had it before, else an error."""
     right = resolve_case(name, flow.schemas)
     if right is None and name in flow.known_names:
         return warning(
@@ -95,7 +95,7 @@ def unknown_type(flow: FlowContext, name: str, where: str, field: str, *, code: 
 
 @rule("VERSION_DRIFT")
 def versions(flow: FlowContext) -> Iterator[Finding]:
-    """The editor marks such nodes as outdated; the server runs its own version of them."""
+    """Outdated nodes. The editor marks them; the server runs its own version of them."""
     for node in flow.nodes:
         schema = flow.schema(node)
         if schema and flow.version_drifted(node):
@@ -110,7 +110,7 @@ def versions(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("KIND_MISMATCH")
 def kinds(flow: FlowContext) -> Iterator[Finding]:
-    """Nodes that run only in another type of flow."""
+    """Nodes that run in this type of flow."""
     for node in flow.nodes:
         belongs = KIND_OF_CATEGORY.get(node.category, "CHATFLOW")
         if belongs == flow.kind or not node.category:

@@ -1,4 +1,4 @@
-"""What runs before what in an agentflow: by connections, branches, iterations and loops."""
+"""Execution order of an agentflow: by connections, branches, iterations and loops."""
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -10,7 +10,7 @@ _Targets = Mapping[str, list[tuple[str, str]]]
 
 
 class RunOrder:
-    """The order of one flow's steps. Answers are kept: each question costs one walk through the flow."""
+    """The execution order of one flow. Reachability is cached per start node."""
 
     def __init__(self, flow: FlowContext) -> None:
         self._flow = flow
@@ -19,22 +19,22 @@ class RunOrder:
         self.start = next((node.id for node in flow.nodes if node.name == v2.START), "")
 
     def before(self, first: str, second: str, *, loops: bool = False) -> bool:
-        """Whether a path leads from one step to the other; with ``loops`` also by a loop back."""
+        """True if a path leads from one step to the other; with ``loops`` also through a loop back."""
         return second in self._reach(first, loops=loops)
 
     def reaches(self, first: str, second: str, *, avoiding: str) -> bool:
-        """Whether a path leads from one step to the other past a third."""
+        """True if a path leads from one step to the other that avoids a third."""
         return second in self._reach(first, avoiding=avoiding)
 
     def apart(self, one: str, other: str) -> bool:
-        """Whether no run has both: they are behind different branches of one step."""
+        """True if no run has both steps: they are behind different branches of one step."""
         return any(
             handles_of_one and handles_of_other and not handles_of_one & handles_of_other
             for handles_of_one, handles_of_other in self._branches(one, other)
         )
 
     def exclusive(self, one: Connection, other: Connection) -> bool:
-        """Whether no run takes both connections: they are, or lie behind, different branches of one step."""
+        """True if no run takes both connections: they are, or lie behind, different branches of one step."""
         for fork in self._forks:
             taken, left = self._handles(fork, one), self._handles(fork, other)
             if taken and left and not taken & left:
@@ -42,8 +42,10 @@ class RunOrder:
         return False
 
     def fork_of(self, step: str) -> str | None:
-        """The branching step that Flowise takes a step to depend on: the step itself, else the nearest one before it,
-        by the first connection into each."""
+        """The branching step that Flowise considers a step to depend on; None if there is none.
+
+        It is the step itself, else the nearest branching step before it, along the first connection into each.
+        """
         seen: set[str] = set()
         while step not in seen:
             seen.add(step)
@@ -56,7 +58,7 @@ class RunOrder:
         return None
 
     def skipped(self, step: str, later: str) -> bool:
-        """Whether a run can come to ``later`` without ``step``, by another branch."""
+        """True if a run can reach ``later`` without ``step``, by another branch."""
         for fork in self._forks:
             if not self.before(fork, step):
                 continue
@@ -74,7 +76,7 @@ class RunOrder:
             )
 
     def _handles(self, fork: str, connection: Connection) -> set[str]:
-        """The branches of a step on which a run comes to a connection."""
+        """Handles of the branches on which a run reaches a connection."""
         if connection.source.id == fork:
             return {connection.edge.source_handle}
         return {handle for handle, target in self._next[fork] if self._leads(target, connection.source.id)}
@@ -90,7 +92,7 @@ class RunOrder:
 
     @cached_property
     def _next(self) -> _Targets:
-        """Node id to (handle, target) of what can run next; the end of an iteration's inside leads out of it."""
+        """Node id -> (handle, target) of the possible next steps; the last steps inside an iteration lead out of it."""
         found: dict[str, list[tuple[str, str]]] = {node.id: [] for node in self._flow.nodes}
         for one in self._flow.connections:
             found.setdefault(one.source.id, []).append((one.edge.source_handle, one.target.id))
@@ -105,7 +107,7 @@ class RunOrder:
 
     @cached_property
     def _back(self) -> Mapping[str, str]:
-        """Loops, and the steps that they go back to."""
+        """Loop id -> id of the step that it goes back to."""
         targets = {node.id: node.inputs.get(v2.LOOP_TARGET) for node in self._flow.nodes if node.name == v2.LOOP}
         return {loop: v2.loop_target_id(target) for loop, target in targets.items() if isinstance(target, str)}
 

@@ -1,4 +1,4 @@
-"""Rules on fields: required values, and values that the server fails on or silently ignores."""
+"""Rules on fields: required values, and values on which the server fails or which it ignores silently."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,18 +12,18 @@ from flowise_dev_agent.patch.model.visibility import js_truthy
 from flowise_dev_agent.patch.validate.context import FlowContext, rule
 
 CUSTOM_TOOL = "customTool"
-#: The schema calls it required, but only the server knows whether the chosen tool takes any.
+#: Required by the schema, but only the server knows whether the chosen tool takes arguments.
 TOOL_ARGUMENTS = ("toolAgentflow", "toolInputArgs")
-#: The schema calls them required, but the model gives the address where they are empty.
+#: Required by the schema, but if empty the model gives the address.
 _GIVEN_BY_MODEL = frozenset({"requestsGetUrl", "requestsPostUrl", "requestsPutUrl", "requestsDeleteUrl"})
-#: Fields that are texts by their type and that the server parses.
+#: Text fields that the server parses as JSON.
 JSON_TEXTS: Mapping[str, tuple[str, ...]] = {
     "fewShotPromptTemplate": ("examples",),
     "recursiveCharacterTextSplitter": ("separators",),
     "github": ("ignorePath",),
     "awsBedrockKBRetriever": ("filter",),
 }
-#: What is chosen by its id, by the method that lists the choices. A document store in a row is ``<id>:<name>``.
+#: Load method -> kind of thing that is chosen by its id. A document store in a row is ``<id>:<name>``.
 CHOSEN_BY_ID: Mapping[str, str] = {
     "listChatflows": "flow",
     "listAgentflows": "flow",
@@ -37,7 +37,7 @@ _EDITOR_KEYS = frozenset({"credential", "FLOWISE_CREDENTIAL_ID"})
 
 @rule("REQUIRED_PARAM_MISSING")
 def required_params(flow: FlowContext) -> Iterator[Finding]:
-    """Fields without which the node fails or uses a value that nobody chose."""
+    """Required fields have a value. Without it the node fails or uses a value that nobody chose."""
     for node in flow.nodes:
         demanded = [param for param in flow.visible_params(node) if not param.get("optional")]
         missing = [str(param["name"]) for param in demanded if is_missing(node.inputs, param)]
@@ -52,26 +52,26 @@ def required_params(flow: FlowContext) -> Iterator[Finding]:
 
 
 def is_missing(inputs: Values, param: InputEntry) -> bool:
-    """Whether a field that must be filled in is not."""
+    """True if a required field has no value."""
     # An unset switch is off.
     if param.get("optional") or param["type"] in ("boolean", "tabs") or param["name"] in _GIVEN_BY_MODEL:
         return False
     default, name = param.get("default"), param["name"]
     if name not in inputs and js_truthy(default):
-        # Stored before the schema had this field: the server runs on the default.
+        # Stored before the schema had this field: the server uses the default.
         return False
     # 0 and false as defaults are stored as ''.
     return is_empty(_stated(name, inputs.get(name))) and (default is None or js_truthy(default))
 
 
 def _stated(name: str, value: Any) -> Any:
-    """Between pieces of text a line break or a space is a value like others."""
+    """The value, with a separator quoted: a line break or a space is a valid separator, not an empty value."""
     return repr(value) if value and isinstance(value, str) and name.lower().endswith("separator") else value
 
 
 @rule("NOT_A_NUMBER", "NOT_A_BOOLEAN", "NOT_A_TEXT", "NOT_A_LIST", "BAD_JSON", "BAD_OPTION")
 def values(flow: FlowContext) -> Iterator[Finding]:
-    """Values that do not fit the type of their field."""
+    """Values match the type of their field."""
     for node in flow.nodes:
         problems: dict[str, ValueProblem | None] = {}
         for param in flow.visible_params(node):
@@ -82,13 +82,13 @@ def values(flow: FlowContext) -> Iterator[Finding]:
         for name, problem in problems.items():
             if problem is None:
                 continue
-            # An option or a form of an earlier version of the node: the server accepts it.
+            # An option or a form from an older version of the node type: the server accepts it.
             lenient = problem.code == "BAD_OPTION" and flow.version_drifted(node)
             yield value_finding(problem, node.id, name, lenient=lenient)
 
 
 def value_finding(problem: ValueProblem, where: str, name: str, *, lenient: bool = False) -> Finding:
-    """What `values.normalize` said, about one field."""
+    """A finding for a problem of `values.normalize`."""
     return Finding(
         code=problem.code,
         severity="warning" if lenient else "error",
@@ -102,7 +102,7 @@ def value_finding(problem: ValueProblem, where: str, name: str, *, lenient: bool
 
 @rule("BAD_JSON")
 def json_texts(flow: FlowContext) -> Iterator[Finding]:
-    """Examples, separators, filters: text that is not JSON stops the node."""
+    """Examples, separators and filters are valid JSON; otherwise the node fails."""
     for node in flow.nodes:
         for name in JSON_TEXTS.get(node.name, ()):
             if problem := normalize({"name": name, "type": "json"}, node.inputs.get(name))[1]:
@@ -111,7 +111,7 @@ def json_texts(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("UNKNOWN_PARAM")
 def unknown_params(flow: FlowContext) -> Iterator[Finding]:
-    """Fields that the schema does not have; the server ignores them."""
+    """Fields exist in the schema. The server ignores unknown ones."""
     for node in flow.nodes:
         schema = flow.schema(node)
         if schema is None:
@@ -134,7 +134,7 @@ def unknown_params(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("NOT_AN_ID")
 def ids(flow: FlowContext) -> Iterator[Finding]:
-    """Flows, document stores and assistants are chosen by id; with a name every question fails in the database."""
+    """Flows, document stores and assistants are given by id; a name fails in the database at every question."""
     for node in flow.nodes:
         for param in flow.visible_params(node):
             if problem := id_problem(param, node.inputs.get(param["name"]), node.id, str(param["name"])):
@@ -142,7 +142,7 @@ def ids(flow: FlowContext) -> Iterator[Finding]:
 
 
 def id_problem(param: InputEntry, value: Any, where: str, name: str) -> Finding | None:
-    """What is wrong with the value of a field that takes the id of something."""
+    """The problem of a value that has to be an id; None if it is valid."""
     what = CHOSEN_BY_ID.get(str(param.get("loadMethod")))
     if what is None or is_empty(value) or has_variable(value):
         return None
@@ -159,7 +159,7 @@ def id_problem(param: InputEntry, value: Any, where: str, name: str) -> Finding 
 
 @rule("BAD_TOOL_ID", "UNKNOWN_TOOL")
 def custom_tools(flow: FlowContext) -> Iterator[Finding]:
-    """A custom tool is chosen by its id; a name fails in the database, and so does the id of a tool that is gone."""
+    """Custom tools are given by the id of an existing tool; otherwise the database fails."""
     for node in flow.nodes:
         if node.name == CUSTOM_TOOL:
             yield from tool_id(flow, node.inputs.get("selectedTool"), node.id, "selectedTool")

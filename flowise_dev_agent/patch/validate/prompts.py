@@ -1,4 +1,4 @@
-"""Rules on prompt texts: templates that LangChain cannot read, and placeholders without a value."""
+"""Rules on prompt templates: syntax that LangChain cannot read, and placeholders without a value."""
 
 import json
 import re
@@ -18,9 +18,9 @@ _MEMORY_KEY = "chat_history"
 class _Template:
     """A field with {placeholders}, as Flowise 3.1.4 reads it.
 
-    ``filled`` are those that the node itself fills, in addition to question and history of its memory where it has
-    ``memory``; None when another node fills them. ``needed`` ones must be present. ``json_is_text``: the server doubles
-    the braces of a group with a colon. With something on ``replaced_by`` the field is not read.
+    ``filled`` are the placeholders that the node itself fills, plus question and history of its memory if ``memory``;
+    None if another node fills them. ``needed`` ones must be present. ``json_is_text``: the server escapes the braces of
+    a group with a colon. If something is connected to ``replaced_by``, the field is not read.
     """
 
     filled: frozenset[str] | None = None
@@ -61,29 +61,29 @@ _TEMPLATES: Mapping[str, Mapping[str, _Template]] = {
 
 
 def needed_placeholders(node_name: str, field: str) -> tuple[str, ...]:
-    """What the text of a field must contain, without the braces."""
+    """Names of the placeholders that the text of a field must contain."""
     template = _TEMPLATES.get(node_name, {}).get(field)
     return tuple(sorted(template.needed)) if template else ()
 
 
-#: Nodes that take a prompt from another node: the anchor, and the placeholders that they fill besides its values.
+#: Nodes that take a prompt from another node: the anchor, and the placeholders that they fill beside its values.
 _PROMPT_TAKERS: Mapping[str, tuple[str, frozenset[str]]] = {
     "conversationChain": ("chatPromptTemplate", frozenset()),
     "toolAgent": ("chatPromptTemplate", _SCRATCHPAD),
 }
-#: A chain without a memory: it fills what its parser needs, and one placeholder of any name with the question.
+#: A chain without a memory: it fills its parser's placeholder, and one other placeholder with the question.
 _CHAIN, _PROMPT = "llmChain", "prompt"
 _PARSER_PLACEHOLDER = "format_instructions"
 
 _JSON_GROUP = re.compile(r"(?<!\{)\{([^{}]*:[^{}]*)\}(?!\})")
-#: A pair is an escaped brace.
+#: A doubled brace is an escaped one.
 _BRACE = re.compile(r"\{\{|\}\}|[{}]")
 _FLOWISE_VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
 
 
 @rule("PROMPT_BRACES", kinds=(CHATFLOW,))
 def braces(flow: FlowContext) -> Iterator[Finding]:
-    """An unmatched brace stops the chain at its first question."""
+    """Braces are matched. An unmatched brace stops the chain at its first question."""
     for node in flow.nodes:
         for name, template, text in _templates(flow, node):
             if problem := read_template(text, json_is_text=template.json_is_text)[1]:
@@ -98,7 +98,7 @@ def braces(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("PROMPT_VALUE_MISSING", "PROMPT_WITHOUT_QUESTION", kinds=(CHATFLOW,))
 def placeholders(flow: FlowContext) -> Iterator[Finding]:
-    """A placeholder that nothing fills stops the chain, at its first question or when there is a history."""
+    """Placeholders are filled. An unfilled one stops the chain, at its first question or once there is a history."""
     for node in flow.nodes:
         for name, template, text in _templates(flow, node):
             if template.filled is None:
@@ -119,7 +119,7 @@ def placeholders(flow: FlowContext) -> Iterator[Finding]:
 
 
 def _unfilled_prompts(flow: FlowContext, node: FlowNode) -> Iterator[Finding]:
-    """Prompts in nodes of their own, with their values."""
+    """Findings on prompts in separate nodes, with their values."""
     if node.name == _CHAIN:
         anchor, filled, by_question = _PROMPT, frozenset({_PARSER_PLACEHOLDER}), 1
     elif node.name in _PROMPT_TAKERS:
@@ -128,7 +128,7 @@ def _unfilled_prompts(flow: FlowContext, node: FlowNode) -> Iterator[Finding]:
     else:
         return
     for connection in flow.connections_into.get(node.id, ()):
-        prompt, given = connection.source, _given(connection.source)
+        prompt, given = connection.source, _valued_placeholders(connection.source)
         if connection.input_name != anchor or given is None:
             continue
         found = [
@@ -150,12 +150,12 @@ def _unfilled_prompts(flow: FlowContext, node: FlowNode) -> Iterator[Finding]:
 
 
 def _broken(flow: FlowContext, prompt: FlowNode) -> bool:
-    """Whether PROMPT_BRACES says more."""
+    """True if PROMPT_BRACES reports this prompt."""
     return any(read_template(text, json_is_text=kind.json_is_text)[1] for _, kind, text in _templates(flow, prompt))
 
 
 def _templates(flow: FlowContext, node: FlowNode) -> Iterator[tuple[str, _Template, str]]:
-    """Name, kind and text of the node's templates that are filled in and that the server reads."""
+    """Name, kind and text of the node's non-empty templates that the server reads."""
     if node.inputs.get("templateFormat") == "jinja-2":
         return
     for name, template in _TEMPLATES.get(node.name, {}).items():
@@ -166,7 +166,7 @@ def _templates(flow: FlowContext, node: FlowNode) -> Iterator[tuple[str, _Templa
 
 
 def _memory_keys(flow: FlowContext, node: FlowNode) -> frozenset[str]:
-    """How the chain calls its question and its history, as the memory says."""
+    """Names of the chain's question and history, as its memory sets them."""
     sources = [
         connection.source for connection in flow.connections_into.get(node.id, ()) if connection.input_name == "memory"
     ]
@@ -174,14 +174,14 @@ def _memory_keys(flow: FlowContext, node: FlowNode) -> frozenset[str]:
     return frozenset({"input", str(said.get("inputKey") or "input"), str(said.get("memoryKey") or _MEMORY_KEY)})
 
 
-def _given(prompt: FlowNode) -> frozenset[str] | None:
-    """Placeholders with a value; None when only the server can tell."""
+def _valued_placeholders(prompt: FlowNode) -> frozenset[str] | None:
+    """Placeholders with a value; None if only the server can tell."""
     values = prompt.inputs.get("promptValues")
     if isinstance(values, str):
         try:
             values = json.loads(_FLOWISE_VARIABLE.sub("0", values)) if values.strip() else {}
         except (ValueError, RecursionError):
-            return None  # BAD_JSON says so
+            return None  # reported as BAD_JSON
     if values is None:
         return frozenset()
     return frozenset(key for key, value in values.items() if value is not None) if isinstance(values, dict) else None
@@ -198,7 +198,7 @@ def _braced(names: list[str]) -> str:
 
 
 def read_template(text: str, *, json_is_text: bool = True) -> tuple[tuple[str, ...], str]:
-    """The placeholders of a template, each once, and why LangChain would refuse it ('' when it would not)."""
+    """The distinct placeholders of a template, and the reason why LangChain would reject it ('' if it would not)."""
     if has_variable(text):
         text = _FLOWISE_VARIABLE.sub("", text)
     if json_is_text:

@@ -1,4 +1,4 @@
-"""Rules on the rows of agentflow nodes: conditions, messages, fields of an answer, knowledge, changes of the state."""
+"""Rules on rows of agentflow nodes: conditions, messages, answer fields, knowledge, state updates."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -12,25 +12,25 @@ from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rul
 from flowise_dev_agent.patch.validate.params import id_problem, value_finding
 
 _CHOICES = frozenset({"options", "asyncOptions"})
-#: Has a default in the editor, which the server does not know: it fails.
+#: The editor has a default for it that the server does not know: it fails.
 _NO_DEFAULT_THERE = (v2.CONDITION, "operation")
-#: A row of these without the key at all fails; an empty text is fine.
+#: Rows of state updates fail without this key; an empty text is valid.
 _VALUE = "value"
 _STATE_ROWS = ("State",)
 
 
-#: Whether it remembers, and what it is told.
+#: Node type -> fields of its memory switch and its messages.
 _MEMORY_AND_MESSAGES: Mapping[str, tuple[str, str]] = {
     "llmAgentflow": ("llmEnableMemory", "llmMessages"),
     "agentAgentflow": ("agentEnableMemory", "agentMessages"),
 }
-#: Nodes that put something into the conversation.
+#: Node types that add messages to the conversation.
 _SPEAKING = frozenset({*_MEMORY_AND_MESSAGES, v2.CONDITION_AGENT, v2.HUMAN_INPUT, "executeFlowAgentflow"})
 
 
 @rule("REQUIRED_PARAM_MISSING", kinds=(AGENTFLOW,))
 def messages(flow: FlowContext) -> Iterator[Finding]:
-    """The first model of a conversation, its memory off, looks for the question among its messages: in a list."""
+    """Messages of the first model in a conversation without memory: it looks for the question in a list of messages."""
     for node in flow.nodes:
         memory, name = _MEMORY_AND_MESSAGES.get(node.name, ("", ""))
         if not memory or js_truthy(node.inputs.get(memory)) or node.inputs.get(name) != "":
@@ -58,7 +58,7 @@ def _before(flow: FlowContext, node: FlowNode) -> list[FlowNode]:
 
 @rule("REQUIRED_PARAM_MISSING", "BAD_OPTION", "UNKNOWN_PARAM", kinds=(AGENTFLOW,))
 def rows(flow: FlowContext) -> Iterator[Finding]:
-    """The editor completes rows as they are typed; a row from elsewhere may lack what the server takes for granted."""
+    """Complete rows. The editor completes rows while they are typed; other rows may lack keys that the server needs."""
     for node in flow.nodes:
         for entry in flow.visible_params(node):
             parts = entry.get("array") or ()
@@ -67,9 +67,9 @@ def rows(flow: FlowContext) -> Iterator[Finding]:
                 continue
             for number, row in enumerate(listed):
                 field = f"{entry['name']}[{number}]"
-                if isinstance(row, dict):  # else the list is NOT_A_LIST of rows
+                if isinstance(row, dict):  # otherwise reported as NOT_A_LIST
                     yield from _unknown_fields(node, field, row, parts)
-                    yield from _row(flow, node, field, row, _shown(parts, node, entry["name"], number, row))
+                    yield from _row(flow, node, field, row, _visible_fields(parts, node, entry["name"], number, row))
 
 
 def _unknown_fields(node: FlowNode, field: str, row: Values, parts: Sequence[InputEntry]) -> Iterator[Finding]:
@@ -86,8 +86,10 @@ def _unknown_fields(node: FlowNode, field: str, row: Values, parts: Sequence[Inp
             )
 
 
-def _shown(parts: Sequence[InputEntry], node: FlowNode, name: str, number: int, row: Values) -> list[InputEntry]:
-    """The fields of this row, the first of a name: conditions on a row say ``$index`` for its number."""
+def _visible_fields(
+    parts: Sequence[InputEntry], node: FlowNode, name: str, number: int, row: Values
+) -> list[InputEntry]:
+    """The visible fields of this row, the first of each name. Conditions refer to the row's number as ``$index``."""
     defaults = {part["name"]: part.get("default") for part in parts if part.get("default") and not part.get("show")}
     inputs = {**node.inputs, name: [{}] * number + [{**defaults, **row}]}
     found: dict[str, InputEntry] = {}
@@ -110,7 +112,7 @@ def _row(flow: FlowContext, node: FlowNode, field: str, row: Values, parts: Sequ
         name = str(part["name"])
         path, value = f"{field}.{name}", row.get(name)
         if part.get("loadConfig"):
-            continue  # a model or tool: NESTED_NODE_MISSING
+            continue  # a model or tool: reported as NESTED_NODE_MISSING
         if is_empty(value):
             if problem := _missing(node, part, name, row, path, first=place == 0):
                 yield problem
@@ -131,6 +133,6 @@ def _missing(node: FlowNode, part: InputEntry, name: str, row: Values, path: str
         return None
     if default is not None and (node.name, name) != _NO_DEFAULT_THERE:
         return None
-    # What a row is known by, and what is chosen from a list, the server needs; other texts it can do without.
+    # The server needs the first field of a row and choices from a list; it can do without other texts.
     make = error if first or part["type"] in _CHOICES else warning
     return make("REQUIRED_PARAM_MISSING", text, where=node.id, field=path, hint=hint)

@@ -1,4 +1,4 @@
-"""Rules on nodes that are right each for itself and fail together: agents, their models and tools, shared models."""
+"""Rules on nodes that are valid alone and fail together: agents with their models and tools, shared models."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.patch.validate.context import AGENTFLOW, CHATFLOW, FlowContext, rule
 
-#: Chat models that cannot call tools: "bindTools" is missing in each of them.
+#: Chat models that cannot call tools: their classes lack "bindTools".
 _WITHOUT_TOOLS: Final = frozenset(
     {
         "chatAlibabaTongyi",
@@ -24,7 +24,7 @@ _WITHOUT_TOOLS: Final = frozenset(
 )
 _TOOL_AGENTS: Final = frozenset({"toolAgent", "conversationalRetrievalToolAgent"})
 _AGENT: Final = "agentAgentflow"
-#: The field by which a tool is called, by type of tool.
+#: Type of tool -> field that holds the tool's name.
 _NAME_FIELDS: Final[Mapping[str, str]] = {
     "agentAsTool": "name",
     "chainTool": "name",
@@ -37,7 +37,7 @@ _NAME_FIELDS: Final[Mapping[str, str]] = {
     "retrieverTool": "name",
     "searXNG": "toolName",
 }
-#: Tools with one name that nothing changes.
+#: Types of tools with a fixed name.
 _FIXED_NAMES: Final = frozenset(
     {"calculator", "currentDateTime", "serpAPI", "serper", "wolframAlpha", "webScraperTool"}
 )
@@ -47,7 +47,7 @@ _LLM_CHAIN: Final = "llmChain"
 
 @rule("MODEL_WITHOUT_TOOLS")
 def models(flow: FlowContext) -> Iterator[Finding]:
-    """An agent on a model that cannot call tools fails at each question."""
+    """Agents use a model that can call tools; any other fails at each question."""
     for node in flow.nodes:
         used: list[tuple[str, str]] = []
         if node.name in _TOOL_AGENTS:
@@ -71,7 +71,7 @@ def models(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("BAD_TOOL_NAME", "DUPLICATE_TOOL_NAME")
 def tool_names(flow: FlowContext) -> Iterator[Finding]:
-    """Providers refuse a name with other characters than letters, digits, _ and -, and two tools of one name."""
+    """Tool names are valid and unique. Providers reject other characters than letters, digits, _ and -."""
     for node in flow.nodes:
         if flow.kind == CHATFLOW and node.name in _NAME_FIELDS:
             yield from _bad_name(node, node.name, node.inputs, "")
@@ -94,7 +94,7 @@ def tool_names(flow: FlowContext) -> Iterator[Finding]:
 
 
 def _tools_of(flow: FlowContext, node: FlowNode) -> Iterator[tuple[str, str, Values]]:
-    """Place, type and inputs of an agent's tools."""
+    """(place, type, inputs) of an agent's tools."""
     if flow.kind == CHATFLOW:
         for one in flow.connections_into.get(node.id, ()):
             if one.input_name == "tools":
@@ -121,7 +121,7 @@ def _bad_name(node: FlowNode, type_: str, inputs: Values, path: str) -> Iterator
 
 @rule("SHARED_MODEL", kinds=(CHATFLOW,))
 def shared(flow: FlowContext) -> Iterator[Finding]:
-    """Two chains, one of which uses the answer of the other, cannot have one model node: the second one fails."""
+    """Chains of which one uses the other's answer have separate model nodes; with a shared one the second fails."""
     chains = [node for node in flow.nodes if node.name == _LLM_CHAIN]
     models = {
         node.id: {one.source.id for one in flow.connections_into.get(node.id, ()) if one.input_name == "model"}

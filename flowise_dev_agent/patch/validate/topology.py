@@ -1,4 +1,4 @@
-"""Rules on the flow as a whole: where it ends, what leads nowhere, cycles."""
+"""Rules on the flow as a whole: endings, dead ends, cycles."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -8,21 +8,22 @@ from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.validate.context import AGENTFLOW, CHATFLOW, FlowContext, rule
 
 _ENDING_CATEGORIES = frozenset({"Chains", "Agents", "Engine", "Multi Agents", "Sequential Agents"})
-#: Keeps its vectors only while it runs: without documents it is empty at every question. Other stores may have been
+#: Vector stores in memory: without documents they are empty at every question. Other stores may have been filled by an
+#: earlier upsert.
 #: filled by an earlier upsert.
 _VOLATILE_STORES = frozenset({"memoryVectorStore"})
 
 
 @rule("EMPTY_FLOW")
 def empty(flow: FlowContext) -> Iterator[Finding]:
-    """A flow without nodes saves and never answers."""
+    """At least one node. A flow without nodes saves and never answers."""
     if not flow.nodes:
         yield error("EMPTY_FLOW", "The flow has no nodes.", hint="Add at least a chain or an agent and its model.")
 
 
 @rule("CYCLE")
 def cycles(flow: FlowContext) -> Iterator[Finding]:
-    """One finding per cycle, at its first node in stored order."""
+    """No cycles; one finding per cycle, at its first node in stored order."""
     for cycle in flow.cycles:
         yield error(
             "CYCLE",
@@ -82,7 +83,7 @@ def _ends(flow: FlowContext) -> list[FlowNode]:
 
 
 def _take_turns(flow: FlowContext, endings: Sequence[FlowNode]) -> bool:
-    """Whether each two of the endings stand behind different outputs of one fork: the server runs one of them."""
+    """True if each two of the endings are behind different outputs of one fork: the server runs one of them."""
     taken: dict[str, set[tuple[str, str]]] = {}
     for node in endings:
         behind, seen, queue = taken.setdefault(node.id, set()), {node.id}, [node.id]
@@ -121,7 +122,7 @@ def _not_an_ending(node: FlowNode) -> Finding | None:
 
 @rule("ISOLATED_NODE", kinds=(CHATFLOW,))
 def isolated(flow: FlowContext) -> Iterator[Finding]:
-    """Nodes that nothing reaches and that reach nothing are never run."""
+    """Connected nodes. Isolated ones are never run."""
     if len(flow.nodes) < 2:
         return
     for node in flow.nodes:
@@ -136,7 +137,7 @@ def isolated(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("VECTOR_STORE_WITHOUT_DOCUMENT", kinds=(CHATFLOW,))
 def vector_stores(flow: FlowContext) -> Iterator[Finding]:
-    """Retrieval from a store that nothing was put into finds nothing, without a word."""
+    """Vector stores have documents. Retrieval from an empty store finds nothing and reports no error."""
     for node in flow.nodes:
         anchors = [anchor for anchor in flow.visible_anchors(node) if anchor["type"] == "Document"]
         if node.category != "Vector Stores" or not anchors:

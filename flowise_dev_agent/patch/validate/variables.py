@@ -1,4 +1,7 @@
-"""Rules on `{{ ... }}` in agentflows. What Flowise cannot fill stays in the text as it is, and people read it."""
+"""Rules on `{{ ... }}` in agentflows.
+
+Flowise leaves variables that it cannot fill in the text, where users see them.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
@@ -15,7 +18,7 @@ from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rul
 from flowise_dev_agent.patch.validate.order import RunOrder
 
 _STATE = "$flow.state."
-#: How fields with rows of the state end: startState, llmUpdateState.
+#: Suffix of fields whose rows set the state: startState, llmUpdateState.
 _STATE_ROWS = "State"
 _UPDATES = "UpdateState"
 _QUESTION = "question"
@@ -23,24 +26,24 @@ _PLAIN: Final = frozenset(
     {_QUESTION, "chat_history", "current_date_time", "runtime_messages_length", "file_attachment", "loop_count"}
 )
 _FLOW: Final = frozenset({"state", "sessionId", "chatId", "chatflowId", "apiMessageId", "input", "chatHistory"})
-#: Where the values of a start come from, by how it starts.
+#: Variables of the start -> kind of start that provides them.
 _OF_START: Final = {"$form": "formInput", "$webhook": "webhookTrigger"}
 _FORM_ROWS = "formInputTypes"
-#: Where the start says what a request must have, by the part of it.
+#: Part of a webhook request -> field of the start that lists its required parameters.
 _WEBHOOK_ROWS: Final = {"body": "webhookBodyParams", "query": "webhookQueryParams", "headers": "webhookHeaderParams"}
 _GIVEN_TO_CODE: Final = "InputVariables"
-#: Steps that are shown the whole form as the person's message while they remember the conversation.
+#: Nodes that get the whole form as the user's message while their memory is on, and the field of the memory switch.
 _READERS: Final = {"llmAgentflow": "llmEnableMemory", "agentAgentflow": "agentEnableMemory"}
-#: As alike as `qestion` and `question`.
+#: Least similarity of a misspelt name, for example of `qestion` to `question`.
 _ALIKE: Final = 0.75
 _LONGEST = 80
-#: What is read of a flow at most: nobody writes more, and the work grows with both.
+#: Limits of the analysis, whose cost grows with both; no real flow exceeds them.
 _MOST, _MOST_NODES = 1000, 200
 
 
 @rule("UNKNOWN_VARIABLE", kinds=(AGENTFLOW,))
 def unknown(flow: FlowContext) -> Iterator[Finding]:
-    """Names that nothing fills: a step that is not there, a misspelt word, a field that the form does not have."""
+    """Known variables: existing steps, form fields and built-in names."""
     start = next((node.inputs for node in flow.nodes if node.name == v2.START), {})
     fields = {str(row.get("name")) for row in _rows(start.get(_FORM_ROWS))}
     inside = {node.id for node in flow.nodes if node.parent}
@@ -96,7 +99,7 @@ def _misspelt(flow: FlowContext, node: FlowNode, name: str, variable: str) -> It
 
 @rule("VARIABLE_WITHOUT_FIELD", kinds=(AGENTFLOW,))
 def fields(flow: FlowContext) -> Iterator[Finding]:
-    """`{{ node }}` is the answer of a step and `{{ node.output.x }}` a field; any other form is not read."""
+    """Valid forms of variables: `{{ node }}` is the answer of a step and `{{ node.output.x }}` a field of it."""
     for node, name, variable in _used(flow):
         source = flow.graph.node(variable_head(variable))
         if source is None:
@@ -112,7 +115,7 @@ def fields(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("VARIABLE_NOT_SET", kinds=(AGENTFLOW,))
 def order(flow: FlowContext) -> Iterator[Finding]:
-    """The output of a step that runs later, on another branch, or not each time."""
+    """Variables are set in time. The output of a step that runs later, on another branch or not always is missing."""
     runs = RunOrder(flow)
     for node, name, variable in _used(flow):
         source = variable_head(variable)
@@ -138,7 +141,7 @@ def order(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("QUESTION_AFTER_HUMAN_INPUT", kinds=(AGENTFLOW,))
 def question(flow: FlowContext) -> Iterator[Finding]:
-    """Once a person has answered, the run has no question any more."""
+    """`question` is not used after a human input step: from there on it is empty."""
     asking = [node.id for node in flow.nodes if node.name == v2.HUMAN_INPUT]
     start = next((node.id for node in flow.nodes if node.name == v2.START), "")
     if not asking or not start:
@@ -159,7 +162,7 @@ def question(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("UNDECLARED_STATE", kinds=(AGENTFLOW,))
 def state(flow: FlowContext) -> Iterator[Finding]:
-    """A key that the start does not declare has no value until a step sets it."""
+    """State keys are declared by the start; otherwise they have no value until a step sets them."""
     declared, setters = _state_keys(flow)
     runs = RunOrder(flow)
     for node, name, variable in _used(flow):
@@ -182,7 +185,7 @@ def state(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("WEBHOOK_FIELD_OPTIONAL", kinds=(AGENTFLOW,))
 def webhook_fields(flow: FlowContext) -> Iterator[Finding]:
-    """A field of a webhook that a request may leave out. Code can look whether it is there, a text cannot."""
+    """Webhook fields used in texts are required. Code can check whether a field is present, a text cannot."""
     start = next((node for node in flow.nodes if node.name == v2.START), None)
     if start is None or start.inputs.get("startInputType") != _OF_START["$webhook"]:
         return
@@ -206,7 +209,7 @@ def webhook_fields(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("FORM_FIELD_UNREAD", kinds=(AGENTFLOW,))
 def form(flow: FlowContext) -> Iterator[Finding]:
-    """A form field that no text uses and that no model is shown."""
+    """Form fields are used in a text or shown to a model."""
     used = {variable for _, _, variable in _used(flow)}
     shown = any(js_truthy(node.inputs.get(_READERS[node.name], True)) for node in flow.nodes if node.name in _READERS)
     for node in flow.nodes:
@@ -230,7 +233,7 @@ def _stays(node: FlowNode, name: str, variable: str, why: str, hint: str) -> Fin
 
 
 def _used(flow: FlowContext) -> Iterator[tuple[FlowNode, str, str]]:
-    """Node, field and text of each variable, once per field, the first `_MOST` of them. Code has braces of its own."""
+    """(node, field, variable text), once per field, for the first `_MOST` variables. Code fields are left out."""
     return islice(_all_used(flow), _MOST if len(flow.nodes) <= _MOST_NODES else 0)
 
 
@@ -248,7 +251,7 @@ def _rows(value: object) -> Sequence[Values]:
 
 
 def _state_keys(flow: FlowContext) -> tuple[set[str], Mapping[str, list[str]]]:
-    """Keys that the start declares, and those that other nodes set as they run, with the nodes."""
+    """Keys that the start declares, and other keys -> the nodes that set them."""
     declared: set[str] = set()
     setters: dict[str, list[str]] = {}
     for node in flow.nodes:

@@ -1,1 +1,1 @@
-"""A flow as people and prompts see it: canvas, summary, difference."""
+"""Views of a flow for people and prompts: canvas, summary, difference."""

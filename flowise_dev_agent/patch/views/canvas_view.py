@@ -1,4 +1,4 @@
-"""A flow as it is drawn for people: boxes with their ends and what is set on them, never a credential or a secret."""
+"""Drawing of a flow for people: boxes with their ports and fields, never a credential or a secret."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.redaction import guarded, looks_secret, masked, named_items
 
 HIDDEN: Final = "(hidden)"
-#: Characters of one value, and of all values of a flow.
+#: Maximum length of one value, and of all values of a flow together.
 _LONGEST_VALUE: Final = 4_000
 _LONGEST_VALUES: Final = 1_500_000
 _DEEPEST: Final = 12
@@ -22,7 +22,7 @@ _DEEPEST: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class CanvasPort:
-    """An end of a node. ``id`` is the handle that edges name."""
+    """A port of a node. ``id`` is the handle that edges name."""
 
     id: str
     name: str
@@ -31,7 +31,7 @@ class CanvasPort:
 
 @dataclass(frozen=True, slots=True)
 class CanvasParam:
-    """A field that is set. ``value`` is text as people may see it."""
+    """A non-empty field. ``value`` is safe to show."""
 
     name: str
     label: str
@@ -42,7 +42,7 @@ class CanvasParam:
 class CanvasNode:
     """A box. ``kind`` is node, agent, iteration or note; ``credential`` is bound, missing or '' for none needed.
 
-    ``x``, ``y``, ``width``, ``height`` are editor pixels, the position that of the parent's corner if there is one.
+    ``x``, ``y``, ``width`` and ``height`` are editor pixels, relative to the parent's corner if there is one.
     """
 
     id: str
@@ -66,7 +66,7 @@ class CanvasNode:
 
 @dataclass(frozen=True, slots=True)
 class CanvasEdge:
-    """A line. ``output`` and ``input`` are names as in `flow_diff.Connected`, so that both can be put side by side."""
+    """A line. ``output`` and ``input`` are names as in `flow_diff.Connected`, so that both can be compared."""
 
     id: str
     source: str
@@ -80,7 +80,7 @@ class CanvasEdge:
 
 @dataclass(frozen=True, slots=True)
 class CanvasView:
-    """All of it. ``cut`` says that values were left out because the flow has too many."""
+    """A whole flow for drawing. ``cut`` is true if values were left out because the flow has too many."""
 
     kind: str
     nodes: tuple[CanvasNode, ...] = ()
@@ -89,7 +89,7 @@ class CanvasView:
 
 
 def canvas_view(graph: GraphIR, *, params: bool = True) -> CanvasView:
-    """Draw a flow; without ``params`` only what a small picture needs.
+    """Draw a flow; without ``params`` only the data of a small picture.
 
     >>> from flowise_dev_agent.knowledge.nodes import NodeStore
     >>> from flowise_dev_agent.patch import AddNode, compile_ops
@@ -116,12 +116,12 @@ def canvas_view(graph: GraphIR, *, params: bool = True) -> CanvasView:
 
 
 def public_value(name: str, value: Any, *, hidden: bool = False) -> Any:
-    """``value`` of a field without credentials and secrets, whatever it is nested in."""
+    """The value of a field without credentials and secrets, at any depth."""
     return HIDDEN if hidden and not is_empty(value) else _public(name, value, 0)
 
 
 def public_op(op: Mapping[str, Any]) -> dict[str, Any]:
-    """An op as JSON, its values shown as `public_value` does."""
+    """An op as JSON, with its values passed through `public_value`."""
     shown = dict(op)
     if "value" in op:
         shown["value"] = public_value(str(op.get("param_name", "")).rpartition(".")[2], op["value"])
@@ -144,7 +144,7 @@ def _public(name: str, value: Any, depth: int) -> Any:
         return HIDDEN
     if isinstance(value, str) and value[:1] in {"{", "["}:
         inner = _parsed(value)
-        # JSON in a text, as fields of type json hold it.
+        # JSON inside a text, as fields of type json hold it.
         if inner is not None:
             return value if (public := _public(name, inner, depth + 1)) == inner else dump_json(public)
     return guarded(value) if isinstance(value, str) else value
@@ -158,7 +158,7 @@ def _parsed(text: str) -> Any:
 
 
 def _ends(graph: GraphIR) -> dict[str, tuple[tuple[str, str], ...]]:
-    """By node the (side, handle) pairs that edges use."""
+    """Node id -> distinct (side, handle) pairs that edges use."""
     found: dict[str, dict[tuple[str, str], None]] = {}
     for edge in graph.edges:
         found.setdefault(edge.source, {})["output", edge.source_handle] = None
@@ -205,7 +205,7 @@ def _credential(node: FlowNode) -> str:
 
 
 def _inputs(node: FlowNode, used: set[str]) -> Iterator[CanvasPort]:
-    """All connection points, then fields and unknown handles that an edge ends at."""
+    """All connection points, then fields and unknown handles at which an edge ends."""
     if node.is_agentflow:
         yield CanvasPort(node.id, "", "")
         used = used - {node.id}

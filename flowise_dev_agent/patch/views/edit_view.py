@@ -1,4 +1,4 @@
-"""What ops of a person's own hand change, by the titles of nodes and fields: for the conversation about a flow."""
+"""Summary of a person's own edits, by the titles of nodes and fields, for the conversation about a flow."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,8 +27,10 @@ _IN_WORDS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class EditView:
-    """One op. ``node`` and ``other`` are titles: of what it changes, and of what is connected or put in its place.
-    ``field`` is a label, with both values as people may see them, '' for none."""
+    """View of one op. ``node`` is the title of the changed node, ``other`` of the connected or replacing one.
+
+    ``field`` is a label; both values are safe to show, '' for none.
+    """
 
     op_type: str
     node: str
@@ -39,7 +41,7 @@ class EditView:
 
     @property
     def in_words(self) -> str:
-        """One line of English, whatever the values hold."""
+        """One line of English, even for values of several lines."""
         if not self.field:
             return _IN_WORDS.get(self.op_type, "Changed: {node}").format(node=self.node, other=self.other)
         change = " → ".join(on_one_line(one) for one in (self.before, self.after or "(none)") if one)
@@ -47,7 +49,7 @@ class EditView:
 
 
 def edit_views(ops: Sequence[PatchOp], flow: GraphIR, schemas: Schemas) -> Iterator[EditView]:
-    """Each op with the titles and the values of the flow that it is for; ids and names for what that does not have."""
+    """Views of the ops with titles and values of the flow before them; ids and names for unknown nodes."""
     added = {op.node_id: op.label or _title(op.node_name, schemas) for op in ops if isinstance(op, AddNode)}
 
     def titled(node_id: str) -> str:
@@ -84,7 +86,7 @@ def _of_field(op_type: str, title: str, node: FlowNode | None, path: str, value:
 
 
 def _entries(node: FlowNode, path: str, steps: Steps, schemas: Schemas) -> Iterator[InputEntry]:
-    """What defines a field: the node, or the component whose config it is in."""
+    """Definitions of a field: from the node, or from the component in whose config it is."""
     yield from node.params_by_name.get(path, [])
     *around, owner, name = ("", *steps)
     component = value_at(node.inputs, (*around[1:], str(owner).removesuffix("Config")))

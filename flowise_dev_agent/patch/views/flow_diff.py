@@ -1,4 +1,4 @@
-"""What differs between two flows, by names: for people before they approve, for the page's drawing, for events."""
+"""Differences between two flows, by names: for the approval, for the page's drawing, for events."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from flowise_dev_agent.patch.model.values import is_empty, on_one_line
 from flowise_dev_agent.patch.views.canvas_view import public_value
 from flowise_dev_agent.redaction import guarded, looks_secret, masked, named_items, named_secret, redacted
 
-#: Characters of a value that are shown, and of what is alike before the first difference.
+#: Maximum length of a shown value, and of its unchanged beginning.
 _SHOWN = 80
 _BEFORE_CHANGE = 20
-#: Shows a value that differs from another one, from an index on.
+#: Formats a value that differs from another one from an index on.
 _Show = Callable[[Any, int], str]
 
 
@@ -31,7 +31,7 @@ class AddedNode:
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """A connection by names. ``output`` is empty for nodes with a single one, ``input`` in agentflows."""
+    """A connection by names. ``output`` is empty for nodes with a single output, ``input`` in agentflows."""
 
     source: str
     output: str
@@ -41,7 +41,7 @@ class Connected:
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A field by name or path, with both values as people may see them: short, secrets hidden, '' for none."""
+    """A changed field by name or path. Both values are safe to show: short, secrets hidden, '' for none."""
 
     name: str
     before: str
@@ -50,7 +50,7 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """What changed on a node that is in both flows. Types, titles, versions and outputs appear among the fields."""
+    """Changes of a node that is in both flows. Type, title, version and output appear among the fields."""
 
     id: str
     name: str
@@ -60,7 +60,7 @@ class NodeChange:
 
 @dataclass(frozen=True, slots=True)
 class FlowDiff:
-    """All differences, in the order of the nodes and edges of the later flow, then of what is gone."""
+    """All differences, in the order of the later flow's nodes and edges, then removed ones."""
 
     added: tuple[AddedNode, ...]
     removed: tuple[AddedNode, ...]
@@ -72,7 +72,7 @@ class FlowDiff:
 
     @property
     def is_empty(self) -> bool:
-        """True when the flows do the same; positions do not matter."""
+        """True if the flows behave the same; positions do not matter."""
         return not (self.added or self.removed or self.changed or self.connected or self.disconnected)
 
     @property
@@ -88,7 +88,7 @@ class FlowDiff:
 
     @property
     def text(self) -> str:
-        """One line per difference, ``+`` for what came, ``-`` for what went, ``~`` for what changed."""
+        """One line per difference: ``+`` added, ``-`` removed, ``~`` changed."""
         lines = [f"+ {_titled(node)}" for node in self.added]
         lines += [f"- {_titled(node)}" for node in self.removed]
         for node in self.changed:
@@ -104,7 +104,7 @@ class FlowDiff:
 
 
 def diff(before: GraphIR, after: GraphIR) -> FlowDiff:
-    """Compare two flows. Nodes are the same when their ids are, connections when their ends and names are.
+    """Compare two flows. Nodes are identified by their ids, connections by their ends and names.
 
     >>> from flowise_dev_agent.knowledge.nodes import NodeStore
     >>> from flowise_dev_agent.patch import AddNode, SetParam, compile_ops
@@ -135,7 +135,7 @@ def diff(before: GraphIR, after: GraphIR) -> FlowDiff:
 
 
 def field_changes(before: FlowNode, after: FlowNode, *, longest: int) -> Iterator[FieldChange]:
-    """What differs on a node, as in `NodeChange`, with values of up to ``longest`` characters from their beginning."""
+    """Field changes of a node as in `NodeChange`, with values of up to ``longest`` characters."""
 
     def whole(value: Any, start: int) -> str:
         del start
@@ -183,13 +183,13 @@ def _changes(before: FlowNode, after: FlowNode, show: _Show) -> Iterator[FieldCh
     anchors = before.definitions.anchor_names | after.definitions.anchor_names
     for name in dict.fromkeys([*after.inputs, *before.inputs]):
         if name in anchors:
-            continue  # connections say it
+            continue  # reported as connections
         hidden = any(entry.get("type") == "password" for entry in after.params_by_name.get(name, ()))
         yield from _value_changes(name, before.inputs.get(name), after.inputs.get(name), show, hidden=hidden)
 
 
 def _value_changes(path: str, before: Any, after: Any, show: _Show, *, hidden: bool) -> Iterator[FieldChange]:
-    """The differences inside objects and lists one by one, by path."""
+    """Single differences inside objects and lists, by path."""
     if before == after or (is_empty(before) and is_empty(after)):
         return
     before, after = _as_settings(before, after), _as_settings(after, before)
@@ -215,7 +215,7 @@ def _value_changes(path: str, before: Any, after: Any, show: _Show, *, hidden: b
 
 
 def _as_settings(value: Any, other: Any) -> Any:
-    """No settings are empty ones, so that those of a component that came or went are told one by one."""
+    """An empty object for no settings, so that fields of an added or removed component are listed one by one."""
     return {} if is_empty(value) and isinstance(other, dict) else value
 
 
@@ -232,7 +232,7 @@ def _has_secret(name: str, value: Any) -> bool:
         return any(key == CREDENTIAL_KEY or _has_secret(named, item) for key, named, item in named_items(value))
     if isinstance(value, list):
         return any(_has_secret(name, item) for item in value)
-    # JSON in a text may name one.
+    # JSON inside a text may name a secret.
     return looks_secret(name, value) or redacted(value) != value
 
 
@@ -258,7 +258,7 @@ def _as_text(value: Any) -> str:
 
 
 def _shown(value: Any, start: int = 0) -> str:
-    """A short piece of the value, around the place where it differs."""
+    """A short piece of the value around the first difference."""
     text = _as_text(value)
     begin = max(0, start - _BEFORE_CHANGE) if len(text) > _SHOWN else 0
     piece = on_one_line(text[begin : begin + _SHOWN])

@@ -1,4 +1,4 @@
-"""A flow in small, for lists: where its boxes are and which are connected, with no text of its own but categories."""
+"""Thumbnail of a flow for lists: boxes, categories and connections, without any other text."""
 
 from dataclasses import dataclass
 from itertools import islice
@@ -9,11 +9,11 @@ from flowise_dev_agent.patch.model.json_text import as_dict
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import clean_text
 
-#: More are not told apart in a picture of this size.
+#: Limits of a picture of this size.
 _MOST_BOXES: Final = 100
 _MOST_LINES: Final = 200
 _LONGEST_CATEGORY: Final = 40
-#: Editor pixels, of nodes whose size is not stored.
+#: Default sizes in editor pixels, for nodes without a stored one.
 _NODE: Final = (300, 200)
 _AGENT: Final = (170, 60)
 _FARTHEST: Final = 1_000_000
@@ -40,20 +40,20 @@ class PictureLine:
 
 @dataclass(frozen=True, slots=True)
 class FlowPicture:
-    """Boxes, and which are connected."""
+    """Boxes and the lines between them."""
 
     boxes: tuple[PictureBox, ...] = ()
     lines: tuple[PictureLine, ...] = ()
 
 
 def picture_of(document: FlowData | None) -> FlowPicture:
-    """The picture of a flow; an empty one when it cannot be read."""
+    """The picture of a flow; an empty one if it cannot be read."""
     nodes = {str(node["id"]): node for node in islice(document["nodes"], _MOST_BOXES)} if document else {}
     corners: dict[str, tuple[int, int]] = {}
     boxes: list[PictureBox] = []
     for id_, node in nodes.items():
         place, data = as_dict(node.get("position")), as_dict(node.get("data"))
-        # A node within an iteration is placed from the iteration's corner; those do not nest.
+        # A node inside an iteration is placed relative to its corner; iterations do not nest.
         left, top = corners.get(str(node.get("parentNode") or ""), (0, 0))
         corners[id_] = x, y = left + _pixels(place.get("x"), 0), top + _pixels(place.get("y"), 0)
         width, height = _AGENT if str(node.get("type")) == "agentFlow" else _NODE

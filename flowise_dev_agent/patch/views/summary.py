@@ -1,4 +1,4 @@
-"""A flow in a few lines for prompts: ids, labels, what is set, and who feeds whom."""
+"""Short text summary of a flow for prompts: ids, labels, non-default fields and connections."""
 
 import re
 from collections import Counter
@@ -16,7 +16,7 @@ from flowise_dev_agent.patch.model.visibility import js_truthy
 from flowise_dev_agent.redaction import guarded, looks_secret, masked, named_items, redacted
 
 _LONGEST_TEXT = 120
-#: No line takes more than such a part of a summary.
+#: No line takes more than this part (a quarter) of a summary.
 _SHARE = 4
 
 
@@ -98,7 +98,7 @@ def _node_line(node: FlowNode) -> str:
 
 
 def _is_set(node: FlowNode, name: str, value: Any) -> bool:
-    """A field that says something: not empty, not what a new node has."""
+    """True for a field that is neither empty nor at its default."""
     if is_empty(value):
         return False
     defaults = [entry.get("default") for entry in node.params_by_name.get(name, ())]
@@ -123,7 +123,7 @@ def _text(value: Any) -> str:
 
 
 def _structure(value: Any) -> str:
-    """Rows, and the inputs of models and tools: what is set, by the same rules."""
+    """Rows, and inputs of models and tools: their non-empty values, by the same rules."""
     if isinstance(value, list):
         return f"[{', '.join(_structure(item) for item in value)}]"
     if not isinstance(value, dict):
@@ -175,7 +175,7 @@ _MODEL_CHARS: Final = 200
 
 
 def prompts_in(value: object, name: str = "", depth: int = 0) -> Iterator[str]:
-    """The texts in the inputs of a node that tell a model what to do, in the order of the fields."""
+    """The texts in a node's inputs that instruct a model, in the order of the fields."""
     if isinstance(value, str):
         if _PROMPT.search(name) and len(value.split()) > 2:
             yield value
@@ -188,7 +188,10 @@ def prompts_in(value: object, name: str = "", depth: int = 0) -> Iterator[str]:
 
 
 def prompt_of(node: FlowNode, schemas: Schemas, longest: int) -> str:
-    """The node's first prompt that is not its type's default, else the first; '' for none. Secrets are masked."""
+    """The node's first prompt that is not its type's default, else the first; '' if there is none.
+
+    Secrets are masked.
+    """
     schema = schemas.get(node.name)
     usual = {value for value in schema.defaults.values() if isinstance(value, str)} if schema else set[str]()
     texts = list(prompts_in(node.inputs))
@@ -197,7 +200,7 @@ def prompt_of(node: FlowNode, schemas: Schemas, longest: int) -> str:
 
 
 def model_of(node: FlowNode, schemas: Schemas) -> str:
-    """The model of a model node, or the type and the model inside of an agentflow node; '' for none."""
+    """The model of a model node, or type and model of the first model inside an agentflow node; '' if there is none."""
     if node.category in _OF_MODELS:
         return _named(node.inputs)
     for nested in nested_components(node.params, node.inputs):

@@ -8,7 +8,7 @@ QUESTIONS = {"What", "Whether", "Which", "Who", "Whom", "Whose", "Where", "How"}
 #: Folders and modules whose docstrings are still to be rewritten.
 TO_DO = {
     *("agent", "api", "approval", "caller.py", "cli", "client", "contracts", "devkit", "errors.py", "forms"),
-    *("knowledge", "mcp", "patch", "persistence", "planning", "reasoning", "runtime", "testing", "texts"),
+    *("knowledge", "mcp", "persistence", "planning", "reasoning", "runtime", "testing", "texts"),
 }
 
 
