@@ -129,6 +129,8 @@ class PlanState(StatePart):
     agreed_not_done: list[str] = Field(default_factory=list[str])
     #: What it was made of where no model made it.
     starter: ChosenStarter | None = None
+    #: No model made it: it follows from a form, a starter or a new name.
+    by_form: bool = False
     #: Why the op writer needs more than the approved plan says, until the person has answered.
     amended: str | None = None
     approach: str | None = None

@@ -353,6 +353,8 @@ class PatchRequest(_Request):
     values of the plan; both are empty at the first try."""
 
     plan: PlanContract
+    #: No model made the plan: it follows from a form, a starter or a new name.
+    by_form: bool = False
     nodes: NodeStore
     approach: str | None = None
     #: Compact text of the flow as it is (`patch.summary`), None for an empty one.

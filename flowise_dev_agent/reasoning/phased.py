@@ -35,7 +35,8 @@ class PhasedReasoner(Reasoner):
     A phase runs in the mode that the settings give it. When its reasoner gives up after its own tries (unusable
     answers, provider down) the other one is asked once and the result is marked `degraded`. A refused key is a mistake
     in the settings and has no fallback, and neither has the plan of a change, which only a model reads. When the other
-    mode fails as well, the first error is raised.
+    mode fails as well, the first error is raised. What a form says is built by code whatever the mode; a model is asked
+    only about what the form leaves open.
     """
 
     def __init__(self, model: Reasoner, code: Reasoner, settings: ReasoningSettings) -> None:
@@ -53,6 +54,11 @@ class PhasedReasoner(Reasoner):
         return await self._run("plan", lambda reasoner: reasoner.plan(request), falls_back=starts)
 
     async def patch(self, request: PatchRequest) -> Reasoned[PatchAnswer]:
+        if request.by_form and not request.findings:
+            try:
+                return await self._by_mode["deterministic"].patch(request)
+            except ModelOutputError:
+                pass  # It leaves open how its nodes are connected.
         return await self._run("patch", lambda reasoner: reasoner.patch(request))
 
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:

@@ -103,6 +103,7 @@ async def compile_patch_ir(
         on_delta=emit.delta,
         budget=budget_of(state, context.limits),
         plan=plan,
+        by_form=state.plan.by_form,
         nodes=nodes,
         target=state.target.flow.name if state.target.flow else None,
         approach=state.plan.approach,

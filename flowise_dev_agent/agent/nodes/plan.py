@@ -171,6 +171,7 @@ async def plan_v2(
             approved=_is_approved(state, previous, plan),
             amended=None,
             starter=result.starter,
+            by_form=by_form,
         ),
         "credentials": credentials,
         "patch": PatchState(ops=[], nothing_to_change=None, own=False),

@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.contracts.designs import DesignForm
-from flowise_dev_agent.contracts.plan import PlanContract
+from flowise_dev_agent.contracts.plan import OpsAnswer, PlanContract
 from flowise_dev_agent.errors import ModelAuthError, ModelOutputError, ModelUnavailableError
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.reasoning import PhasedReasoner, ReasoningSettings
-from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Intent, PlanRequest, Usage
+from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Intent, PatchRequest, PlanRequest, Usage
 from tests.unit.agent.rig import Script
 
 REQUEST = ClassifyRequest(requirement="a bot")
@@ -107,3 +108,27 @@ async def test_what_says_everything_needs_no_model(more: dict[str, Any], catalog
     result = await phased.plan(planning(catalogue, **more))
     assert (result.value.goal, result.degraded) == ("code", None)
     assert model.seen["plan"] == []
+
+
+def patching(catalogue: NodeStore, **more: Any) -> PatchRequest:
+    return PatchRequest(requirement="a bot", plan=made("x"), nodes=catalogue, by_form=True, **more)
+
+
+async def test_the_ops_of_a_form_need_no_model(catalogue: NodeStore) -> None:
+    phased, model, code = reasoner(intent("model"), intent("code"))
+    code.patches = [OpsAnswer()]
+    result = await phased.patch(patching(catalogue))
+    assert (result.value, result.degraded) == (OpsAnswer(), None)
+    assert model.seen["patch"] == []
+
+
+OPEN = ModelOutputError("The plan does not say how 'a' is connected.")
+WRONG = Finding(code="UNKNOWN_PARAM", severity="error", detail="There is no such field.")
+
+
+@pytest.mark.parametrize(("by_code", "more"), [(OPEN, {}), (OpsAnswer(), {"findings": (WRONG,)})])
+async def test_a_model_says_what_a_form_leaves_open(by_code: Any, more: dict[str, Any], catalogue: NodeStore) -> None:
+    phased, model, code = reasoner(intent("model"), intent("code"), REASONING_FALLBACK_ENABLED="false")
+    model.patches, code.patches = [OpsAnswer()], [by_code]
+    assert (await phased.patch(patching(catalogue, **more))).degraded is None
+    assert len(model.seen["patch"]) == 1
