@@ -15,7 +15,6 @@ async def test_p71_a_form_becomes_a_chatflow_and_its_session_a_form(
     screen: Screen, flowise_flows: FlowiseClient
 ) -> None:
     page = screen.page
-    await expect(page.get_by_text("Without a model the rules understand less")).to_be_visible()
     await page.get_by_role("link", name="Build step by step").click()
     await expect(page.get_by_label("Name", exact=True)).to_be_visible()
     assert await screen.violations() == []

@@ -33,7 +33,7 @@ export function Notes({ instances }: { instances: string[] }) {
     <section className="card stack tight" aria-labelledby="notes-title">
       <h2 id="notes-title">{t("Notes")}</h2>
       <p className="quiet">
-        {t("What holds for all your chatbots. A model that plans reads it with each wish; rules do not.")}
+        {t("What holds for all your chatbots. A model that plans reads it with each wish.")}
       </p>
       {mayWrite && <NewNote instances={instances} />}
       <ErrorNote error={notes.error} />

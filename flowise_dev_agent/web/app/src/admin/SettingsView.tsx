@@ -19,7 +19,7 @@ const LIMITS: Record<string, string> = {
   run_attempts: "Attempts after an outage",
 };
 
-/** What a model, or the rules, do in a session. */
+/** What a model, or code, does in a session. */
 const STEPS: Record<string, string> = {
   classify: "Understand the wish",
   plan: "Plan",
@@ -67,10 +67,10 @@ function Shown({ settings }: { settings: PublicSettings }) {
       <Group
         title={t("Reasoning")}
         facts={[
-          ["Engine", settings.engine === "deterministic" ? t("rules, without a model") : settings.engine],
+          ["Engine", settings.engine === "deterministic" ? t("without a model") : settings.engine],
           ...Object.entries(settings.phases).map(([phase, { mode, model }]): [string, string] => [
             STEPS[phase] ?? phase,
-            mode === "deterministic" ? t("rules") : model,
+            mode === "deterministic" ? t("without a model") : model,
           ]),
           ["Retries per phase", String(settings.retry_count)],
           ["Fallback to the other mode", yes(settings.fallback_enabled)],

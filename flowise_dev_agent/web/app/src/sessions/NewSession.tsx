@@ -280,7 +280,7 @@ function HealthLine({ health, error }: { health: HealthView | undefined; error: 
     <small>
       {health.reasoning.engine === "deterministic" ? (
         <>
-          {t("Plans with rules, without a model")} · <Link href="/instances">{t("Connect a model")}</Link>
+          {t("Works without a model")} · <Link href="/instances">{t("Connect a model")}</Link>
         </>
       ) : (
         t("Plans with {{model}}", { model: health.reasoning.model ?? "" })

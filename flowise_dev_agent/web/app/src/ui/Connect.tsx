@@ -101,7 +101,7 @@ function stateOf(kind: Kind, { flowise, model }: ConnectionsView): string {
     return t("Connected to {{address}}", { address: flowise.endpoint ?? "" });
   }
   if (model.source === "unreadable") return t("The stored connection cannot be read: SECRETS_KEY has changed.");
-  if (model.engine === "deterministic") return t("Plans with rules, without a model");
+  if (model.engine === "deterministic") return t("Works without a model");
   return t("Plans with {{model}}", { model: model.model });
 }
 
