@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 from flowise_dev_agent.contracts.document_stores import DocumentStoreView
@@ -42,10 +41,10 @@ class PlanContext:
     by_form: bool = False
     problems: tuple[str, ...] = ()
 
-    @cached_property
+    @property
     def base(self) -> GraphIR:
         """The flow that the plan is for."""
-        return self.request.base or GraphIR.empty()
+        return self.request.flow.graph
 
     @property
     def schemas(self) -> Schemas:

@@ -21,7 +21,7 @@ from flowise_dev_agent.patch import (
     SetLabel,
     compile_ops,
 )
-from flowise_dev_agent.planning.prompt_context import connected_inputs
+from flowise_dev_agent.patch.views.flow_view import FlowView
 from flowise_dev_agent.planning.values import with_planned_values
 
 #: Ops that cannot be compiled are left out; leaving them out may make others fail.
@@ -47,7 +47,7 @@ def planned_flow(plan: PlanContract, base: GraphIR, schemas: Schemas) -> Planned
     pairs = replacements(plan, there, added)
     ops = [
         *with_planned_values(_ops(plan, base, added, pairs), plan, base),
-        *wire_plan(plan, there, added, pairs, connected_inputs(base)).ops,
+        *wire_plan(plan, there, added, pairs, FlowView(base).connected_inputs).ops,
     ]
     graph = _compiled(base, ops, schemas)
     if plan.flow_kind == "AGENTFLOW" and plan.operation == "create" and not plan.connections:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from typing import Any, Final, Protocol
 
 from flowise_dev_agent.errors import AgentError
@@ -13,8 +13,6 @@ from flowise_dev_agent.knowledge.templates import Template, TemplateStore
 from flowise_dev_agent.patch import AddNode, FlowNode, GraphIR, PatchOp, decompile, summarize
 from flowise_dev_agent.patch.model.agentflow import NOTE_NAMES
 from flowise_dev_agent.patch.model.json_text import is_uuid
-from flowise_dev_agent.patch.model.nested import nested_components
-from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.reasoning.contracts import PlanContract
 from flowise_dev_agent.redaction import looks_secret, masked
 from flowise_dev_agent.sanitize import shortened
@@ -23,7 +21,6 @@ from flowise_dev_agent.sanitize import shortened
 SUMMARY_LIMIT = 6_000
 #: The share of the limit that nodes and connections in focus may take.
 _FOCUS_SHARE = 0.6
-_TEXT_SHOWN, _TEXTS_TOTAL, _LONG_TEXT = 4_000, 12_000, 40
 #: A plan of fewer nodes is simple enough without an example.
 _LIKE_FROM_NODES = 6
 #: Of the ops of one marketplace flow, about 1 500 tokens; and of one text in them.
@@ -71,42 +68,6 @@ def focused_summary(graph: GraphIR, text: str, scope: Iterable[str] = (), limit:
     lines = [f"A flow of {len(graph.nodes)} nodes and {len(graph.edges)} connections. The part that matters:", shown]
     lines.append(f"{len(others)} other nodes, by id, type and title:")
     return _filled("\n".join(lines), [_brief(node) for node in others], limit)
-
-
-def connected_inputs(graph: GraphIR) -> frozenset[str]:
-    """The inputs that a connection leads to, as `node id.input`."""
-    return frozenset(f"{edge.target}.{edge.input_name}" for edge in graph.edges)
-
-
-def texts_in_scope(graph: GraphIR, scope: Iterable[str] = ()) -> dict[str, str]:
-    """`node id.field` -> the longer texts (prompts, templates) of the nodes in scope, for whoever is to change them.
-
-    For rows and values inside a node the field is a path as in `SetParam`, `agentMessages[0].content`. Each text
-    is cut to 4 000 characters, all together to 12 000. Documents and secrets are left out.
-    """
-    chosen = {node_id for node_id in scope if graph.node(node_id)} or {node.id for node in graph.nodes}
-    found: dict[str, str] = {}
-    room = _TEXTS_TOTAL
-    for node in graph.nodes:
-        if node.id not in chosen or node.is_note or node.category == "Document Loaders":
-            continue
-        for path, value in _texts(node.inputs):
-            shown = value if len(value) <= _TEXT_SHOWN else f"{value[: _TEXT_SHOWN - 1]}…"
-            if len(shown) > room:
-                return found
-            room -= len(shown)
-            found[f"{node.id}.{path}"] = shown
-    return found
-
-
-def components_of(graph: GraphIR) -> dict[str, str]:
-    """`node id.path` -> the model or tool configured there, for the agentflow nodes of a flow."""
-    return {
-        f"{node.id}.{nested.path}": nested.component
-        for node in graph.nodes
-        if node.is_agentflow
-        for nested in nested_components(node.params, node.inputs)
-    }
 
 
 async def like_flows(marketplace: Marketplace, plan: PlanContract, nodes: NodeStore) -> tuple[str, ...]:
@@ -158,24 +119,6 @@ def _example(value: Any) -> Any:
 
 def _private(key: str, value: Any) -> bool:
     return isinstance(value, str) and (is_uuid(value) or looks_secret(key, value))
-
-
-def _texts(inputs: Mapping[str, Any], around: str = "") -> Iterator[tuple[str, str]]:
-    for name, value in inputs.items():
-        path = f"{around}{name}"
-        if isinstance(value, list):
-            for index, row in enumerate(value):
-                if isinstance(row, dict):
-                    yield from _texts(row, f"{path}[{index}].")
-        elif isinstance(value, dict):
-            yield from _texts(value, f"{path}.")
-        elif (
-            isinstance(value, str)
-            and len(value) >= _LONG_TEXT
-            and not looks_secret(name, value)
-            and not referenced(value)
-        ):
-            yield path, value
 
 
 def _spoken_of(graph: GraphIR, text: str) -> set[str]:

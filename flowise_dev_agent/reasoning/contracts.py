@@ -29,8 +29,8 @@ from flowise_dev_agent.contracts.usage import Usage
 from flowise_dev_agent.contracts.verdict import FLOW_BUGS, Judgement, PassK, Trace, Trial, Verdict, VerdictCategory
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.templates import Template
-from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, PatchOp
-from flowise_dev_agent.patch.model.nested import parse_path, value_at
+from flowise_dev_agent.patch import Finding, NodeSchema, PatchOp
+from flowise_dev_agent.patch.views.flow_view import FlowView
 from flowise_dev_agent.settings import Mode
 
 __all__ = [
@@ -286,18 +286,8 @@ class PlanRequest(_Request):
     #: Credential type -> how many the instance has.
     credential_types: Mapping[str, int] = field(default_factory=dict)
     flow_summary: str | None = None
-    #: The flow as it is, for checks by code; prompts get the fields below.
-    base: GraphIR | None = None
-    #: node id -> node name of what the flow holds already.
-    existing: Mapping[str, str] = field(default_factory=dict)
-    #: node id -> title of what the flow holds.
-    labels: Mapping[str, str] = field(default_factory=dict)
-    #: Inputs of that flow that are connected, as `node id.input`.
-    occupied: frozenset[str] = frozenset()
-    #: `node id.path` -> the model or tool that stands there inside an agentflow node.
-    inside: Mapping[str, str] = field(default_factory=dict)
-    #: `node id.field` -> what stands in the longer text fields in scope, each shortened.
-    texts: Mapping[str, str] = field(default_factory=dict)
+    #: The flow as it is; an empty one before.
+    flow: FlowView = field(default_factory=FlowView)
     previous: PlanContract | None = None
     feedback: str | None = None
     verdict: Verdict | None = None
@@ -319,12 +309,7 @@ class PlanRequest(_Request):
     @property
     def is_new(self) -> bool:
         """Whether it is for a flow that is not there yet."""
-        return self.intent.operation == "create" and not self.existing
-
-    def stored(self, node_id: str, param: str) -> object:
-        """What a field (a name or a path) of the flow holds now; None where there is none."""
-        node, steps = self.base.node(node_id) if self.base else None, parse_path(param)
-        return value_at(node.inputs, steps) if node and steps else None
+        return self.intent.operation == "create" and not self.flow.existing
 
     @property
     def ready_nodes(self) -> dict[str, NodeSchema]:
@@ -359,16 +344,8 @@ class PatchRequest(_Request):
     approach: str | None = None
     #: Compact text of the flow as it is (`patch.summary`), None for an empty one.
     flow_summary: str | None = None
-    #: The flow as it is, for checks by code; prompts get the fields below.
-    base: GraphIR | None = None
-    #: node id -> node name of what the flow holds already.
-    existing: Mapping[str, str] = field(default_factory=dict)
-    #: Inputs of that flow that are connected, as `node id.input`.
-    occupied: frozenset[str] = frozenset()
-    #: `node id.path` -> the model or tool that stands there inside an agentflow node.
-    inside: Mapping[str, str] = field(default_factory=dict)
-    #: `node id.field` -> what stands in the longer text fields in scope, each shortened.
-    texts: Mapping[str, str] = field(default_factory=dict)
+    #: The flow as it is; an empty one before.
+    flow: FlowView = field(default_factory=FlowView)
     feedback: str | None = None
     verdict: Verdict | None = None
     findings: tuple[Finding, ...] = ()
@@ -376,7 +353,7 @@ class PatchRequest(_Request):
     max_ops: int = 60
     #: Marketplace flows of much the same node types: name and ops of each, without credentials and addresses.
     like_flows: tuple[str, ...] = ()
-    #: The ops that made what `existing` holds, when that comes from a pattern and not from a person's flow.
+    #: The ops that made what `flow` holds, when that comes from a pattern and not from a person's flow.
     seed: tuple[PatchOp, ...] = ()
 
 

@@ -61,9 +61,9 @@ class DeterministicReasoner(Reasoner):
         ops = to_ops(
             request.plan,
             request.nodes,
-            existing=request.existing,
-            occupied=request.occupied,
-            inside={(place.partition(".")[0], name) for place, name in request.inside.items()},
+            existing=request.flow.existing,
+            occupied=request.flow.connected_inputs,
+            inside={(place.partition(".")[0], name) for place, name in request.flow.components.items()},
             outdated=[one.where for one in request.findings if one.code == "UNKNOWN_PARAM"],
             seeded=bool(request.seed),
             max_ops=request.max_ops,

@@ -199,7 +199,7 @@ def _checked_answer(text: str, request: PatchRequest) -> PatchAnswer:
         case "amend":
             return checked_amendment(parse_model(text, AmendAnswer), request)
         case "nothing_to_change":
-            if not request.existing or request.seed:
+            if not request.flow.existing or request.seed:
                 raise UnusableOutputError(["There is no flow yet, so there is something to do: answer with ops."])
             return parse_model(text, NothingToChange)
         case _:
@@ -232,7 +232,7 @@ def _checked_ops(text: str, request: PatchRequest) -> list[PatchOp]:
     problems += [
         f"The node '{op.node_id}' exists already: use SetParam on it instead of AddNode."
         for op in ops
-        if isinstance(op, AddNode) and op.node_id in request.existing
+        if isinstance(op, AddNode) and op.node_id in request.flow.existing
     ]
     if problems:
         raise UnusableOutputError(problems)

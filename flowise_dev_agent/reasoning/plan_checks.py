@@ -32,7 +32,11 @@ def checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
     new = []
     pattern = request.pattern.nodes if request.pattern else {}
     earlier = {node.node_id for node in request.previous.nodes} if request.previous else set[str]()
-    done = {id_ for id_ in request.previous.removals if id_ not in request.existing} if request.previous else set[str]()
+    done = (
+        {id_ for id_ in request.previous.removals if id_ not in request.flow.existing}
+        if request.previous
+        else set[str]()
+    )
     plan = plan.model_copy(update={"removals": [id_ for id_ in plan.removals if id_ not in done]})
     for node in plan.nodes:
         schema = request.nodes.get(node.node_name)
@@ -42,7 +46,7 @@ def checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
         if any(node.node_id == other.node_id for other in nodes):
             problems.append(f"The node id '{node.node_id}' occurs twice.")
         from_pattern = node.existing and pattern.get(node.node_id) == schema.name
-        there = request.existing.get(node.node_id)
+        there = request.flow.existing.get(node.node_id)
         # A model that plans once more need not know what of its plan has been written by now.
         existing = (node.existing and (from_pattern or there is not None)) or (
             there == schema.name and node.node_id in earlier
@@ -50,7 +54,7 @@ def checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
         nodes.append(node.model_copy(update={"node_name": schema.name, "existing": existing}))
         if not existing or from_pattern:
             new.append(schema)
-    problems += _unknown_ids(plan, nodes, request.nodes, request.existing)
+    problems += _unknown_ids(plan, nodes, request.nodes, request.flow.existing)
     kinds = {_kind(request.nodes.schemas[node.node_name]) for node in nodes}
     if len(kinds) > 1:
         problems.append(
@@ -77,7 +81,7 @@ def accounted(
     if plan.declined or plan.answer is not None:
         state, reason = ("not_possible", plan.declined) if plan.declined else ("covered", "")
         return [part.model_copy(update={"state": state, "reason": reason}) for part in request.parts], []
-    ids = {*request.existing, *(node.node_id for node in plan.nodes)}
+    ids = {*request.flow.existing, *(node.node_id for node in plan.nodes)}
     fields = {f"{value.node_id}.{value.param}" for value in plan.values}
     by_id = {account.id: account for account in accounts}
     parts: list[Part] = []
@@ -111,8 +115,8 @@ def is_done_by_values(request: PatchRequest) -> bool:
     False where something may be left to do: a connection, a credential, a branch, code with samples, or a node, a title
     or a part of the wish that no value stands for.
     """
-    plan, base = request.plan, request.base
-    if base is None or request.seed or request.findings or plan.removals or plan.connections or plan.disconnections:
+    plan, base = request.plan, request.flow.graph
+    if request.seed or request.findings or plan.removals or plan.connections or plan.disconnections:
         return False
     changed = {value.node_id for value in plan.values}
     if not changed or not all(node.existing and node.node_id in changed for node in plan.nodes):
@@ -129,7 +133,7 @@ def is_done_by_values(request: PatchRequest) -> bool:
 
 def _is_plain(value: PlannedValue, request: PatchRequest) -> bool:
     """Whether nothing else in the flow has to follow from the value."""
-    name = request.existing.get(value.node_id, "")
+    name = request.flow.existing.get(value.node_id, "")
     schema, steps = request.nodes.get(name), parse_path(value.param)
     if schema is None or not steps:
         return False
@@ -167,8 +171,10 @@ def checked_amendment(answer: AmendAnswer, request: PatchRequest) -> AmendAnswer
         kind = request.plan.flow_kind
         if _kind(schema) != kind:
             problems.append(f"FLOW_KIND_MIX: {schema.name} does not belong into a flow of the kind {kind}.")
-        nodes.append(node.model_copy(update={"node_name": schema.name, "existing": node.node_id in request.existing}))
-    problems += _unknown_ids(answer, [*planned, *nodes], request.nodes, request.existing, taken_back)
+        nodes.append(
+            node.model_copy(update={"node_name": schema.name, "existing": node.node_id in request.flow.existing})
+        )
+    problems += _unknown_ids(answer, [*planned, *nodes], request.nodes, request.flow.existing, taken_back)
     problems += [finding.text for finding in lost_texts(answer.values, request)]
     if not (answer.nodes or answer.removals or answer.values):
         problems.append("`amend` must say in `nodes`, `removals` or `values` what the plan lacks.")

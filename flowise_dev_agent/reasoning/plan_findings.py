@@ -30,7 +30,7 @@ _QUOTED: Final = re.compile(r"[\"“„«]([^\"“”„«»]{8,400})[\"”»]")
 
 def unknown_options(plan: PlanContract, request: PlanRequest) -> list[Finding]:
     """Planned values of fields whose options the node type lists, and that are none of them."""
-    types = {**request.existing, **{node.node_id: node.node_name for node in plan.nodes}}
+    types = {**request.flow.existing, **{node.node_id: node.node_name for node in plan.nodes}}
     found: list[Finding] = []
     for value in plan.values:
         schema = request.nodes.get(types.get(value.node_id, ""))
@@ -65,15 +65,15 @@ def lost_texts(values: Iterable[PlannedValue], request: PlanRequest | PatchReque
             "Use `mode: append` with only the new text, or repeat the whole old text in `value`.",
         )
         for value in values
-        if (old := replaced_text(value, request.base)) is not None
-        and not _is_default(old, request.base, value, request)
+        if (old := replaced_text(value, request.flow.graph)) is not None
+        and not _is_default(old, request.flow.graph, value, request)
         and not _asks_to_replace(_words_for(value, request), old)
     ]
 
 
-def replaced_text(value: PlannedValue, base: GraphIR | None) -> str | None:
+def replaced_text(value: PlannedValue, base: GraphIR) -> str | None:
     """The first prompt, message or template that the flow holds in this field and that the value does not keep."""
-    node, steps = base.node(value.node_id) if base else None, parse_path(value.param)
+    node, steps = base.node(value.node_id), parse_path(value.param)
     if node is None or steps is None or value.mode == "append":
         return None
     planned = [one_line(text) for _, text in _texts("", value.value)]
@@ -135,9 +135,9 @@ def _begins_word(said: str, stem: str) -> bool:
     return False
 
 
-def _is_default(old: str, base: GraphIR | None, value: PlannedValue, request: PlanRequest | PatchRequest) -> bool:
+def _is_default(old: str, base: GraphIR, value: PlannedValue, request: PlanRequest | PatchRequest) -> bool:
     """Whether the flow holds what the type of the node brings."""
-    node = base.node(value.node_id) if base else None
+    node = base.node(value.node_id)
     schemas = [schema for name in _types_at(node, value) if (schema := request.nodes.get(name))]
     last = value.param.rpartition(".")[2]
     return any(one_line(text) == one_line(old) for schema in schemas for text in _defaults(schema, last))

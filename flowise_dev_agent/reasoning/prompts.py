@@ -115,7 +115,7 @@ def plan_prompt(request: PlanRequest, skills: Skills = PACKAGED, *, whole_catalo
             None if whole_catalogue else tag("catalogue", "\n".join(map(catalogue_line, request.candidates))),
             tag("node_fields", _fields(request, whole_catalogue=whole_catalogue)),
             tag("credentials_on_the_server", credentials or "none"),
-            tag("target", request.target if request.existing else None),
+            tag("target", request.target if request.flow.existing else None),
             tag("flow", request.flow_summary and shortened(request.flow_summary, _FLOW_SHOWN)),
             tag("texts_in_the_flow", texts_text(_own_texts(request))),
             tag("pattern", request.pattern and pattern_text(request.pattern)),
@@ -126,7 +126,7 @@ def plan_prompt(request: PlanRequest, skills: Skills = PACKAGED, *, whole_catalo
             ready_text(request),
             tag("parts", "\n".join(f"{part.id} ({part.source}): {part.quote}" for part in request.parts) or None),
             tag("intent", f"operation: {request.intent.operation}, language: {request.intent.language}"),
-            tag("previous_plan", request.previous and previous_plan(request.previous, request.existing)),
+            tag("previous_plan", request.previous and previous_plan(request.previous, request.flow.existing)),
             tag("verdict_of_the_last_test", request.verdict and verdict_text(request.verdict)),
             tag("playbook", request.verdict and advice(request.verdict)),
             tag("requested_changes", request.feedback),
@@ -137,17 +137,19 @@ def plan_prompt(request: PlanRequest, skills: Skills = PACKAGED, *, whole_catalo
 def patch_prompt(request: PatchRequest, skills: Skills = PACKAGED) -> Prompt:
     names = [node.node_name for node in request.plan.nodes]
     names += _components_in(request)
-    stays = {node_id: name for node_id, name in request.existing.items() if node_id not in request.plan.removals}
-    names += [*stays.values(), *request.inside.values()]
+    stays = {node_id: name for node_id, name in request.flow.existing.items() if node_id not in request.plan.removals}
+    names += [*stays.values(), *request.flow.components.values()]
     chosen = _chosen(request)
     cards = unique(request.nodes.get(name) for name in names)[:_CARDS_SHOWN]
     touched = _touched_types(request)
-    existing = "\n".join(f"{place}: {name}" for place, name in {**request.existing, **request.inside}.items())
+    existing = "\n".join(
+        f"{place}: {name}" for place, name in {**request.flow.existing, **request.flow.components}.items()
+    )
     last = own_ops(request.previous_ops, request.plan) if request.findings else None
     return Prompt(
         system=_patch_system(skills, request.plan.flow_kind),
         user=joined(
-            tag("target", request.target if request.existing else None),
+            tag("target", request.target if request.flow.existing else None),
             tag(
                 "node_types",
                 "\n\n".join(
@@ -313,7 +315,7 @@ def _section(skills: Skills, name: str) -> str:
 def _fields(request: PlanRequest, *, whole_catalogue: bool) -> str | None:
     """The fields of the types in the flow, of those that the person names, and of a few other candidates, as far as the
     catalogue does not show them."""
-    present = [request.nodes.get(name) for name in [*request.existing.values(), *request.inside.values()]]
+    present = [request.nodes.get(name) for name in [*request.flow.existing.values(), *request.flow.components.values()]]
 
     def told(schemas: Iterable[NodeSchema]) -> list[NodeSchema]:
         return [one for one in schemas if not (whole_catalogue and shows_fields(one))]
@@ -337,7 +339,7 @@ def _chosen(request: PatchRequest) -> dict[str, dict[str, JsonValue]]:
     alone = {
         node.node_id: node.node_name
         for node in request.plan.nodes
-        if types.count(node.node_name) == 1 and node.node_name not in request.existing.values()
+        if types.count(node.node_name) == 1 and node.node_name not in request.flow.existing.values()
     }
     chosen: dict[str, dict[str, JsonValue]] = {}
     for value in request.plan.values:
@@ -351,14 +353,14 @@ def _own_texts(request: PlanRequest | PatchRequest) -> dict[str, str]:
 
     def is_default(place: str, text: str) -> bool:
         node_id, _, field = place.partition(".")
-        schema = request.nodes.get(request.existing.get(node_id, ""))
+        schema = request.nodes.get(request.flow.existing.get(node_id, ""))
         entries = schema.input_definitions if schema else ()
         return any(
             entry["name"] == field and str(entry.get("default") or "").startswith(text.removesuffix("…"))
             for entry in entries
         )
 
-    return {place: text for place, text in request.texts.items() if not is_default(place, text)}
+    return {place: text for place, text in request.flow.texts.items() if not is_default(place, text)}
 
 
 def _touched_types(request: PatchRequest) -> set[str]:
@@ -371,15 +373,15 @@ def _touched_types(request: PatchRequest) -> set[str]:
         *(one.where for one in request.findings),
     }
     if request.seed:
-        ids |= {*request.existing}
+        ids |= {*request.flow.existing}
     names = {node.node_name for node in plan.nodes} | {*_components_in(request)}
-    names |= {name for id_, name in request.existing.items() if id_ in ids}
-    return names | {name for place, name in request.inside.items() if place.partition(".")[0] in ids}
+    names |= {name for id_, name in request.flow.existing.items() if id_ in ids}
+    return names | {name for place, name in request.flow.components.items() if place.partition(".")[0] in ids}
 
 
 def _components_in(request: PatchRequest) -> Iterator[str]:
     """The models and tools that planned values put into agentflow nodes."""
-    types = {**request.existing, **{node.node_id: node.node_name for node in request.plan.nodes}}
+    types = {**request.flow.existing, **{node.node_id: node.node_name for node in request.plan.nodes}}
     for planned in request.plan.values:
         schema, steps = request.nodes.get(types.get(planned.node_id, "")), parse_path(planned.param)
         if schema and steps:

@@ -26,7 +26,8 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.templates import TemplateStore
 from flowise_dev_agent.patch import GraphIR, compile_ops
 from flowise_dev_agent.patch.model.ops import ops_from_list
-from flowise_dev_agent.planning.prompt_context import components_of, focused_summary, texts_in_scope
+from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.planning.prompt_context import focused_summary
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     JudgeRequest,
@@ -178,10 +179,8 @@ def prompts_of(session: Session, nodes: NodeStore) -> dict[Phase, Prompt]:
     if base:
         seen = {
             "target": "Support bot",
-            "existing": {node.id: node.name for node in base.nodes},
-            "inside": components_of(base),
+            "flow": FlowView(base),
             "flow_summary": focused_summary(base, wish),
-            "texts": texts_in_scope(base),
         }
     planning = PlanRequest(
         requirement=wish,

@@ -30,7 +30,8 @@ from flowise_dev_agent.patch import (
     summarize,
 )
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
-from flowise_dev_agent.planning.prompt_context import ops_text, texts_in_scope
+from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.planning.prompt_context import ops_text
 from flowise_dev_agent.reasoning.cards import schema_card
 from flowise_dev_agent.redaction import guarded
 
@@ -217,7 +218,7 @@ class FlowiseTools(NodeTools):
 def _described(graph: GraphIR) -> str:
     """The flow in lines, then its prompts, as far as they fit."""
     text = summarize(graph, CARD_CHARS // 2)
-    for place, prompt in texts_in_scope(graph).items():
+    for place, prompt in FlowView(graph).texts.items():
         shown = f"\n\n{place}:\n{shorten(guarded(prompt), _PROMPT_CHARS)}"
         if len(text) + len(shown) > CARD_CHARS - 400:
             break

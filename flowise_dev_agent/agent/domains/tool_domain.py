@@ -55,8 +55,7 @@ class ToolDomain(DomainCapability):
         )
 
     async def compile_ops(self, context: AgentContext, request: PatchRequest) -> DomainPatchResult:
-        base = request.base or GraphIR.empty()
-        ops = ops_of(request.plan, self.name, base, request.nodes.schemas)
+        ops = ops_of(request.plan, self.name, request.flow.graph, request.nodes.schemas)
         return Reasoned(OpsAnswer(ops=ops), mode="deterministic")
 
     async def validate(

@@ -36,14 +36,12 @@ from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Finding, GraphIR, NodeSchema, PatchOp
+from flowise_dev_agent.patch.views.flow_view import FlowView
 from flowise_dev_agent.planning.passes.attached import contents
 from flowise_dev_agent.planning.passes.ready_tools import merged
 from flowise_dev_agent.planning.prompt_context import (
-    components_of,
-    connected_inputs,
     focused_summary,
     like_flows,
-    texts_in_scope,
 )
 from flowise_dev_agent.publish import changes
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract
@@ -108,11 +106,7 @@ async def compile_patch_ir(
         target=state.target.flow.name if state.target.flow else None,
         approach=state.plan.approach,
         flow_summary=focused_summary(graph, plan.goal, scope.nodes) if graph.nodes else None,
-        base=await flow_so_far(state, context),
-        existing={node.id: node.name for node in graph.nodes},
-        occupied=connected_inputs(graph),
-        texts=texts_in_scope(graph, [*scope.nodes, *plan.removals]),
-        inside=components_of(graph),
+        flow=FlowView(graph, (*scope.nodes, *plan.removals)),
         feedback=state.plan.feedback,
         verdict=state.review.verdict,
         findings=tuple(findings),

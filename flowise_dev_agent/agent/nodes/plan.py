@@ -37,6 +37,7 @@ from flowise_dev_agent.contracts.event_data import ArtifactData
 from flowise_dev_agent.contracts.interrupts import PatternUse, PlanApprovalData, PlanApprovalInterrupt
 from flowise_dev_agent.contracts.plan_text import plan_markdown
 from flowise_dev_agent.patch import Finding, GraphIR
+from flowise_dev_agent.patch.views.flow_view import FlowView
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.details import plan_details
 from flowise_dev_agent.planning.passes.attached import passages_of
@@ -45,12 +46,7 @@ from flowise_dev_agent.planning.passes.document_stores import (
 )
 from flowise_dev_agent.planning.passes.mappings import with_sources
 from flowise_dev_agent.planning.pipeline import OF_FORM, OF_TAKEN_PLAN, Review, passed
-from flowise_dev_agent.planning.prompt_context import (
-    components_of,
-    connected_inputs,
-    focused_summary,
-    texts_in_scope,
-)
+from flowise_dev_agent.planning.prompt_context import focused_summary
 from flowise_dev_agent.planning.requirement_parts import parts_of
 from flowise_dev_agent.reasoning.contracts import PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.wording import split
@@ -106,12 +102,7 @@ async def plan_v2(
         target=target.name if target else None,
         target_kind=target.type if target else None,
         flow_summary=focused_summary(graph, f"{requirement} {feedback or ''}") if graph.nodes else None,
-        base=graph,
-        existing={node.id: node.name for node in graph.nodes},
-        labels={node.id: node.label for node in graph.nodes},
-        occupied=connected_inputs(graph),
-        inside=components_of(graph),
-        texts=texts_in_scope(graph),
+        flow=FlowView(graph),
         previous=previous,
         parts=parts_of(
             intent.parts or split(requirement),

@@ -95,7 +95,7 @@ def with_uncovered_parts(plan: PlanContract, request: PlanRequest) -> tuple[Plan
     """(the plan with parts that are not covered although it says so, what is wrong with that)."""
     if request.pattern or plan.declined or plan.answer is not None:
         return plan, []
-    missing = _not_held(plan, request.base)
+    missing = _not_held(plan, request.flow.graph)
     parts: list[Part] = []
     problems: list[str] = []
     for part in plan.parts:
@@ -111,7 +111,7 @@ def with_uncovered_parts(plan: PlanContract, request: PlanRequest) -> tuple[Plan
     return plan.model_copy(update={"parts": parts}), problems
 
 
-def _not_held(plan: PlanContract, base: GraphIR | None) -> dict[str, list[str]]:
+def _not_held(plan: PlanContract, base: GraphIR) -> dict[str, list[str]]:
     """Part id -> what it names and neither plan nor flow has, of the parts that the plan calls covered.
 
     One of a kind is enough: "from 30 to 14" names one that goes. A later one of the same kind may have taken the place
@@ -141,7 +141,7 @@ def _is_held(fact: _Fact, folded: str) -> bool:
     return all(_folded(piece) in folded for piece in fixed if piece)
 
 
-def _texts(plan: PlanContract, base: GraphIR | None) -> Iterator[str]:
+def _texts(plan: PlanContract, base: GraphIR) -> Iterator[str]:
     """What a plan sets and promises, and what the flow holds already; not the words in which it says what it does."""
     unwritten = {node.node_id for node in steps_without_instructions(plan)}
     yield from (plan.flow_name, *plan.placeholders)

@@ -30,8 +30,8 @@ def with_replaced_sources(plan: PlanContract, request: PlanRequest) -> tuple[Pla
 
     Removed is a node of the same category as the new one that feeds nothing but the one input at which both belong.
     """
-    base = request.base
-    if base is None or plan.declined:
+    base = request.flow.graph
+    if plan.declined:
         return plan, []
     removals, findings = [*plan.removals], list[Finding]()
     used = {*plan.kept, *(node.node_id for node in plan.nodes)}

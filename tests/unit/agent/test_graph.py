@@ -408,7 +408,11 @@ async def test_p04_a_flow_bug_iterates_on_the_same_chatflow_without_a_new_approv
     assert str(nodes["chatOpenAI_0"]["temperature"]) == "0.1"
     assert nodes["chatOpenAI_0"]["modelName"] == "gpt-4o"
     assert (await bench.state()).iteration == 1
-    assert bench.reasoner.seen["patch"][1].existing.keys() == {"chatOpenAI_0", "bufferMemory_0", "conversationChain_0"}
+    assert bench.reasoner.seen["patch"][1].flow.existing.keys() == {
+        "chatOpenAI_0",
+        "bufferMemory_0",
+        "conversationChain_0",
+    }
 
 
 async def test_p04_feedback_at_the_review_changes_the_same_chatflow(bench: Bench) -> None:

@@ -188,11 +188,11 @@ async def test_the_model_is_told_what_is_there_and_what_the_plan_leaves_out_fall
     (request,) = bench.reasoner.seen["plan"]
     assert (await bench.state()).plan.current.steps[0].endswith("take over OpenAI, Conversation Chain.")
     assert set(request.pattern.nodes) == {"chatOpenAI_0", "bufferMemory_0", "conversationChain_0"}
-    assert request.existing == {}
+    assert request.flow.existing == {}
     review = await bench.answer(action="approve")
     assert review["type"] == "result_review"
     first, second = bench.reasoner.seen["patch"]
-    assert set(first.existing) == {"chatOpenAI_0", "conversationChain_0"}
+    assert set(first.flow.existing) == {"chatOpenAI_0", "conversationChain_0"}
     assert len(first.seed) == 3
     assert second.seed == ()  # by then it is a flow like any other
     assert rows.rows[1].failure_count == 1  # the first try was not right

@@ -26,7 +26,8 @@ from flowise_dev_agent.patch import (
     compile_ops,
     payload_sha256,
 )
-from flowise_dev_agent.planning.prompt_context import components_of, focused_summary, texts_in_scope
+from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.planning.prompt_context import focused_summary
 from flowise_dev_agent.reasoning.contracts import Intent, Verdict
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials
@@ -583,7 +584,7 @@ async def test_p20_planner_and_op_writer_see_the_flow_by_summary_and_ids_and_nev
     for request in (bench.reasoner.seen["plan"][0], bench.reasoner.seen["patch"][0]):
         assert "chatOpenAI_0" in request.flow_summary
         assert "inputAnchors" not in request.flow_summary
-        assert request.existing["chatOpenAI_0"] == "chatOpenAI"
+        assert request.flow.existing["chatOpenAI_0"] == "chatOpenAI"
     assert "inputAnchors" not in json.dumps(await bench.values())
 
 
@@ -602,8 +603,8 @@ def test_p20_texts_and_components_inside_agentflow_nodes_are_shown_with_their_pa
         ],
         catalogue.schemas,
     )
-    assert texts_in_scope(made.graph) == {"llmAgentflow_0.llmMessages[0].content": prompt}
-    assert components_of(made.graph) == {"llmAgentflow_0.llmModelConfig": "chatOpenAI"}
+    assert FlowView(made.graph).texts == {"llmAgentflow_0.llmMessages[0].content": prompt}
+    assert FlowView(made.graph).components == {"llmAgentflow_0.llmModelConfig": "chatOpenAI"}
 
 
 def test_p20_a_flow_of_120_nodes_fits_and_shows_the_part_that_is_spoken_of() -> None:

@@ -20,6 +20,7 @@ from flowise_dev_agent.contracts.plan_text import plan_markdown
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, BindCredential, Finding, GraphIR, SetParam, compile_ops
+from flowise_dev_agent.patch.views.flow_view import FlowView
 from flowise_dev_agent.reasoning import LlmReasoner, ReasoningEngine, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
@@ -37,7 +38,7 @@ from flowise_dev_agent.reasoning.contracts import (
 )
 from flowise_dev_agent.reasoning.engines.completion import strict_form
 from flowise_dev_agent.reasoning.schemas import answer_schema
-from tests.support.requests import plan_request
+from tests.support.requests import flow_of, plan_request
 
 GOOD_INTENT = {"operation": "create", "ambiguity": 1, "title": "Support chatbot"}
 GOOD_PLAN = {
@@ -199,13 +200,13 @@ async def test_p29_more_ops_than_allowed_go_back(catalogue: NodeStore) -> None:
 async def test_p06_node_that_exists_is_not_added(catalogue: NodeStore) -> None:
     engine = ScriptedEngine(GOOD_OPS)
     with pytest.raises(ModelOutputError, match="bufferMemory_0' exists already"):
-        await reasoner(engine).patch(patch_request(catalogue, existing={"bufferMemory_0": "bufferMemory"}))
+        await reasoner(engine).patch(patch_request(catalogue, flow=flow_of({"bufferMemory_0": "bufferMemory"})))
 
 
 async def test_p96_nothing_to_change_is_an_answer_where_a_flow_exists(catalogue: NodeStore) -> None:
     engine = ScriptedEngine({"kind": "nothing_to_change", "reason": "The address is a placeholder."}, GOOD_OPS)
-    flow = {"bufferMemory_9": "bufferMemory"}
-    result = await reasoner(engine).patch(patch_request(catalogue, existing=flow))
+    flow = flow_of({"bufferMemory_9": "bufferMemory"})
+    result = await reasoner(engine).patch(patch_request(catalogue, flow=flow))
     assert result.value == NothingToChange(reason="The address is a placeholder.")
     result = await reasoner(ScriptedEngine(engine.answers[0], GOOD_OPS)).patch(patch_request(catalogue))
     assert isinstance(result.value, OpsAnswer)
@@ -533,7 +534,7 @@ def changing(store: NodeStore, *values: PlannedValue, **plan: Any) -> PatchReque
     ]
     fields: dict[str, Any] = {"goal": "x", "operation": "update", "flow_name": "x", "nodes": listed}
     contract = PlanContract.model_validate({**fields, "values": list(values), **plan})
-    return patch_request(store, plan=contract, base=base, existing=existing)
+    return patch_request(store, plan=contract, flow=FlowView(base))
 
 
 COLDER = PlannedValue(node_id="chatOpenAI_0", param="temperature", value=0.1)
@@ -607,7 +608,7 @@ async def test_p31_prefix_is_the_same_in_every_call_of_a_phase(catalogue: NodeSt
             requirement="Something else entirely",
             feedback="Make it shorter",
             flow_summary="3 nodes",
-            existing={"llmChain_0": "llmChain"},
+            flow=flow_of({"llmChain_0": "llmChain"}),
             findings=(finding,),
             previous_ops=(SetParam(node_id="a", param_name="b", value=1),),
             max_ops=7,
@@ -627,7 +628,7 @@ async def test_p20_op_writer_sees_the_flow_the_ids_and_the_findings(catalogue: N
         patch_request(
             catalogue,
             flow_summary="- llmChain_0 (llmChain): defaults",
-            existing={"llmChain_0": "llmChain"},
+            flow=flow_of({"llmChain_0": "llmChain"}),
             findings=(finding,),
             previous_ops=(BindCredential(node_id="a", credential_id="a-secret-uuid"),),
         )
@@ -643,8 +644,9 @@ async def test_p20_op_writer_sees_the_flow_the_ids_and_the_findings(catalogue: N
 
 async def test_p20_op_writer_sees_what_stands_inside_agentflow_nodes(catalogue: NodeStore) -> None:
     engine = ScriptedEngine(GOOD_OPS)
-    inside = {"llmAgentflow_0.llmModelConfig": "chatAnthropic"}
-    await reasoner(engine).patch(patch_request(catalogue, existing={"llmAgentflow_0": "llmAgentflow"}, inside=inside))
+    step = AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", params={"llmModel": "chatAnthropic"})
+    flow = FlowView(compile_ops(GraphIR.empty(), [step], catalogue.schemas).graph)
+    await reasoner(engine).patch(patch_request(catalogue, flow=flow))
     prompt = last_text(engine)
     assert "llmAgentflow_0.llmModelConfig: chatAnthropic" in prompt
     assert "### chatAnthropic" in prompt
@@ -678,7 +680,7 @@ async def test_hostile_requirement_stands_inside_its_tag() -> None:
 async def test_existing_node_in_a_plan_needs_no_credential(catalogue: NodeStore) -> None:
     nodes = [{**GOOD_PLAN["nodes"][1], "existing": True}]
     result = await reasoner(ScriptedEngine({**GOOD_PLAN, "nodes": nodes})).plan(
-        plan_request(catalogue, existing={"chatOpenAI_0": "chatOpenAI"})
+        plan_request(catalogue, flow=flow_of({"chatOpenAI_0": "chatOpenAI"}))
     )
     assert result.value.credential_requirements == []
 

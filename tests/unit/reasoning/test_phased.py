@@ -11,6 +11,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.reasoning import PhasedReasoner, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Intent, PatchRequest, PlanRequest, Usage
+from tests.support.requests import flow_of
 from tests.unit.agent.rig import Script
 
 REQUEST = ClassifyRequest(requirement="a bot")
@@ -85,7 +86,7 @@ def made(title: str) -> PlanContract:
 
 
 async def test_the_plan_of_a_change_has_no_fallback(catalogue: NodeStore) -> None:
-    for more in ({"existing": {"a_0": "a"}}, {"previous": made("former"), "feedback": "shorter"}):
+    for more in ({"flow": flow_of({"a_0": "a"})}, {"previous": made("former"), "feedback": "shorter"}):
         phased, model, code = reasoner(intent("model"), intent("code"))
         model.plans, code.plans = [ModelOutputError("Prose.")], [made("code")]
         with pytest.raises(ModelOutputError):

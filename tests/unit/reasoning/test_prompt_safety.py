@@ -26,7 +26,7 @@ from flowise_dev_agent.reasoning.prompts import (
     plan_prompt,
     step_prompt,
 )
-from tests.support.requests import plan_request
+from tests.support.requests import flow_of, plan_request
 
 KEYS = ("sk-proj-" + "a1B2" * 8, "gsk_" + "Zz9" * 9, "AKIA" + "ABCD" * 4, "ghp_" + "a" * 36)
 HOSTILE = (
@@ -77,7 +77,7 @@ def prompts(text: str, nodes: NodeStore) -> list[Prompt]:
                 nodes=nodes,
                 approach=text,
                 flow_summary=text,
-                existing={"chatOpenAI_0": "chatOpenAI"},
+                flow=flow_of({"chatOpenAI_0": "chatOpenAI"}),
                 feedback=text,
                 verdict=verdict,
                 findings=(Finding(code="X", severity="error", message=text),),

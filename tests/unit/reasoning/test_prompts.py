@@ -11,7 +11,8 @@ from pydantic import JsonValue
 from flowise_dev_agent.contracts.plan import Criterion, Expectation, Part, PlannedValue, TestCase
 from flowise_dev_agent.contracts.verdict import Trace, TraceStep
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import AddNode, Connect, Finding, NodeSchema, ReplaceNode, SetParam
+from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, NodeSchema, ReplaceNode, SetParam, compile_ops
+from flowise_dev_agent.patch.views.flow_view import FlowView
 from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
     PatchRequest,
@@ -24,7 +25,7 @@ from flowise_dev_agent.reasoning.prompt_text import previous_plan
 from flowise_dev_agent.reasoning.prompts import judge_prompt, patch_prompt, plan_prompt, step_prompt
 from flowise_dev_agent.reasoning.schemas import answer_schema
 from flowise_dev_agent.reasoning.skills import PACKAGED
-from tests.support.requests import UPDATE, plan_request
+from tests.support.requests import UPDATE, flow_of, plan_request
 
 
 def tag(name: str, prompt: str) -> str:
@@ -47,13 +48,17 @@ def test_the_planner_sees_the_fields_of_likely_types_once(catalogue: NodeStore) 
 
 
 def test_the_planner_of_a_change_sees_the_fields_of_what_the_flow_consists_of_first(catalogue: NodeStore) -> None:
+    ops = [
+        AddNode(node_name="pinecone", node_id="pinecone_0"),
+        AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", params={"llmModel": "chatMistralAI"}),
+    ]
+    flow = FlowView(compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph)
     request = plan_request(
         catalogue,
         "x",
         intent=UPDATE,
         candidates=tuple(catalogue.schemas.values()),
-        existing={"pinecone_0": "pinecone", "llmAgentflow_0": "llmAgentflow"},
-        inside={"llmAgentflow_0.llmModelConfig": "chatMistralAI"},
+        flow=flow,
     )
     assert fields(request)[:2] == ["pinecone", "chatMistralAI"]
     assert len(fields(request)) <= 2 + 6
@@ -73,7 +78,7 @@ def test_the_judge_sees_which_planned_steps_ran_in_no_trial() -> None:
 
 def test_the_fields_in_a_plan_prompt_take_1500_tokens_at_most(catalogue: NodeStore) -> None:
     every = {f"{name}_0": name for name in catalogue.schemas}
-    request = plan_request(catalogue, "x", intent=UPDATE, existing=every)
+    request = plan_request(catalogue, "x", intent=UPDATE, flow=flow_of(every))
     text = tag("node_fields", plan_prompt(request).user)
     assert 5_000 < len(text) <= 6_000
 
@@ -96,7 +101,7 @@ def card_of_start(*values: tuple[str, str], nodes: NodeStore, existing: dict[str
     start = PlannedNode(node_id="startAgentflow_0", node_name="startAgentflow", purpose="x")
     set_to = [PlannedValue(node_id="startAgentflow_0", param=param, value=value) for param, value in values]
     plan = PlanContract(goal="x", operation="create", flow_name="x", nodes=[start], values=set_to)
-    request = PatchRequest(requirement="x", plan=plan, nodes=nodes, existing=existing or {})
+    request = PatchRequest(requirement="x", plan=plan, nodes=nodes, flow=flow_of(existing or {}))
     return tag("node_types", patch_prompt(request).user)
 
 
@@ -143,7 +148,7 @@ def test_planned_components_bring_their_cards(
 def test_the_op_writer_sees_no_card_of_a_node_that_goes(catalogue: NodeStore) -> None:
     plan = PlanContract(goal="x", operation="update", flow_name="x", removals=["calculator_0"])
     existing = {"calculator_0": "calculator", "bufferMemory_0": "bufferMemory"}
-    request = PatchRequest(requirement="x", plan=plan, nodes=catalogue, existing=existing)
+    request = PatchRequest(requirement="x", plan=plan, nodes=catalogue, flow=flow_of(existing))
     cards = tag("node_types", patch_prompt(request).user)
     assert "### bufferMemory" in cards
     assert "### calculator" not in cards
@@ -316,13 +321,19 @@ def test_the_op_writer_sees_no_text_that_is_a_default_and_only_connections_of_wh
         for entry in catalogue.schemas["conditionAgentAgentflow"].input_definitions
         if entry["name"] == "conditionAgentSystemPrompt"
     )
-    texts = {"conditionAgentAgentflow_0.conditionAgentSystemPrompt": default, "llmAgentflow_0.llmUserPrompt": "Mine."}
-    existing = {f"{name}_0": name for name in ("conditionAgentAgentflow", "llmAgentflow", "startAgentflow")}
+    mine = "Answer the questions of our customers politely."
+    ops = [
+        AddNode(node_name="conditionAgentAgentflow", node_id="conditionAgentAgentflow_0"),
+        AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", params={"llmUserMessage": mine}),
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+    ]
+    flow = FlowView(compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph)
+    assert default in flow.texts.values()
     node = PlannedNode(node_id="llmAgentflow_0", node_name="llmAgentflow", purpose="answers", existing=True)
     plan = PlanContract(goal="x", operation="update", flow_kind="AGENTFLOW", flow_name="x", nodes=[node])
-    request = PatchRequest(requirement="x", plan=plan, nodes=catalogue, existing=existing, texts=texts)
+    request = PatchRequest(requirement="x", plan=plan, nodes=catalogue, flow=flow)
     user = patch_prompt(request).user
-    assert "Mine." in user
+    assert mine in user
     assert default[:60] not in user
     cards = user.split("<node_types>")[1].split("</node_types>")[0]
     assert "param llmModel" in cards

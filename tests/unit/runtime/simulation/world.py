@@ -145,7 +145,7 @@ class Reasoner(Script):
 
     async def patch(self, request: Any) -> Reasoned[PatchAnswer]:
         colder = SetParam(node_id="chatOpenAI_0", param_name="temperature", value=round(self.random.random(), 3))
-        written = [colder] if request.existing else [*ops(), colder]
+        written = [colder] if request.flow.existing else [*ops(), colder]
         return Reasoned(value=OpsAnswer(ops=written), mode="llm_guided", usage=self.usage)
 
 
