@@ -135,7 +135,7 @@ async def export_rows(client: AgentClient, which: dict[str, Any], *, file: Path 
 
 
 async def verify(client: AgentClient, session_id: UUID | None, *, as_json: bool) -> bool:
-    """Check the ledger; True when nothing is missing or changed."""
+    """Check the audit log; True when nothing is missing or changed."""
     report = await client.audit_verify(session_id)
     if as_json:
         print_json(report, indent=2)

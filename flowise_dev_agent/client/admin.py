@@ -1,4 +1,4 @@
-"""Calls for whoever runs the service: keys, the ledger, how the service is."""
+"""Calls for whoever runs the service: keys, the audit log, how the service is."""
 
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
@@ -52,7 +52,7 @@ class AdminCalls(Http):
         """End a key at once; with `if_match` only as it was read."""
         await self._call("DELETE", f"/keys/{key_id}", headers=if_still(if_match))
 
-    # --- the ledger --------------------------------------------------------------------------------------------------
+    # --- the audit log ------------------------------------------------------------------------------------------------
 
     async def audit(self, *, limit: int = 100, cursor: int | None = None, **which: Any) -> "AuditPage":
         """Answers and writes, newest first; filters are `session`, `flow`, `person`, `action`, `since`, `until`."""
@@ -72,7 +72,7 @@ class AdminCalls(Http):
                     yield text
 
     async def audit_verify(self, session_id: UUID | None = None) -> "AuditReport":
-        """Check that every row of the ledger is there as it was written."""
+        """Check that every row of the audit log is there as it was written."""
         from flowise_dev_agent.contracts.audit import AuditReport
 
         return await self._get(AuditReport, "/audit/verify", session=str(session_id) if session_id else None)

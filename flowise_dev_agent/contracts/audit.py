@@ -1,4 +1,4 @@
-"""The ledger: who answered what, and what was written."""
+"""The audit log: who answered what, and what was written."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from flowise_dev_agent.contracts.base import Contract
 
 
 class AuditEntry(Contract):
-    """One row of the ledger: an answer or a write. Rows of a chain are linked by their hashes."""
+    """One row of the audit log: an answer or a write. Rows of a chain are linked by their hashes."""
 
     owner: str
     chain: UUID = Field(description="The session's id; 0 for what belongs to no session.")
@@ -57,14 +57,14 @@ class AuditRow(AuditEntry):
 
 
 class AuditPage(Contract):
-    """Rows of the ledger, newest first."""
+    """Rows of the audit log, newest first."""
 
     rows: list[AuditRow]
     next_cursor: int | None = Field(description="`cursor` of the next page.")
 
 
 class AuditFinding(Contract):
-    """A place where the ledger is not as it was written."""
+    """A place where the audit log is not as it was written."""
 
     chain: UUID
     seq: int | None = Field(description="None: the whole chain is missing.")
@@ -72,7 +72,7 @@ class AuditFinding(Contract):
 
 
 class AuditReport(Contract):
-    """What a check of the ledger found."""
+    """What a check of the audit log found."""
 
     rows: int = Field(description="Rows that were checked.")
     chains: int

@@ -185,7 +185,7 @@ _PAYLOAD: TypeAdapter[ArtifactPayload] = TypeAdapter(Annotated[ArtifactPayload, 
 @dataclass(frozen=True)
 class NodeArtifact:
     """An artifact as a node hands it to its run. `memory_id`: the pattern that it is about. `answered`: it follows from
-    the person's last answer, which the audit ledger has."""
+    the person's last answer, which the audit log has."""
 
     payload: ArtifactPayload
     memory_id: int | None = None
@@ -204,7 +204,7 @@ class ArtifactView(Contract):
     payload: Annotated[ArtifactPayload, Field(discriminator="artifact_type")]
     request_id: str | None
     correlation_id: str | None
-    audit_seq: int | None = Field(description="The row of the session's audit ledger that is the same fact.")
+    audit_seq: int | None = Field(description="The row of the session's audit log that is the same fact.")
     created_at: datetime
 
 

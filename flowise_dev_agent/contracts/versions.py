@@ -20,7 +20,7 @@ class NumberedVersion(Worded):
     )
     flow_name: str = Field(default="", description="What the flow was called.")
     renamed_from: str | None = Field(default=None, description="What it was called before, if that was something else.")
-    by: str | None = Field(default=None, description="Who wrote it, as in the ledger; None: somebody in Flowise.")
+    by: str | None = Field(default=None, description="Who wrote it, as in the audit log; None: somebody in Flowise.")
     restores: str | None = Field(default=None, description="The earlier version with the same text and name.")
     session_id: UUID
     label: str = Field(description="`v1.0`, `v2.0`, ... within that session.")

@@ -59,6 +59,12 @@ class Instances:
             self._clients[instance.id] = self.other(str(instance.endpoint), instance.api_key)
         return self._clients[instance.id]
 
+    def resolve(self, name: str | None) -> str:
+        """The id of the instance that a request names; None is the default one. Raises InvalidInputError and
+        ConnectionUnreadableError."""
+        self.client(name)
+        return name or self.default_id
+
     def addresses(self) -> tuple[str, ...]:
         """The addresses of the default instance, today's first, then earlier ones; empty while it is unknown."""
         default = self._instance(None)

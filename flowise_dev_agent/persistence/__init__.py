@@ -5,7 +5,7 @@ To this package interrupts, answers and payloads are opaque JSON.
 
 from flowise_dev_agent.persistence.api_keys import ApiKeys, KeyRow, SignIns
 from flowise_dev_agent.persistence.attachments import AttachmentRow, Attachments
-from flowise_dev_agent.persistence.audit import AuditFilter, Fact, Ledger
+from flowise_dev_agent.persistence.audit import AuditFilter, AuditLog, Fact
 from flowise_dev_agent.persistence.blobs import Blobs
 from flowise_dev_agent.persistence.connections import ConnectionRow, StoredConnections
 from flowise_dev_agent.persistence.database import Database, Lease
@@ -37,6 +37,7 @@ __all__ = [
     "AttachmentRow",
     "Attachments",
     "AuditFilter",
+    "AuditLog",
     "Blobs",
     "CatalogueHead",
     "Claim",
@@ -55,7 +56,6 @@ __all__ = [
     "InstanceTemplates",
     "KeyRow",
     "Lease",
-    "Ledger",
     "Leftover",
     "Leftovers",
     "NewEvent",

@@ -236,7 +236,7 @@ class SignInRow:
 
 
 class SignIns:
-    """Repository of sign-ins. Each and its end is in the ledger, under the current caller."""
+    """Repository of sign-ins. Each and its end is in the audit log, under the current caller."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

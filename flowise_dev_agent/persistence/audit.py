@@ -1,4 +1,4 @@
-"""The ledger of answers and writes: rows are added in the transaction of the fact, read, exported and checked."""
+"""The audit log of answers and writes: rows are added in the transaction of the fact, read, exported and checked."""
 
 import hashlib
 from collections.abc import AsyncGenerator, Mapping
@@ -34,7 +34,7 @@ _READ: Final[LiteralString] = f"SELECT id, {_COLUMNS}, words FROM audit_log LEFT
 
 @dataclass(frozen=True)
 class Fact:
-    """What was done, for the ledger. Who did it is the current caller. `words` have been cleaned of secrets."""
+    """What was done, for the audit log. Who did it is the current caller. `words` have been cleaned of secrets."""
 
     action: str
     session_id: UUID | None = None
@@ -57,7 +57,7 @@ def stored_caller() -> Jsonb:
 
 
 def spoken(words: str | None) -> str | None:
-    """Words as the ledger keeps them."""
+    """Words as the audit log keeps them."""
     return None if words is None else clean_text(words)[:_MAX_WORDS]
 
 
@@ -91,8 +91,8 @@ class AuditFilter:
         return " AND ".join(conditions), params
 
 
-class Ledger:
-    """Repository of the ledger."""
+class AuditLog:
+    """Repository of the audit log."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -166,7 +166,7 @@ class Ledger:
         ):
             whole = head["last"] is None
             check.find(head["chain"], None if whole else head["seq"], "missing")
-        # Every session has begun with a row since there is a ledger.
+        # Every session has begun with a row since there is a audit log.
         for row in await self._database.fetch_all(
             "SELECT id FROM sessions WHERE (%(only)s::uuid IS NULL OR id = %(only)s)"
             " AND created_at > (SELECT applied_at FROM schema_migrations WHERE name = '0820_audit.sql')"

@@ -38,7 +38,7 @@ StoredRows = Mapping[ConnectionKind, ConnectionRow]
 
 
 class StoredConnections:
-    """Repository of connections, which all owners share. Each change is in the ledger."""
+    """Repository of connections, which all owners share. Each change is in the audit log."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

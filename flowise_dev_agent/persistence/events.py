@@ -80,7 +80,7 @@ ITEMS: Final = """
     )) WITH ORDINALITY AS item (ts, type, node, phase, status, duration_ms, summary, data, artifact, number)
 """
 #: Goes on with a list of CTEs: stores them under the numbers that follow `head.base`, in the session `head.id`, and
-#: their artifacts. One that follows from an answer refers to its row in the audit ledger: the last of the session.
+#: their artifacts. One that follows from an answer refers to its row in the audit log: the last of the session.
 INSERT_ITEMS: Final = f"""
     , kept AS (
         INSERT INTO node_artifacts (id, session_id, run_id, kind, node, memory_id, payload, request_id, correlation_id,

@@ -156,7 +156,7 @@ class WriteIntents:
             "result": jsonb(result),
             "key": key,
             "caller": stored_caller(),
-            # For the ledger. What was not sent, or sent and refused, is no write; what was read back otherwise is.
+            # For the audit log. What was not sent, or sent and refused, is no write; what was read back otherwise is.
             "written": not kept.get("unchanged") and (status == "done" or "chatflow_id" in kept),
             "chatflow": kept.get("chatflow_id") or kept.get("conflict", {}).get("chatflow_id"),
             "after": kept.get("sha256"),

@@ -133,7 +133,7 @@ class Leftovers:
         return await self._database.rows(Leftover, _TAKE, {"limit": limit})
 
     async def removed(self, item: Leftover, *, chatflow_id: str | None = None, words: str | None = None) -> None:
-        """Record in the ledger that a chatflow was deleted, or something of a document store: `words` say what."""
+        """Record in the audit log that a chatflow was deleted, or something of a document store: `words` say what."""
         with serving(item.owner):
             async with self._database.transaction() as connection:
                 action = "write.delete" if chatflow_id else "write.store_delete"

@@ -1,14 +1,15 @@
 """What is read of sessions: a session's row, and the statements behind the list and its sums."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
 from flowise_dev_agent.caller import Caller, from_stored
-from flowise_dev_agent.errors import SessionNotFoundError
+from flowise_dev_agent.contracts.session import PublicStatus
+from flowise_dev_agent.errors import InvalidInputError, SessionNotFoundError
 from flowise_dev_agent.persistence.database import Database
 
 SESSION_COLUMNS: Final = (
@@ -320,3 +321,33 @@ class Turns:
             (list(session_ids),),
         )
         return {row["id"]: (row["requirement"], row["by"]) for row in rows}
+
+
+_PUBLIC: Final[Mapping[str, PublicStatus]] = {
+    "queued": "in_progress",
+    "running": "in_progress",
+    "waiting": "pending_interrupt",
+    "completed": "completed",
+    "failed": "error",
+    "cancelled": "cancelled",
+}
+
+
+def public_status(row_status: str) -> PublicStatus:
+    """The status that clients see for a row's."""
+    return _PUBLIC[row_status]
+
+
+def public_statuses() -> dict[PublicStatus, list[str]]:
+    """Every status that clients see, with the row statuses behind it."""
+    return {public: [row for row, shown in _PUBLIC.items() if shown == public] for public in _PUBLIC.values()}
+
+
+def row_statuses(status: str) -> list[str]:
+    """The row statuses behind a public one. Raises InvalidInputError for an unknown word."""
+    found = [row for row, public in _PUBLIC.items() if public == status]
+    if not found:
+        raise InvalidInputError(
+            f"There is no status '{status}'.", hint=f"Use one of: {', '.join(dict.fromkeys(_PUBLIC.values()))}."
+        )
+    return found

@@ -117,13 +117,13 @@ class NewSession:
     planned_with: str | None = None
     texts: Sequence[str] = ()
     attachments: Sequence[UUID] = ()
-    #: How the ledger calls this start.
+    #: How the audit log calls this start.
     action: str = "start"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer to an open interrupt. `action` and `words` are for the ledger; `plan` is what the answer approves, None
+    """An answer to an open interrupt. `action` and `words` are for the audit log; `plan` is what it approves, None
     keeps the one that was approved before. `attachments` become the session's own."""
 
     interrupt_id: str

@@ -40,12 +40,12 @@ class ShareRow:
     active: bool
 
     def fact(self, action: str) -> Fact:
-        """For the ledger."""
+        """For the audit log."""
         return Fact(action, session_id=self.session_id, chatflow_id=self.chatflow_id, words=f"link {self.id}")
 
 
 class Shares:
-    """Repository of links. What is done to each is in the ledger. Unknown ids raise ShareNotFoundError."""
+    """Repository of links. What is done to each is in the audit log. Unknown ids raise ShareNotFoundError."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -88,7 +88,7 @@ class Shares:
             return await self._database.row(ShareRow, f"SELECT {_COLUMNS} FROM shares WHERE id = %s", (share_id,))
 
     async def note_opened(self, share_id: UUID) -> None:
-        """Note that a link was opened: the first time of a day is in the ledger."""
+        """Note that a link was opened: the first time of a day is in the audit log."""
         statement = (
             "UPDATE shares SET opened_on = current_date WHERE id = %(id)s AND opened_on IS DISTINCT FROM current_date"
             f" RETURNING {_COLUMNS}"

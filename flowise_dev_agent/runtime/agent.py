@@ -75,12 +75,6 @@ class Agent:
     can_wait: CanWait = never
     waiting_texts: Callable[[Any], dict[str, bytes]] = lambda context: {}
 
-    def resolve_instance(self, name: str | None) -> str:
-        """The id of the Flowise instance that a request names; None is the default one. Raises InvalidInputError and
-        ConnectionUnreadableError."""
-        self.instances.client(name)
-        return name or self.instances.default_id
-
     def chatflow_link(self, instance_id: str, chatflow_id: str) -> str | None:
         """Where the flow opens in the Flowise editor; None when nobody knows its instance's address any more."""
         endpoint = self.instances.endpoint(instance_id) if instance_id in self.instances.ids else ""

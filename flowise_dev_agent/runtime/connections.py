@@ -43,9 +43,9 @@ from flowise_dev_agent.reasoning.engines import engine_for
 from flowise_dev_agent.reasoning.phased import make_reasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.runtime.runs.emission import count_call
-from flowise_dev_agent.runtime.runs.timings import end_tasks
 from flowise_dev_agent.settings import ReasoningSettings, Settings
 from flowise_dev_agent.texts import text
+from flowise_dev_agent.timings import end_tasks
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet, MultiFernet

@@ -11,6 +11,7 @@ from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.observability import configure_tracing
 from flowise_dev_agent.persistence import (
     Attachments,
+    AuditLog,
     Blobs,
     Database,
     Deliveries,
@@ -18,7 +19,6 @@ from flowise_dev_agent.persistence import (
     Events,
     FlowTests,
     InstanceNodes,
-    Ledger,
     Leftovers,
     NodeArtifacts,
     Outbox,
@@ -51,7 +51,6 @@ from flowise_dev_agent.runtime.flows.service import FlowService
 from flowise_dev_agent.runtime.flows.version_history import FlowVersions
 from flowise_dev_agent.runtime.runs.executor import RunExecutor
 from flowise_dev_agent.runtime.runs.recovery import Recovery
-from flowise_dev_agent.runtime.runs.timings import Timings
 from flowise_dev_agent.runtime.runs.worker import Worker
 from flowise_dev_agent.runtime.sessions.approvals import ApprovalRules
 from flowise_dev_agent.runtime.sessions.conversation import Conversations
@@ -64,6 +63,7 @@ from flowise_dev_agent.runtime.webhooks.payload import render
 from flowise_dev_agent.runtime.webhooks.service import WebhookConfig, WebhookService
 from flowise_dev_agent.runtime.webhooks.worker import DeliveryWorker
 from flowise_dev_agent.settings import RetentionSettings, Settings, load_settings
+from flowise_dev_agent.timings import Timings
 
 
 class Runtime:
@@ -99,8 +99,8 @@ class Runtime:
         self.db = db
         self.keys = KeyService(db)
         self.done_requests = DoneRequests(db)
-        self.ledger = Ledger(db)
-        self.audit = AuditService(self.ledger)
+        self.audit_log = AuditLog(db)
+        self.audit = AuditService(self.audit_log)
         self.connections = connections
         self.instances = instances
         self.service = service
@@ -243,7 +243,7 @@ class Runtime:
                     reconciler=Reconciler(Leftovers(database), agent.instances, failed_days=retention.drafts_days),
                     deliveries=DeliveryWorker(deliveries, webhook_client, webhooks, timings),
                     refresher=Refresher(database, refreshes, agent.instances, timings),
-                    flow_tester=FlowTester(flow_tests, agent, timings),
+                    flow_tester=FlowTester(flow_tests, agent.instances, timings),
                     timings=timings,
                     concurrency=concurrency,
                 )
@@ -259,7 +259,7 @@ class Runtime:
                 proposals=proposals,
                 index=FlowIndex(database),
                 link=agent.chatflow_link,
-                ledger=Ledger(database),
+                audit_log=AuditLog(database),
             )
             conversations = Conversations(sessions, Turns(database))
             previews = Previews(sessions=sessions, events=events, blobs=blobs, agent=agent)
@@ -271,11 +271,15 @@ class Runtime:
                 versions=versions,
                 flow_writer=flow_writer,
                 flows=flows,
-                flow_tests=FlowTestService(flow_tests, agent, proposals),
+                flow_tests=FlowTestService(flow_tests, agent.instances, proposals),
                 conversations=conversations,
                 previews=previews,
                 summaries=Summaries(
-                    sessions=sessions, events=events, ledger=Ledger(database), flows=flows, link=agent.chatflow_link
+                    sessions=sessions,
+                    events=events,
+                    audit_log=AuditLog(database),
+                    flows=flows,
+                    link=agent.chatflow_link,
                 ),
                 knowledge=KnowledgeService(database, refreshes, agent.instances),
                 catalogue=CatalogueService(database, agent.instances),

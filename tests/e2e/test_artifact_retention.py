@@ -70,14 +70,14 @@ async def test_each_mode_of_retention_removes_what_it_says_from_a_session(make_s
         assert (
             max(Counter(one["flowchart_node_id"] for one in before if one["artifact_type"] == "decision").values()) > 1
         )
-        ledger = (await ok(await http.get(f"/audit?session={session}")))["rows"]
+        audit_log = (await ok(await http.get(f"/audit?session={session}")))["rows"]
         for kind in ("plan", "memory", "decision"):
             age(service.dsn, session, kind)
 
         await run_maintenance(service.dsn)
 
         left = await artifacts(http, session)
-        assert (await ok(await http.get(f"/audit?session={session}")))["rows"] == ledger
+        assert (await ok(await http.get(f"/audit?session={session}")))["rows"] == audit_log
         await answer_is_gone(http, session, {one["id"] for one in before} - {one["id"] for one in left})
     of_kind = {kind: [one for one in left if one["artifact_type"] == kind] for kind in kinds}
     # ttl: only the newest is younger than an hour.

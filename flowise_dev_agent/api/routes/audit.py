@@ -1,4 +1,4 @@
-"""The ledger: who answered what, and what was written."""
+"""The audit log: who answered what, and what was written."""
 
 from typing import Annotated
 from uuid import UUID

@@ -16,7 +16,7 @@ router = APIRouter(tags=["instances"], route_class=OnceRoute)
 @router.post("/credentials", dependencies=[ONCE_OF_SECRETS], status_code=201, responses=declared(*REPEATED, *FLOWISE))
 async def post_credential(request: Request, body: NewCredential) -> CreatedCredential:
     """Create a credential on a Flowise server. It goes there and is stored nowhere here; sessions use it by its id."""
-    return await create_credential(engine(request).instances, engine(request).ledger, body)
+    return await create_credential(engine(request).instances, engine(request).audit_log, body)
 
 
 @router.get("/credentials/types", responses=declared(*FLOWISE))

@@ -29,4 +29,4 @@ async def list_document_stores(request: Request, instance: _Instance = None) -> 
 async def refresh_document_store(request: Request, store_id: UUID, instance: _Instance = None) -> RefreshedStore:
     """Read every source of a document store again and write to its vector store what changed. A store whose vector
     store would hold every piece twice is refused."""
-    return await refresh_store(engine(request).instances, engine(request).ledger, store_id, instance)
+    return await refresh_store(engine(request).instances, engine(request).audit_log, store_id, instance)

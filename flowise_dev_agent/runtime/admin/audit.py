@@ -1,4 +1,4 @@
-"""The ledger for people: a page, an export, a check, and the erasing of words."""
+"""The audit log for people: a page, an export, a check, and the erasing of words."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ from uuid import UUID
 
 from flowise_dev_agent.contracts.audit import AuditPage, AuditReport, AuditRow, ErasedWords
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.persistence import AuditFilter, Fact, Ledger
+from flowise_dev_agent.persistence import AuditFilter, AuditLog, Fact
 
 ExportFormat = Literal["jsonl", "csv"]
 _COLUMNS: Final = tuple(AuditRow.model_fields)
@@ -18,14 +18,14 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 class AuditService:
-    """Reads the ledger; raises DatabaseUnavailableError."""
+    """Reads the audit log; raises DatabaseUnavailableError."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, audit_log: AuditLog) -> None:
+        self._audit_log = audit_log
 
     async def page(self, which: AuditFilter, *, limit: int, cursor: int | None) -> AuditPage:
         """Rows, newest first."""
-        rows, cursor = await self._ledger.page(which, limit=limit, before=cursor)
+        rows, cursor = await self._audit_log.page(which, limit=limit, before=cursor)
         return AuditPage(rows=rows, next_cursor=cursor)
 
     async def export(self, which: AuditFilter, format_: ExportFormat) -> AsyncGenerator[str]:
@@ -33,13 +33,13 @@ class AuditService:
         line = _csv_line if format_ == "csv" else _json_line
         if format_ == "csv":
             yield _csv_text(_COLUMNS)
-        async with aclosing(self._ledger.all(which)) as rows:
+        async with aclosing(self._audit_log.all(which)) as rows:
             async for row in rows:
                 yield line(row)
 
     async def verify(self, session_id: UUID | None) -> AuditReport:
         """Whether every row is there as it was written."""
-        return await self._ledger.verify(session_id)
+        return await self._audit_log.verify(session_id)
 
     async def erase_words(self, *, session_id: UUID | None, person: str | None) -> ErasedWords:
         """Erase what was said in a session, by a person, or both. The rows stay. Raises InvalidInputError."""
@@ -47,7 +47,7 @@ class AuditService:
             raise InvalidInputError("Name a session or a person whose words are to be erased.")
         # A row of the service's chain, without the name: it may be what is to be forgotten.
         fact = Fact("audit.erase_words", words=None if session_id is None else f"session {session_id}")
-        return ErasedWords(erased=await self._ledger.erase_words(session_id=session_id, actor=person, fact=fact))
+        return ErasedWords(erased=await self._audit_log.erase_words(session_id=session_id, actor=person, fact=fact))
 
 
 def _json_line(row: AuditRow) -> str:

@@ -14,7 +14,7 @@ from flowise_dev_agent.contracts.credentials import (
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import CredentialField, CredentialType
-from flowise_dev_agent.persistence import Fact, Ledger
+from flowise_dev_agent.persistence import AuditLog, Fact
 
 _MAX_TYPES: Final = 1_000
 _MAX_FIELDS: Final = 50
@@ -49,7 +49,7 @@ def _field_view(field: CredentialField) -> CredentialFieldView:
     )
 
 
-async def create_credential(instances: Instances, ledger: Ledger, new: NewCredential) -> CreatedCredential:
+async def create_credential(instances: Instances, audit_log: AuditLog, new: NewCredential) -> CreatedCredential:
     """Create it on the server, which encrypts it. Sent once; the server does not check the values.
 
     Raises:
@@ -67,7 +67,7 @@ async def create_credential(instances: Instances, ledger: Ledger, new: NewCreden
     row = await client.create_credential(
         name=new.name, type_=new.type, fields={name: value.get_secret_value() for name, value in new.fields.items()}
     )
-    await ledger.add(
+    await audit_log.add(
         Fact("credential.create", instance_id=new.instance or instances.default_id, words=f"{new.name} ({new.type})")
     )
     return CreatedCredential(

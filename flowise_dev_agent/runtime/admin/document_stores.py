@@ -11,7 +11,7 @@ from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.document_stores import vectors_of
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.document_stores import read_stores, view_of
-from flowise_dev_agent.persistence import Fact, Ledger
+from flowise_dev_agent.persistence import AuditLog, Fact
 from flowise_dev_agent.redaction import masked
 
 #: For one call, and for a whole refresh.
@@ -27,7 +27,9 @@ async def document_stores(instances: Instances, instance: str | None) -> Documen
     return DocumentStoreList(instance=name, stores=await read_stores(instances.client(name)))
 
 
-async def refresh_store(instances: Instances, ledger: Ledger, store_id: UUID, instance: str | None) -> RefreshedStore:
+async def refresh_store(
+    instances: Instances, audit_log: AuditLog, store_id: UUID, instance: str | None
+) -> RefreshedStore:
     """Read every source of a store again and write to its vector store what changed. Safe to repeat.
 
     Flowise's own refresh is not used: it removes the vectors of all sources but one, or writes each twice. Of two at
@@ -41,10 +43,10 @@ async def refresh_store(instances: Instances, ledger: Ledger, store_id: UUID, in
     client = instances.client(name)
     turn = _turns.setdefault((client.endpoint, store_id), asyncio.Lock())
     async with turn:
-        return await _refreshed(client, ledger, str(store_id), name)
+        return await _refreshed(client, audit_log, str(store_id), name)
 
 
-async def _refreshed(client: FlowiseClient, ledger: Ledger, store_id: str, name: str) -> RefreshedStore:
+async def _refreshed(client: FlowiseClient, audit_log: AuditLog, store_id: str, name: str) -> RefreshedStore:
     store = await client.get_document_store(store_id)
     if not view_of(store).can_remove:
         raise InvalidInputError(
@@ -68,5 +70,5 @@ async def _refreshed(client: FlowiseClient, ledger: Ledger, store_id: str, name:
     finally:
         # Also of one that failed: what was read stays read.
         words = f"{store.name}: {read} of {len(store.loaders)} sources, {pieces(added)} in the vector store"
-        await ledger.add(Fact("store.refresh", instance_id=name, words=words))
+        await audit_log.add(Fact("store.refresh", instance_id=name, words=words))
     return RefreshedStore(store=view_of(await client.get_document_store(store.id)), written=added)

@@ -18,9 +18,9 @@ from flowise_dev_agent.observability.metrics import GaugeMetricFamily, expositio
 from flowise_dev_agent.persistence import Database, InstanceNodes
 from flowise_dev_agent.persistence.queue import RUN_QUEUE
 from flowise_dev_agent.persistence.queue_stats import QueueStats, read_database_health, read_queue_stats
+from flowise_dev_agent.persistence.read_model import public_statuses
 from flowise_dev_agent.runtime.runs.worker import CONSUMERS, Worker
 from flowise_dev_agent.runtime.sessions.feed import Feed
-from flowise_dev_agent.runtime.sessions.views import public_statuses
 
 #: The parts of the pool's own report that are shown, and their names.
 _POOL: Final = {"pool_size": "open", "pool_available": "idle", "requests_waiting": "waiting"}

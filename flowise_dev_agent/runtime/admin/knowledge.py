@@ -22,7 +22,7 @@ from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.knowledge.templates import TemplateKnowledge
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.persistence import Database, InstanceNodes, InstanceTemplates, Refreshes, RefreshRow
-from flowise_dev_agent.runtime.runs.timings import Timings
+from flowise_dev_agent.timings import Timings
 
 logger = logging.getLogger(__name__)
 

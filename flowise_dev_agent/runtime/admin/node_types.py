@@ -16,12 +16,12 @@ from flowise_dev_agent.contracts.nodes import (
     NodeTypeView,
     OptionView,
 )
+from flowise_dev_agent.cursors import decode_key, encode_key, foreign_cursor
 from flowise_dev_agent.errors import AgentError, InvalidInputError
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, InputEntry, NodeSchema
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
 from flowise_dev_agent.runtime.admin.node_form import node_form
 from flowise_dev_agent.runtime.agent import Agent
-from flowise_dev_agent.runtime.sessions.views import decode_key, encode_key, foreign_cursor
 from flowise_dev_agent.sanitize import shortened
 
 _MOST: Final = 500
@@ -121,7 +121,7 @@ class NodeTypes:
     async def _call(
         self, instance: str | None, tool: str, arguments: JsonMapping, chosen: Mapping[str, str] | None = None
     ) -> tuple[str, Any]:
-        known = self._agent.resolve_instance(instance)
+        known = self._agent.instances.resolve(instance)
         result = await self._agent.lookups.tools(known, chosen or {}).call(f"flowise.{tool}", arguments)
         if isinstance(result.data, AgentError):
             raise result.data

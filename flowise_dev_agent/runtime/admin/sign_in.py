@@ -147,7 +147,7 @@ class SignIn:
 
 
 def name_of(claims: Mapping[str, Any]) -> str:
-    """What a person is called in the ledger and on the page: their address, if it is theirs, or another name."""
+    """What a person is called in the audit log and on the page: their address, if it is theirs, or another name."""
     names = (
         ("preferred_username", "name")
         if claims.get("email_verified") is False

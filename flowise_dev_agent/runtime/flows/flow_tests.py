@@ -32,14 +32,14 @@ from flowise_dev_agent.errors import (
     TraceNotFoundError,
 )
 from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.patch import Finding, GraphIR, errors, payload_sha256
 from flowise_dev_agent.persistence import FlowTestRow, FlowTests
 from flowise_dev_agent.publish import create_draft, draft_tag, find_tagged, remove_unclaimed, why_not_staged
-from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.flows.proposals import Proposal, Proposals
-from flowise_dev_agent.runtime.runs.timings import Timings
 from flowise_dev_agent.testing.flow_tests import hold_tests
+from flowise_dev_agent.timings import Timings
 
 logger = logging.getLogger(__name__)
 
@@ -58,21 +58,21 @@ _LOST: Final = {
 class FlowTestService:
     """Checks and tests for clients. An unknown instance raises InvalidInputError, a server FlowiseError."""
 
-    def __init__(self, tests: FlowTests, agent: Agent, proposals: Proposals) -> None:
+    def __init__(self, tests: FlowTests, instances: Instances, proposals: Proposals) -> None:
         self._tests = tests
-        self._agent = agent
+        self._instances = instances
         self._proposals = proposals
 
     async def validate(self, body: ValidateFlow, instance: str | None) -> ValidatedFlow:
         """What the validator says of a flow on an instance. Raises NotAFlowError."""
-        _, findings = await self._checked(body.flow_data, body.kind, self._agent.resolve_instance(instance))
+        _, findings = await self._checked(body.flow_data, body.kind, self._instances.resolve(instance))
         return ValidatedFlow(validation=FlowValidation.of(findings))
 
     async def start(self, chatflow_id: str, body: TestFlow, instance: str | None) -> FlowTestView:
         """Queue a test of a flow on a server."""
-        instance_id = self._agent.resolve_instance(instance)
-        endpoint = self._agent.instances.endpoint(instance_id)
-        await self._agent.instances.client(instance_id).get_chatflow(chatflow_id)
+        instance_id = self._instances.resolve(instance)
+        endpoint = self._instances.endpoint(instance_id)
+        await self._instances.client(instance_id).get_chatflow(chatflow_id)
         return _view(
             await self._tests.start(uuid4(), instance_id, _request(body), endpoint=endpoint, chatflow_id=chatflow_id)
         )
@@ -80,8 +80,8 @@ class FlowTestService:
     async def start_text(self, body: TestFlowText, instance: str | None) -> FlowTestView:
         """Queue a test of a flow that is not on the server. Raises NotAFlowError, and InvalidInputError for one that
         may not be written there."""
-        instance_id = self._agent.resolve_instance(instance)
-        endpoint = self._agent.instances.endpoint(instance_id)
+        instance_id = self._instances.resolve(instance)
+        endpoint = self._instances.endpoint(instance_id)
         kind, findings = await self._checked(body.flow_data, body.kind, instance_id)
         if forbidding := errors(findings):
             raise InvalidInputError(
@@ -138,9 +138,9 @@ class FlowTestService:
 class FlowTester:
     """Holds the queued tests, and gives up those whose worker was lost."""
 
-    def __init__(self, tests: FlowTests, agent: Agent, timings: Timings) -> None:
+    def __init__(self, tests: FlowTests, instances: Instances, timings: Timings) -> None:
         self._tests = tests
-        self._agent = agent
+        self._instances = instances
         self._timings = timings
 
     async def run(self, test_id: UUID, job_id: int) -> None:
@@ -161,7 +161,7 @@ class FlowTester:
 
     async def _hold(self, row: FlowTestRow, job_id: int) -> None:
         try:
-            client = self._agent.instances.client_at(row.instance_id, row.endpoint)
+            client = self._instances.client_at(row.instance_id, row.endpoint)
             try:
                 async with asyncio.timeout(_TEST_SECS):
                     trials = await self._trials(row, client)

@@ -12,15 +12,14 @@ from flowise_dev_agent.errors import InvalidInputError, PatchError, VersionNotFo
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.patch import CanvasView, GraphIR, canvas_view, decompile, payload_sha256, summarize
-from flowise_dev_agent.persistence import Blobs, Fact, FlowVersion, Ledger, Sessions, Versions
+from flowise_dev_agent.persistence import AuditLog, Blobs, Fact, FlowVersion, Sessions, Versions
 from flowise_dev_agent.persistence.flow_versions import LastWrite
-from flowise_dev_agent.persistence.read_model import FlowSessionRow
+from flowise_dev_agent.persistence.read_model import FlowSessionRow, public_status
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.runtime.flows.chat import ChatInput, TryOut
 from flowise_dev_agent.runtime.flows.proposals import Proposals, row_etag
 from flowise_dev_agent.runtime.flows.search import FlowSearch, facts_of
-from flowise_dev_agent.runtime.flows.views import change_of, start_form
-from flowise_dev_agent.runtime.sessions.views import ChatflowLink, public_status
+from flowise_dev_agent.runtime.flows.views import ChatflowLink, change_of, start_form
 from flowise_dev_agent.texts import text
 
 #: What a comparison of versions names the flow on the server.
@@ -44,7 +43,7 @@ class FlowService:
         proposals: Proposals,
         index: FlowIndex,
         link: ChatflowLink,
-        ledger: Ledger,
+        audit_log: AuditLog,
     ) -> None:
         self._instances = instances
         self._sessions = sessions
@@ -52,7 +51,7 @@ class FlowService:
         self._blobs = blobs
         self._proposals = proposals
         self._link = link
-        self._ledger = ledger
+        self._audit_log = audit_log
         self._search = FlowSearch(index, link)
         self._tries = TryOut()
 
@@ -180,7 +179,7 @@ class FlowService:
         """Try a flow out. What is said stays between the person and Flowise; that it was said is recorded before."""
         known = instance_id or self._instances.default_id
         client = self._instances.client(known)
-        await self._ledger.add(Fact("try", instance_id=known, chatflow_id=chatflow_id))
+        await self._audit_log.add(Fact("try", instance_id=known, chatflow_id=chatflow_id))
         return await self._tries.ask(client, chatflow_id, said, chat_id)
 
     async def forget(self, chatflow_id: str, instance_id: str | None, chat_id: str) -> None:

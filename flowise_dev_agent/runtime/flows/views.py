@@ -1,6 +1,6 @@
 """What clients see of flows: facts for lists, pictures, differences, answers. Never a credential or a secret."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from flowise_dev_agent.contracts.base import JsonMapping
@@ -71,3 +71,7 @@ def change_of(
         diff=difference(before or GraphIR.empty(), after or GraphIR.empty()),
         ops=public_ops_of_rows(ops),
     )
+
+
+#: (instance id, chatflow id) -> where the flow opens in the Flowise editor, None when the instance is not known.
+ChatflowLink = Callable[[str, str], str | None]

@@ -39,8 +39,8 @@ from flowise_dev_agent.observability.metrics import (
 )
 from flowise_dev_agent.persistence import Events, Lease, NewEvent, StoredEvent
 from flowise_dev_agent.persistence.events import MAX_DATA_BYTES, NewArtifact
-from flowise_dev_agent.runtime.runs.timings import end_tasks
 from flowise_dev_agent.texts import Text
+from flowise_dev_agent.timings import end_tasks
 
 
 @dataclass

@@ -43,15 +43,15 @@ from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.observability.metrics import NODE_SECONDS, RUN_SECONDS, RUNS_ACTIVE
 from flowise_dev_agent.persistence import Claim, Database, Events, FencedSaver, NewEvent, Runs
 from flowise_dev_agent.persistence.database import patient
+from flowise_dev_agent.persistence.read_model import public_status
 from flowise_dev_agent.persistence.runs import RunResult
 from flowise_dev_agent.persistence.saver import Standing, standing
 from flowise_dev_agent.reasoning.engines.limiter import calls_of
 from flowise_dev_agent.runtime.agent import Agent, Graph
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter, is_flow_write
 from flowise_dev_agent.runtime.runs.emission import CallCount, EventWriter, counting, new_event
-from flowise_dev_agent.runtime.runs.timings import Timings
-from flowise_dev_agent.runtime.sessions.views import public_status
 from flowise_dev_agent.texts import text
+from flowise_dev_agent.timings import Timings
 
 logger = logging.getLogger(__name__)
 

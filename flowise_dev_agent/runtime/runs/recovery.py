@@ -13,8 +13,8 @@ from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.persistence import Runs
 from flowise_dev_agent.persistence.runs import Lost
 from flowise_dev_agent.runtime.runs.executor import failure
-from flowise_dev_agent.runtime.runs.timings import Timings
 from flowise_dev_agent.texts import text
+from flowise_dev_agent.timings import Timings
 
 logger = logging.getLogger(__name__)
 

@@ -16,10 +16,10 @@ from flowise_dev_agent.contracts.turns import (
     TurnList,
     TurnQuestion,
 )
+from flowise_dev_agent.cursors import decode_cursor, encode_cursor
 from flowise_dev_agent.persistence import SessionFilter, SessionRow, Sessions, Turns
-from flowise_dev_agent.persistence.read_model import TurnRow
+from flowise_dev_agent.persistence.read_model import TurnRow, public_status
 from flowise_dev_agent.runtime.sessions.own_hand import edits_of
-from flowise_dev_agent.runtime.sessions.views import decode_cursor, encode_cursor, public_status
 from flowise_dev_agent.texts import lines, text
 
 _KINDS: Final[Mapping[str, TurnKind]] = {

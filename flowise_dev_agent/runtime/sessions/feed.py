@@ -25,7 +25,7 @@ from flowise_dev_agent.errors import DatabaseUnavailableError, SessionNotFoundEr
 from flowise_dev_agent.persistence import Events, StoredEvent
 from flowise_dev_agent.persistence.database import across_owners, listening_connection
 from flowise_dev_agent.persistence.events import EVENTS_CHANNEL, LIVE_CHANNEL
-from flowise_dev_agent.runtime.runs.timings import end_tasks
+from flowise_dev_agent.timings import end_tasks
 
 logger = logging.getLogger(__name__)
 

@@ -19,6 +19,7 @@ from flowise_dev_agent.contracts.session import ListTotals, SessionPage, Session
 from flowise_dev_agent.contracts.usage import ExpectedCost, SessionKind
 from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
+from flowise_dev_agent.cursors import decode_cursor, encode_cursor
 from flowise_dev_agent.errors import (
     DatabaseUnavailableError,
     DesignNotFoundError,
@@ -33,24 +34,15 @@ from flowise_dev_agent.errors import (
 from flowise_dev_agent.forms.form_of import form_of
 from flowise_dev_agent.persistence import Blobs, Database, Events, SessionFilter, SessionRow, Sessions
 from flowise_dev_agent.persistence.database import translated_errors
-from flowise_dev_agent.persistence.read_model import AVERAGE_COST
+from flowise_dev_agent.persistence.read_model import AVERAGE_COST, public_status, row_statuses
 from flowise_dev_agent.persistence.sessions import Answer, NewSession
 from flowise_dev_agent.redaction import guarded_json, holds_secret
 from flowise_dev_agent.runtime.agent import Agent
+from flowise_dev_agent.runtime.sessions.answer_words import words_of
 from flowise_dev_agent.runtime.sessions.approvals import ApprovalRules, Approvals
 from flowise_dev_agent.runtime.sessions.feed import Feed, set_within
-from flowise_dev_agent.runtime.sessions.ledger import words_of
 from flowise_dev_agent.runtime.sessions.own_hand import OwnHand
-from flowise_dev_agent.runtime.sessions.views import (
-    decode_cursor,
-    encode_cursor,
-    event_view,
-    listed_session,
-    open_interrupt,
-    public_status,
-    row_statuses,
-    session_view,
-)
+from flowise_dev_agent.runtime.sessions.views import event_view, listed_session, open_interrupt, session_view
 from flowise_dev_agent.runtime.webhooks.service import WebhookService, started_view
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.texts import text
@@ -107,7 +99,7 @@ class SessionService:
             update=without_secrets(request, "requirement", "session_name", "test_questions", "design")
         )
         self._agent.check_start(request)
-        instance_id = self._agent.resolve_instance(request.flowise_instance_id)
+        instance_id = self._agent.instances.resolve(request.flowise_instance_id)
         session_id = request.thread_id or new_id or uuid4()
         webhook = await self._webhooks.endpoint_for(request)
         stored = request.model_dump(mode="json", exclude={"webhook_url", "webhook_own_secret"})

@@ -10,10 +10,11 @@ from flowise_dev_agent.contracts.base import TextCode, Worded
 from flowise_dev_agent.contracts.change import Conflict, SessionChange
 from flowise_dev_agent.contracts.session import PlanView, SessionSummary, SessionView
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.persistence import AuditFilter, Events, Ledger, Sessions, StoredEvent
+from flowise_dev_agent.persistence import AuditFilter, AuditLog, Events, Sessions, StoredEvent
 from flowise_dev_agent.runtime.flows.service import FlowService
-from flowise_dev_agent.runtime.sessions.ledger import ledger_lines
-from flowise_dev_agent.runtime.sessions.views import ChatflowLink, session_view
+from flowise_dev_agent.runtime.flows.views import ChatflowLink
+from flowise_dev_agent.runtime.sessions.answer_words import ledger_lines
+from flowise_dev_agent.runtime.sessions.views import session_view
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.texts import Param, say_in, translated
 
@@ -26,11 +27,11 @@ class Summaries:
     """Writes summaries. Unknown sessions raise SessionNotFoundError."""
 
     def __init__(
-        self, *, sessions: Sessions, events: Events, ledger: Ledger, flows: FlowService, link: ChatflowLink
+        self, *, sessions: Sessions, events: Events, audit_log: AuditLog, flows: FlowService, link: ChatflowLink
     ) -> None:
         self._sessions = sessions
         self._events = events
-        self._ledger = ledger
+        self._audit_log = audit_log
         self._flows = flows
         self._link = link
 
@@ -38,7 +39,7 @@ class Summaries:
         """The summary of a session as it stands; sections without content are left out."""
         row = await self._sessions.get(session_id)
         events = await self._events.read(session_id, after=0, limit=_MOST_EVENTS, types=list(_TOLD))
-        rows, _ = await self._ledger.page(AuditFilter(session_id=session_id), limit=_MOST_EVENTS)
+        rows, _ = await self._audit_log.page(AuditFilter(session_id=session_id), limit=_MOST_EVENTS)
         try:
             change = await self._flows.session_change(session_id)
         except InvalidInputError:
@@ -74,7 +75,7 @@ class _Writer:
         return f"## {self._say(code, **params)}"
 
     def sections(
-        self, view: SessionView, events: list[StoredEvent], ledger: list[AuditRow], change: SessionChange | None
+        self, view: SessionView, events: list[StoredEvent], audit_log: list[AuditRow], change: SessionChange | None
     ) -> Iterator[list[str]]:
         """The sections, each with its heading."""
         yield [f"# {view.session_name or self._say('summary.title')}"]
@@ -98,8 +99,8 @@ class _Writer:
             lines = [self._event(event) for event in events if event.type == type_]
             if lines:
                 yield [self._heading(f"summary.{code}"), "", *lines]
-        if ledger:
-            yield [self._heading("summary.actions"), "", *ledger_lines(ledger, self.language)]
+        if audit_log:
+            yield [self._heading("summary.actions"), "", *ledger_lines(audit_log, self.language)]
         rest = [self._event(event) for event in events if event.type in {"fallback", "drift", "error"}]
         if rest:
             yield [self._heading("summary.also"), "", *rest]

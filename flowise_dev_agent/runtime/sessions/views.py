@@ -1,14 +1,7 @@
 """Rows as clients see them."""
 
-import base64
-import binascii
-import json
-from collections.abc import Callable, Mapping
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
-
-from pydantic import TypeAdapter
 
 from flowise_dev_agent.caller import current_request
 from flowise_dev_agent.contracts.base import Failure, read, read_as
@@ -16,47 +9,14 @@ from flowise_dev_agent.contracts.etags import session_etag
 from flowise_dev_agent.contracts.events import SessionEvent, session_event
 from flowise_dev_agent.contracts.interrupts import INTERRUPT, Interrupt, ListedInterrupt
 from flowise_dev_agent.contracts.node_artifacts import ArtifactDetail, ArtifactPage, ArtifactView, read_payload
-from flowise_dev_agent.contracts.session import ListedSession, PlanView, PublicStatus, ResultView, SessionView
+from flowise_dev_agent.contracts.session import ListedSession, PlanView, ResultView, SessionView
 from flowise_dev_agent.contracts.usage import DegradedPhase, PhaseMetrics, Totals
-from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.persistence import ArtifactFilter, ArtifactRow, NodeArtifacts, Sessions
+from flowise_dev_agent.persistence.read_model import public_status
+from flowise_dev_agent.runtime.flows.views import ChatflowLink
 
 if TYPE_CHECKING:
     from flowise_dev_agent.persistence import SessionRow, StoredEvent
-
-_PUBLIC: Final[Mapping[str, PublicStatus]] = {
-    "queued": "in_progress",
-    "running": "in_progress",
-    "waiting": "pending_interrupt",
-    "completed": "completed",
-    "failed": "error",
-    "cancelled": "cancelled",
-}
-_Key = TypeVar("_Key")
-_FOREIGN_CURSOR: Final = "The cursor is not one that this service gave out."
-_SEND_UNCHANGED: Final = "Pass `next_cursor` of the page before unchanged."
-#: (instance id, chatflow id) -> where the flow opens in the Flowise editor, None when the instance is not known.
-ChatflowLink = Callable[[str, str], str | None]
-
-
-def public_status(row_status: str) -> PublicStatus:
-    """The status that clients see for a row's."""
-    return _PUBLIC[row_status]
-
-
-def public_statuses() -> dict[PublicStatus, list[str]]:
-    """Every status that clients see, with the row statuses behind it."""
-    return {public: [row for row, shown in _PUBLIC.items() if shown == public] for public in _PUBLIC.values()}
-
-
-def row_statuses(status: str) -> list[str]:
-    """The row statuses behind a public one. Raises InvalidInputError for an unknown word."""
-    found = [row for row, public in _PUBLIC.items() if public == status]
-    if not found:
-        raise InvalidInputError(
-            f"There is no status '{status}'.", hint=f"Use one of: {', '.join(dict.fromkeys(_PUBLIC.values()))}."
-        )
-    return found
 
 
 def session_view(row: "SessionRow", link: ChatflowLink) -> SessionView:
@@ -112,53 +72,6 @@ def _common(row: "SessionRow", link: ChatflowLink) -> dict[str, Any]:
         "created_at": row.created_at,
         "updated_at": row.updated_at,
     }
-
-
-class _Listed(Protocol):
-    """A row of a list that is ordered by age."""
-
-    @property
-    def id(self) -> UUID: ...
-    @property
-    def created_at(self) -> datetime: ...
-
-
-def encode_cursor(row: _Listed) -> str:
-    """Where the page after `row` begins; opaque to clients."""
-    text = json.dumps([row.created_at.isoformat(), str(row.id)])
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-
-def decode_cursor(cursor: str) -> tuple[datetime, UUID]:
-    """The inverse. Raises InvalidInputError for a cursor that we did not make."""
-    try:
-        padded = cursor + "=" * (-len(cursor) % 4)
-        created_at, session_id = json.loads(base64.urlsafe_b64decode(padded.encode()))
-        moment = datetime.fromisoformat(created_at)
-        if moment.tzinfo is None:
-            raise ValueError("no time zone")  # noqa: TRY301 - one place says what is wrong
-        return moment, UUID(session_id)
-    except (ValueError, TypeError, AttributeError, binascii.Error):
-        raise foreign_cursor() from None
-
-
-def encode_key(key: object) -> str:
-    """A dataclass that says where a page begins; opaque to clients."""
-    return base64.urlsafe_b64encode(TypeAdapter(type(key)).dump_json(key)).decode().rstrip("=")
-
-
-def decode_key(kind: type[_Key], cursor: str) -> _Key:
-    """The inverse. Raises InvalidInputError for a cursor that we did not make."""
-    try:
-        padded = cursor + "=" * (-len(cursor) % 4)
-        return TypeAdapter(kind).validate_json(base64.urlsafe_b64decode(padded.encode()), strict=True)
-    except ValueError:
-        raise foreign_cursor() from None
-
-
-def foreign_cursor() -> InvalidInputError:
-    """The error for a cursor that we did not make."""
-    return InvalidInputError(_FOREIGN_CURSOR, hint=_SEND_UNCHANGED)
 
 
 class ArtifactService:

@@ -21,7 +21,8 @@ from flowise_dev_agent.contracts.webhooks import (
 )
 from flowise_dev_agent.persistence import SessionRow
 from flowise_dev_agent.persistence.deliveries import WebhookMessage
-from flowise_dev_agent.runtime.sessions.views import ChatflowLink, session_view
+from flowise_dev_agent.runtime.flows.views import ChatflowLink
+from flowise_dev_agent.runtime.sessions.views import session_view
 from flowise_dev_agent.sanitize import clean_json, shortened
 
 #: Bounds of a payload's parts; the whole stays below 20 KB, as the specification asks.

@@ -18,11 +18,11 @@ from flowise_dev_agent.contracts.webhooks import (
     ListedDeliveryView,
     StartedView,
 )
+from flowise_dev_agent.cursors import decode_cursor, encode_cursor
 from flowise_dev_agent.errors import WebhookSecretError
 from flowise_dev_agent.persistence import Deliveries
 from flowise_dev_agent.persistence.deliveries import DeliveryRow, Endpoint, ListedDelivery
 from flowise_dev_agent.persistence.sessions import NewWebhook
-from flowise_dev_agent.runtime.sessions.views import decode_cursor, encode_cursor
 from flowise_dev_agent.runtime.webhooks.client import TIMEOUT_SECS
 from flowise_dev_agent.runtime.webhooks.policy import UrlPolicy
 from flowise_dev_agent.settings import ServerSettings

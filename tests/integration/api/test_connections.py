@@ -101,9 +101,9 @@ async def test_a_flowise_is_tried_kept_and_used_and_its_key_is_in_no_answer_and_
         shown = stored.json()["flowise"]
         assert (shown["source"], shown["has_key"], shown["changed_by"]) == ("stored", True, "AGENT_API_KEY")
         assert shown["endpoint"] == endpoint
-        ledger = (await http.get("/audit")).text
-    assert "connection.store" in ledger
-    assert FLOWISE_KEY not in stored.text + ledger + caplog.text + await stored_text(database_dsn)
+        audit_log = (await http.get("/audit")).text
+    assert "connection.store" in audit_log
+    assert FLOWISE_KEY not in stored.text + audit_log + caplog.text + await stored_text(database_dsn)
 
 
 @asynccontextmanager

@@ -138,8 +138,8 @@ async def test_an_origin_and_a_source_become_the_operation_and_its_target(talk: 
     session = str(uuid4())
     asked = await talk.say("ask:q", session_id=session, origin="edit", source_workflow_id="Support")
     assert asked[0]["session_id"] == session
-    ledger = (await talk.http.get("/audit", params={"session": session})).json()["rows"]
-    assert [row["action"] for row in ledger] == ["start"]
+    audit_log = (await talk.http.get("/audit", params={"session": session})).json()["rows"]
+    assert [row["action"] for row in audit_log] == ["start"]
     taken = await talk.say("ask:q", origin="copy", source_workflow_id="Support")
     assert taken[0]["session_id"] != session
 

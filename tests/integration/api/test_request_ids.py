@@ -1,4 +1,4 @@
-"""The id of a request in what follows from it: events, the ledger, the log of the worker, webhooks, tools of MCP."""
+"""The id of a request in what follows from it: events, the audit log, the log of the worker, webhooks, tools of MCP."""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Two people and two teams through page, REST, MCP and command line: who may do what, and one ledger of who did it.
+"""Two people and two teams through page, REST, MCP and command line: who may do what, and one audit_log of who did it.
 
 The page is a browser's cookie here; `tests/e2e/page/test_people.py` has the browser itself.
 """
@@ -164,7 +164,7 @@ async def test_two_teams_through_every_door_with_one_ledger(office: Office) -> N
     await office.command(keys["harbour"], "approve", session, "--answer", "approve")
     assert (await ada.get(f"/sessions/{session}")).json()["outcome"] == "accepted"
 
-    # Whoever of the team reads the ledger, by whatever door, reads the same.
+    # Whoever of the team reads the audit log, by whatever door, reads the same.
     rows = (await ada.get("/audit")).json()["rows"]
     told = {(row["session_id"], row["actor"], row["door"], row["action"]) for row in rows if row["session_id"]}
     assert told == {

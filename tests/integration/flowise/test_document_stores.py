@@ -23,7 +23,7 @@ from flowise_dev_agent.flowise.document_stores import Component, LoaderSpec, Vec
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp, Schemas, compile_ops
 from flowise_dev_agent.patch.model.placeholders import placeholder_file
-from flowise_dev_agent.persistence import AuditFilter, Database, Ledger
+from flowise_dev_agent.persistence import AuditFilter, AuditLog, Database
 from flowise_dev_agent.publish import Publisher, StoreSpec
 from flowise_dev_agent.runtime.admin.document_stores import refresh_store
 from flowise_dev_agent.settings import FlowiseSettings
@@ -280,12 +280,12 @@ async def test_a_refresh_keeps_the_vectors_of_every_source_which_an_insert_of_on
     instances = Instances(FlowiseSettings(FLOWISE_INSTANCES=json.dumps(servers)))
     try:
         for _ in range(2):
-            done = await refresh_store(instances, Ledger(database), uuid.UUID(store), None)
+            done = await refresh_store(instances, AuditLog(database), uuid.UUID(store), None)
             assert (done.written, done.store.chunks, done.store.status) == (2, 2, "UPSERTED")
     finally:
         await instances.aclose()
     assert len(await flowise_client.query_document_store(store, "canteen")) == 2
-    rows, _ = await Ledger(database).page(AuditFilter(action="store.refresh"), limit=5)
+    rows, _ = await AuditLog(database).page(AuditFilter(action="store.refresh"), limit=5)
     assert [row.words for row in rows] == ["Handbook: 2 of 2 sources, 2 pieces in the vector store"] * 2
 
 
@@ -314,10 +314,10 @@ async def test_a_refresh_that_failed_is_in_the_ledger_with_what_it_has_read(
     instances = Instances(FlowiseSettings(FLOWISE_INSTANCES=json.dumps(servers)))
     try:
         with pytest.raises(FlowiseTimeoutError):
-            await refresh_store(instances, Ledger(database), uuid.UUID(store), None)
+            await refresh_store(instances, AuditLog(database), uuid.UUID(store), None)
     finally:
         await instances.aclose()
-    rows, _ = await Ledger(database).page(AuditFilter(action="store.refresh"), limit=5)
+    rows, _ = await AuditLog(database).page(AuditFilter(action="store.refresh"), limit=5)
     assert [row.words for row in rows] == ["Handbook: 1 of 2 sources, 0 pieces in the vector store"]
 
 
@@ -347,7 +347,7 @@ async def test_two_refreshes_of_one_store_follow_one_another(
     instances = Instances(FlowiseSettings(FLOWISE_INSTANCES=json.dumps(servers)))
     try:
         done = await asyncio.gather(
-            *(refresh_store(instances, Ledger(database), uuid.UUID(store), None) for _ in range(2))
+            *(refresh_store(instances, AuditLog(database), uuid.UUID(store), None) for _ in range(2))
         )
     finally:
         await instances.aclose()
@@ -363,11 +363,11 @@ async def test_a_refresh_that_would_write_every_piece_twice_is_refused_and_one_w
     servers = [{"id": "main", "endpoint": flowise.endpoint, "api_key": flowise.api_key.get_secret_value()}]
     instances = Instances(FlowiseSettings(FLOWISE_INSTANCES=json.dumps(servers)))
     try:
-        done = await refresh_store(instances, Ledger(database), uuid.UUID(store), None)
+        done = await refresh_store(instances, AuditLog(database), uuid.UUID(store), None)
         assert (done.written, done.store.chunks, done.store.status) == (0, 1, "SYNC")
         await flowise_client.insert_vectors(store, vectors, timeout=30)
         with pytest.raises(InvalidInputError, match="has no record manager"):
-            await refresh_store(instances, Ledger(database), uuid.UUID(store), None)
+            await refresh_store(instances, AuditLog(database), uuid.UUID(store), None)
     finally:
         await instances.aclose()
     assert len(await flowise_client.query_document_store(store, "vacation")) == 1

@@ -16,7 +16,7 @@ from flowise_dev_agent.persistence.runs import Lost
 from flowise_dev_agent.persistence.sessions import NewSession
 from flowise_dev_agent.runtime.runs.executor import failure
 from flowise_dev_agent.runtime.runs.recovery import LostWork, Recovery
-from flowise_dev_agent.runtime.runs.timings import Timings
+from flowise_dev_agent.timings import Timings
 from tests.integration.persistence.test_saver import add_run, checkpoint, config
 
 

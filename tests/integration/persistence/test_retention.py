@@ -72,7 +72,7 @@ async def session_with_everything(
 
 
 async def traces(database: Database, session_id: uuid.UUID) -> dict[str, int]:
-    """Rows of every table in the database that mention the session or one of its runs, but for the ledger, which
+    """Rows of every table in the database that mention the session or one of its runs, but for the audit log, which
     outlives them."""
     async with superuser(database) as connection:
 

@@ -1,4 +1,4 @@
-"""The ledger on a real Postgres: a row for each answer and write, under the name of who did it, that nobody changes."""
+"""The audit log on a real Postgres: a row per answer and write, under the name of who did it, that nobody changes."""
 
 import asyncio
 import csv
@@ -20,7 +20,7 @@ from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import FlowiseError, InvalidInputError, SessionConflictError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import SetParam
-from flowise_dev_agent.persistence import AuditFilter, Database, Fact, Ledger, WriteIntents
+from flowise_dev_agent.persistence import AuditFilter, AuditLog, Database, Fact, WriteIntents
 from flowise_dev_agent.persistence.audit import SERVICE_CHAIN
 from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.runtime.flows.chat import ChatInput
@@ -263,11 +263,11 @@ async def test_erased_words_are_gone_and_the_chain_still_holds(engine: Runtime, 
 
 
 async def test_pages_are_newest_first_and_filters_narrow_them(engine: Runtime) -> None:
-    ledger = engine.ledger
+    audit_log = engine.audit_log
     sessions = [uuid4(), uuid4()]
     for number in range(7):
         with acting_for(person("Ada" if number % 2 else "Grace")):
-            await ledger.add(Fact("write.update", sessions[number % 2], chatflow_id=f"flow-{number % 3}"))
+            await audit_log.add(Fact("write.update", sessions[number % 2], chatflow_id=f"flow-{number % 3}"))
     seen: list[AuditRow] = []
     cursor: int | None = None
     while True:
@@ -287,7 +287,7 @@ async def test_pages_are_newest_first_and_filters_narrow_them(engine: Runtime) -
 async def test_exports_hold_every_row_and_no_formulas(engine: Runtime) -> None:
     with acting_for(person("=Ada")):
         for number in range(3):
-            await engine.ledger.add(Fact("start", UUID(int=5), words=f"=HYPERLINK({number})\nsecond line"))
+            await engine.audit_log.add(Fact("start", UUID(int=5), words=f"=HYPERLINK({number})\nsecond line"))
     lines = "".join([line async for line in engine.audit.export(AuditFilter(), "jsonl")]).splitlines()
     assert [AuditRow.model_validate_json(line) for line in lines] == await rows_of(engine)
     text = "".join([line async for line in engine.audit.export(AuditFilter(), "csv")])
@@ -298,12 +298,12 @@ async def test_exports_hold_every_row_and_no_formulas(engine: Runtime) -> None:
 
 
 async def test_rows_added_at_once_make_one_chain(database: Database) -> None:
-    ledger = Ledger(database)
+    audit_log = AuditLog(database)
     session = uuid4()
-    await asyncio.gather(*(ledger.add(Fact("write.update", session)) for _ in range(40)))
-    rows, _ = await ledger.page(AuditFilter(), limit=100)
+    await asyncio.gather(*(audit_log.add(Fact("write.update", session)) for _ in range(40)))
+    rows, _ = await audit_log.page(AuditFilter(), limit=100)
     assert sorted(row.seq for row in rows) == list(range(1, 41))
-    assert (await ledger.verify()).findings == []
+    assert (await audit_log.verify()).findings == []
 
 
 async def test_the_chain_of_the_service_holds_keys_and_what_it_does_itself(engine: Runtime) -> None:

@@ -13,8 +13,8 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database, FlowTests, Queue
 from flowise_dev_agent.runtime.flows import flow_tests
 from flowise_dev_agent.runtime.flows.flow_tests import FlowTester
-from flowise_dev_agent.runtime.runs.timings import Timings
 from flowise_dev_agent.settings import FlowiseSettings
+from flowise_dev_agent.timings import Timings
 
 LOST = {"code": "worker_lost", "detail": "gone"}
 DRAFT = {"tag": "fda:t:draft", "name": "Test", "type": "CHATFLOW", "sha256": "ab"}
@@ -92,9 +92,8 @@ async def test_a_queued_test_is_refused_on_another_server(
     instances.connect(HttpUrl(THERE), SecretStr("key"), formerly=[HttpUrl(HERE)] if same else [])
     instances.client().get_chatflow = get_chatflow
     monkeypatch.setattr(flow_tests, "hold_tests", hold_tests)
-    agent: Any = SimpleNamespace(instances=instances)
 
-    await FlowTester(tests, agent, Timings()).run(row.id, await job_of(database))
+    await FlowTester(tests, instances, Timings()).run(row.id, await job_of(database))
 
     over = await tests.get(row.id)
     assert over

@@ -76,8 +76,8 @@ async def read(http: httpx2.AsyncClient, path: str, **params: Any) -> Any:
 
 async def test_an_accepted_session_leaves_artifacts_of_every_kind(http: httpx2.AsyncClient) -> None:
     session = await accepted(http)
-    ledger = (await read(http, "/audit", session=session))["rows"]
-    rows_of = {row["action"]: row["seq"] for row in ledger}
+    audit_log = (await read(http, "/audit", session=session))["rows"]
+    rows_of = {row["action"]: row["seq"] for row in audit_log}
 
     plans = await read(http, f"/plans/{session}/artifacts")
     assert (plans["ok"], plans["plan_id"], plans["limit"], plans["offset"]) == (True, session, 50, 0)

@@ -471,7 +471,7 @@ class LedgerDouble:
 
 class EngineDouble:
     def __init__(self) -> None:
-        self.ledger = LedgerDouble()
+        self.audit_log = LedgerDouble()
         self.keys = KeysDouble()
         self.service = ServiceDouble()
         self.flows = FlowsDouble()

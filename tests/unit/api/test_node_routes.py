@@ -24,7 +24,7 @@ class AgentDouble:
         self._bench = bench
         self.instances = self.lookups = self
 
-    def resolve_instance(self, name: str | None) -> str:
+    def resolve(self, name: str | None) -> str:
         return name or "default"
 
     def tools(self, instance_id: str, chosen: Mapping[str, str], /) -> ToolRegistry:

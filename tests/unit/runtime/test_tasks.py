@@ -2,7 +2,7 @@
 
 import asyncio
 
-from flowise_dev_agent.runtime.runs.timings import end_tasks
+from flowise_dev_agent.timings import end_tasks
 
 
 async def test_a_task_that_swallows_its_first_cancellation_is_ended_all_the_same() -> None:

@@ -42,8 +42,8 @@ from flowise_dev_agent.runtime.dependencies import RunBlobs, waiting_texts
 from flowise_dev_agent.runtime.runs import executor
 from flowise_dev_agent.runtime.runs.executor import RunExecutor
 from flowise_dev_agent.runtime.runs.recovery import LostWork, Recovery
-from flowise_dev_agent.runtime.runs.timings import end_tasks
 from flowise_dev_agent.settings import LimitSettings
+from flowise_dev_agent.timings import end_tasks
 from tests.unit.agent.rig import OPENAI, BenchFlowise, BenchKnowledge, Script, plan
 from tests.unit.agent.test_graph import credentials, ops
 from tests.unit.publish.simulation import Server, reconcile

@@ -1,4 +1,4 @@
-"""What people said to a session, in words: for the ledger and the summary."""
+"""What people said to a session, in words: for the audit log and the summary."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
