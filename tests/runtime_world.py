@@ -36,19 +36,19 @@ from langgraph.runtime import Runtime as GraphRuntime
 from langgraph.types import interrupt
 
 from flowise_dev_agent.caller import SERVICE, acting_for
-from flowise_dev_agent.contracts.event_data import CostData, DecisionData, TokenData
-from flowise_dev_agent.contracts.events import NodeEvent
-from flowise_dev_agent.contracts.interrupts import ClarificationData, ClarificationInterrupt, Interrupt
-from flowise_dev_agent.contracts.plan import PlanContract
-from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
-from flowise_dev_agent.contracts.session import PlanView, ResultView
-from flowise_dev_agent.contracts.verdict import Trial, Verdict
 from flowise_dev_agent.errors import FlowiseAuthError, FlowiseTimeoutError, InvalidAnswerError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.runtime import Agent, Runtime, Timings
 from flowise_dev_agent.runtime.runs.emission import count_call
 from flowise_dev_agent.runtime.webhooks.service import WebhookConfig
+from flowise_dev_agent.schemas.event_data import CostData, DecisionData, TokenData
+from flowise_dev_agent.schemas.events import NodeEvent
+from flowise_dev_agent.schemas.interrupts import ClarificationData, ClarificationInterrupt, Interrupt
+from flowise_dev_agent.schemas.plan import PlanContract
+from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
+from flowise_dev_agent.schemas.session import PlanView, ResultView
+from flowise_dev_agent.schemas.verdict import Trial, Verdict
 from flowise_dev_agent.settings import FlowiseSettings, ServerSettings
 
 FAST = Timings(heartbeat=0.2, stalled=1.2, recovery=0.2, drain=1.0, poll=0.5, backoff=0.05, backoff_max=0.2)

@@ -16,7 +16,7 @@ from flowise_dev_agent.agent.registry import ToolRegistry
 from flowise_dev_agent.agent.state import AgentState, initial_state
 from flowise_dev_agent.agent.state_upgrade import upgrade_state
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult, execute_tool, result_to_str
-from flowise_dev_agent.contracts.verdict import Verdict
+from flowise_dev_agent.schemas.verdict import Verdict
 from flowise_dev_agent.testing.flow_tests import hold_tests
 
 __all__ = [

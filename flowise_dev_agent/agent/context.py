@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from flowise_dev_agent.contracts.attachments import AttachmentFacts
-from flowise_dev_agent.contracts.events import NodeEvent
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange
@@ -17,6 +15,8 @@ from flowise_dev_agent.knowledge.templates import Template, TemplateStore
 from flowise_dev_agent.planning.session_files import SessionFiles
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.reasoner import Reasoner
+from flowise_dev_agent.schemas.attachments import AttachmentFacts
+from flowise_dev_agent.schemas.events import NodeEvent
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings
 
 

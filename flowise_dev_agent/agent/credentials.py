@@ -7,15 +7,15 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.state import AgentState, CredentialState, Update
 from flowise_dev_agent.approval import manual_edits
-from flowise_dev_agent.contracts.interrupts import (
+from flowise_dev_agent.knowledge.credential_store import CredentialStore
+from flowise_dev_agent.patch import PatchOp
+from flowise_dev_agent.schemas.interrupts import (
     CredentialCandidate,
     CredentialCheckData,
     CredentialCheckInterrupt,
     MissingCredential,
 )
-from flowise_dev_agent.contracts.plan import PlanContract
-from flowise_dev_agent.knowledge.credential_store import CredentialStore
-from flowise_dev_agent.patch import PatchOp
+from flowise_dev_agent.schemas.plan import PlanContract
 from flowise_dev_agent.texts import sentences, text
 
 #: Credential type -> those of the instance.

@@ -14,12 +14,6 @@ from flowise_dev_agent.agent.registry import ToolRegistry
 from flowise_dev_agent.agent.targets import FoundTargets
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult
 from flowise_dev_agent.approval.ops import PatchScope
-from flowise_dev_agent.contracts.attachments import AttachmentFacts
-from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.document_stores import DocumentStoreView
-from flowise_dev_agent.contracts.interrupts import CredentialCandidate
-from flowise_dev_agent.contracts.plan import FunctionSample, PatchAnswer, TestCase
-from flowise_dev_agent.contracts.verdict import Trace, Trial
 from flowise_dev_agent.errors import AgentError, ConfigurationError, InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
@@ -39,6 +33,12 @@ from flowise_dev_agent.reasoning.contracts import (
     Verdict,
 )
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.attachments import AttachmentFacts
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.document_stores import DocumentStoreView
+from flowise_dev_agent.schemas.interrupts import CredentialCandidate
+from flowise_dev_agent.schemas.plan import FunctionSample, PatchAnswer, TestCase
+from flowise_dev_agent.schemas.verdict import Trace, Trial
 from flowise_dev_agent.testing.trials import TrialConversation, TrialRun
 
 #: Code of a finding on a function that does not give what a sample says.

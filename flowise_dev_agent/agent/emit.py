@@ -5,10 +5,10 @@ from typing import Any, Final
 from langgraph.runtime import Runtime
 
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.contracts.event_data import CostData, EventData, FallbackData, NodeArtifactData, TokenData
-from flowise_dev_agent.contracts.events import NodeEvent
-from flowise_dev_agent.contracts.node_artifacts import NodeArtifact
 from flowise_dev_agent.reasoning.contracts import DeltaSink, Reasoned
+from flowise_dev_agent.schemas.event_data import CostData, EventData, FallbackData, NodeArtifactData, TokenData
+from flowise_dev_agent.schemas.events import NodeEvent
+from flowise_dev_agent.schemas.node_artifacts import NodeArtifact
 
 #: The phase that each node belongs to.
 NODE_PHASES: Final[dict[str, str]] = {

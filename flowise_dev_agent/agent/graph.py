@@ -24,8 +24,8 @@ from flowise_dev_agent.agent.node_artifacts import artifacts_of, artifacts_of_de
 from flowise_dev_agent.agent.nodes import apply, check, intent, patch, plan, review, target
 from flowise_dev_agent.agent.phases import measured
 from flowise_dev_agent.agent.state import AgentState, Update, changed, channel_writes, merged
-from flowise_dev_agent.contracts.event_data import Candidate, DecisionData, NodeEndData, NodeStartData
-from flowise_dev_agent.contracts.events import NodeEvent
+from flowise_dev_agent.schemas.event_data import Candidate, DecisionData, NodeEndData, NodeStartData
+from flowise_dev_agent.schemas.events import NodeEvent
 
 _log = logging.getLogger(__name__)
 

@@ -10,7 +10,9 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from flowise_dev_agent.contracts.answers import (
+from flowise_dev_agent.errors import InvalidAnswerError, PatchError
+from flowise_dev_agent.patch import ops_from_list
+from flowise_dev_agent.schemas.answers import (
     ANSWERS,
     AcceptResult,
     Action,
@@ -20,10 +22,10 @@ from flowise_dev_agent.contracts.answers import (
     IterateResult,
     RequestChanges,
 )
-from flowise_dev_agent.contracts.answers import SelectTarget as SelectedTarget
-from flowise_dev_agent.contracts.base import JsonMapping, JsonObject
-from flowise_dev_agent.contracts.designs import DesignForm
-from flowise_dev_agent.contracts.interrupts import (
+from flowise_dev_agent.schemas.answers import SelectTarget as SelectedTarget
+from flowise_dev_agent.schemas.base import JsonMapping, JsonObject
+from flowise_dev_agent.schemas.designs import DesignForm
+from flowise_dev_agent.schemas.interrupts import (
     CredentialCheckInterrupt,
     Interrupt,
     Option,
@@ -31,8 +33,6 @@ from flowise_dev_agent.contracts.interrupts import (
     ResultReviewInterrupt,
     SelectTargetInterrupt,
 )
-from flowise_dev_agent.errors import InvalidAnswerError, PatchError
-from flowise_dev_agent.patch import ops_from_list
 from flowise_dev_agent.texts import text
 
 #: Fields from which the action follows.

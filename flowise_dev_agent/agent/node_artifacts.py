@@ -11,7 +11,7 @@ from flowise_dev_agent.agent.emit import NODE_PHASES
 from flowise_dev_agent.agent.plan_outline import change_of, outline, store
 from flowise_dev_agent.agent.routing import EDGES, END, Decision
 from flowise_dev_agent.agent.state import AgentState, Update
-from flowise_dev_agent.contracts.node_artifacts import (
+from flowise_dev_agent.schemas.node_artifacts import (
     DecisionPayload,
     Evaluation,
     MemoryAdd,

@@ -11,14 +11,14 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.node_artifacts import remembered, retrieved
 from flowise_dev_agent.agent.state import AgentState, PatternState
-from flowise_dev_agent.contracts.event_data import ArtifactData, Candidate, DecisionData
-from flowise_dev_agent.contracts.node_artifacts import RememberedFlow
-from flowise_dev_agent.contracts.verdict import Verdict
 from flowise_dev_agent.errors import DatabaseUnavailableError, PatchError
 from flowise_dev_agent.knowledge.pattern_library import MOST_MATCHES, Match, trimmed
 from flowise_dev_agent.patch import AddNode, GraphIR, Schemas, compile_ops, errors, summarize
 from flowise_dev_agent.reasoning.contracts import Pattern, PlanContract
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.event_data import ArtifactData, Candidate, DecisionData
+from flowise_dev_agent.schemas.node_artifacts import RememberedFlow
+from flowise_dev_agent.schemas.verdict import Verdict
 from flowise_dev_agent.texts import say, text
 
 _log = logging.getLogger(__name__)

@@ -15,10 +15,10 @@ from flowise_dev_agent.agent.nodes.patch import base_graph, flow_so_far, seeded_
 from flowise_dev_agent.agent.state import AgentState, Update
 from flowise_dev_agent.agent.toolbox import CalledTool, SessionToolbox
 from flowise_dev_agent.agent.tools import ToolPhase
-from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.usage import PhaseMetrics
 from flowise_dev_agent.redaction import masked, redacted
 from flowise_dev_agent.sanitize import bounded
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.usage import PhaseMetrics
 
 #: Phases that a session keeps the measures of, the latest ones.
 MAX_PHASES: Final = 60

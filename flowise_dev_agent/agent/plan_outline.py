@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from flowise_dev_agent.agent.state import AgentState
-from flowise_dev_agent.contracts.node_artifacts import (
+from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.node_artifacts import (
     OperationCounts,
     PlanStage,
     PlanTask,
@@ -13,7 +14,6 @@ from flowise_dev_agent.contracts.node_artifacts import (
     StoreMode,
     TaskStatus,
 )
-from flowise_dev_agent.sanitize import shortened
 
 T = TypeVar("T", PlanStage, PlanTask)
 _TITLE_CHARS: Final = 200

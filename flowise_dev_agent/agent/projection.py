@@ -5,13 +5,13 @@ from typing import Any
 
 from flowise_dev_agent.agent.state import AgentState
 from flowise_dev_agent.approval.manual_edits import ops_of, with_ops
-from flowise_dev_agent.contracts.base import JsonMapping
-from flowise_dev_agent.contracts.interrupts import Interrupt, PlanApprovalInterrupt, ResultReviewInterrupt
-from flowise_dev_agent.contracts.plan import PlanContract
-from flowise_dev_agent.contracts.plan_text import NamedNode, PlanDetails, ShownValue, plan_markdown
-from flowise_dev_agent.contracts.session import PlanView, ResultView
 from flowise_dev_agent.patch import PatchOp, SetParam
 from flowise_dev_agent.redaction import redacted
+from flowise_dev_agent.schemas.base import JsonMapping
+from flowise_dev_agent.schemas.interrupts import Interrupt, PlanApprovalInterrupt, ResultReviewInterrupt
+from flowise_dev_agent.schemas.plan import PlanContract
+from flowise_dev_agent.schemas.plan_text import NamedNode, PlanDetails, ShownValue, plan_markdown
+from flowise_dev_agent.schemas.session import PlanView, ResultView
 
 _MAX_CHANGE_CHARS = 8_000
 _MAX_PLAN_CHARS = 16_000

@@ -13,10 +13,10 @@ from flowise_dev_agent.agent.tools import (
     execute_tool,
     shorten,
 )
-from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.reasoning.contracts import ToolDef
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.base import JsonMapping
 
 PHASES: Final[tuple[ToolPhase, ...]] = get_args(ToolPhase)
 

@@ -15,17 +15,17 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, model_va
 
 from flowise_dev_agent.agent.stages import Stage
 from flowise_dev_agent.approval.ops import PatchScope
-from flowise_dev_agent.contracts.base import Contract, JsonObject, Kept, KeptText, Outcome, TextCode, Worded
-from flowise_dev_agent.contracts.change import Conflict, Difference
-from flowise_dev_agent.contracts.designs import ChosenStarter, DesignForm, stored_form
-from flowise_dev_agent.contracts.interrupts import MissingCredential, TargetCandidate, TargetFlow, WriteMode
-from flowise_dev_agent.contracts.plan import Capability, FunctionSample, Intent, Operation, PlanContract
-from flowise_dev_agent.contracts.usage import BudgetCeilings, DegradedPhase, Usage
-from flowise_dev_agent.contracts.verdict import TestedIteration, Trial, Verdict
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.patch import Finding, PatchOp
 from flowise_dev_agent.publish import Base
 from flowise_dev_agent.reasoning.contracts import Reasoned
+from flowise_dev_agent.schemas.base import Contract, JsonObject, Kept, KeptText, Outcome, TextCode, Worded
+from flowise_dev_agent.schemas.change import Conflict, Difference
+from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm, stored_form
+from flowise_dev_agent.schemas.interrupts import MissingCredential, TargetCandidate, TargetFlow, WriteMode
+from flowise_dev_agent.schemas.plan import Capability, FunctionSample, Intent, Operation, PlanContract
+from flowise_dev_agent.schemas.usage import BudgetCeilings, DegradedPhase, Usage
+from flowise_dev_agent.schemas.verdict import TestedIteration, Trial, Verdict
 from flowise_dev_agent.settings import Phase
 
 #: Of the state's shape; `state_upgrade` reads checkpoints of earlier ones.

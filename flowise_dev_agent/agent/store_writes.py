@@ -9,11 +9,11 @@ from typing import Final
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, CheckState, Update, WriteState
-from flowise_dev_agent.contracts.document_stores import PlannedStore, pieces
-from flowise_dev_agent.contracts.event_data import DecisionData, WriteData
 from flowise_dev_agent.errors import FlowiseError, WriteFailedError
 from flowise_dev_agent.patch import Finding, GraphIR
 from flowise_dev_agent.planning.passes.document_stores import store_spec
+from flowise_dev_agent.schemas.document_stores import PlannedStore, pieces
+from flowise_dev_agent.schemas.event_data import DecisionData, WriteData
 from flowise_dev_agent.texts import sentences, text
 
 #: Code of the finding on a vector store that has not got its documents.

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from flowise_dev_agent.agent.state import TargetSearch
-from flowise_dev_agent.contracts.interrupts import TargetCandidate
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.flow_index import FlowSource
@@ -21,6 +20,7 @@ from flowise_dev_agent.persistence.instance_flows import (
     words_of,
 )
 from flowise_dev_agent.reasoning.contracts import FlowKind
+from flowise_dev_agent.schemas.interrupts import TargetCandidate
 
 MAX_CANDIDATES = 10
 #: Kinds of flows that can be edited here.

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_type_hints
 from pydantic import BaseModel, ConfigDict, WithJsonSchema, create_model
 
 from flowise_dev_agent.agent.tools import SUMMARY_LIMIT, ToolFunction, ToolResult
-from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.reasoning.contracts import ToolDef
+from flowise_dev_agent.schemas.base import JsonObject
 
 #: Of a parameter's schema. Limits and defaults are checked and filled in here.
 _SHOWN: Final = frozenset({"type", "items", "enum", "description"})

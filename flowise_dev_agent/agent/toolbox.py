@@ -11,11 +11,11 @@ from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.registry import ToolRegistry
 from flowise_dev_agent.agent.state import DomainValues, merge_domains
 from flowise_dev_agent.agent.tools import ToolPhase, ToolResult, execute_tool, result_to_str, shorten
-from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.event_data import ToolCallData, ToolResultData
 from flowise_dev_agent.reasoning.contracts import MAX_TOOL_CALLS, ToolDef
 from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.sanitize import bounded
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.event_data import ToolCallData, ToolResultData
 
 #: Seconds of one call, connecting included. Nothing is tried again: the model decides what follows from a failure.
 CALL_SECS: Final = 60.0

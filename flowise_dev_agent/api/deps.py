@@ -7,12 +7,12 @@ from uuid import UUID
 
 from fastapi import Depends, Header, Path, Query, Request, Response
 
-from flowise_dev_agent.contracts.etags import Expected
-from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.runtime.admin.memories import MemoryService
 from flowise_dev_agent.runtime.admin.pattern_admin import PatternService
 from flowise_dev_agent.runtime.runtime import Runtime
 from flowise_dev_agent.runtime.sessions.service import SessionService
+from flowise_dev_agent.schemas.etags import Expected
+from flowise_dev_agent.schemas.session import SessionView
 
 MAX_WAIT_SECS = 300
 #: The largest Postgres bigint; a larger cursor could not be compared with a sequence number.

@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 
 from flowise_dev_agent.api.responses import add_codes, components, illustrate
-from flowise_dev_agent.contracts.process_conversation import ChatFrame
+from flowise_dev_agent.schemas.process_conversation import ChatFrame
 
 _OF_SESSION: Final = (
     *("get_session", "get_session_summary", "get_session_change", "get_session_preview", "get_session_design"),

@@ -20,9 +20,9 @@ from starlette.responses import JSONResponse
 from flowise_dev_agent import errors
 from flowise_dev_agent.api.access import methods_of
 from flowise_dev_agent.caller import current_request
-from flowise_dev_agent.contracts.attachments import MAX_ATTACHMENT_BYTES
-from flowise_dev_agent.contracts.base import FieldError, Problem
 from flowise_dev_agent.redaction import guarded
+from flowise_dev_agent.schemas.attachments import MAX_ATTACHMENT_BYTES
+from flowise_dev_agent.schemas.base import FieldError, Problem
 from flowise_dev_agent.texts import text
 
 logger = logging.getLogger(__name__)

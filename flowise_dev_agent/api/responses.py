@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from flowise_dev_agent import errors
 from flowise_dev_agent.api.problems import HTTP_PROBLEMS, MEDIA_TYPE, status_of_class
-from flowise_dev_agent.contracts.base import Problem
+from flowise_dev_agent.schemas.base import Problem
 
 _FOLDER: Final = "#/components/responses/"
 

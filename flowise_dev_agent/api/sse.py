@@ -7,8 +7,8 @@ from contextlib import aclosing
 from fastapi import Request
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from flowise_dev_agent.contracts.events import SessionEvent
 from flowise_dev_agent.errors import AgentError
+from flowise_dev_agent.schemas.events import SessionEvent
 
 logger = logging.getLogger(__name__)
 

@@ -19,17 +19,6 @@ from flowise_dev_agent.approval.reach import (
     sets_credential,
     tools_in,
 )
-from flowise_dev_agent.contracts.plan import (
-    AmendAnswer,
-    Capability,
-    CredentialBinding,
-    NodeCapability,
-    Part,
-    PlanContract,
-    PlannedNode,
-    PlannedValue,
-    ToolBinding,
-)
 from flowise_dev_agent.patch import (
     AddNode,
     BindCredential,
@@ -53,6 +42,17 @@ from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 from flowise_dev_agent.patch.model.values import on_one_line
 from flowise_dev_agent.planning.equal_values import held
 from flowise_dev_agent.reasoning.added_text import parted
+from flowise_dev_agent.schemas.plan import (
+    AmendAnswer,
+    Capability,
+    CredentialBinding,
+    NodeCapability,
+    Part,
+    PlanContract,
+    PlannedNode,
+    PlannedValue,
+    ToolBinding,
+)
 
 _TOOLS: Final = frozenset({"Tools", "Tools (MCP)"})
 #: Values that people name in words and that code compares.

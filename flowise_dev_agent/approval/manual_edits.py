@@ -5,8 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from flowise_dev_agent.approval.binding import amended, capability_of, with_agreed
-from flowise_dev_agent.contracts.answers import PlanEdits
-from flowise_dev_agent.contracts.plan import AmendAnswer, PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.knowledge.credential_requirements import nested_types, required_types
 from flowise_dev_agent.patch import (
@@ -26,6 +24,8 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.planning.passes.feasibility import overlap, unfed
 from flowise_dev_agent.planning.preview import planned_flow
+from flowise_dev_agent.schemas.answers import PlanEdits
+from flowise_dev_agent.schemas.plan import AmendAnswer, PlanContract, PlannedNode, PlannedValue
 
 #: Asked for before the write.
 _LATER = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})

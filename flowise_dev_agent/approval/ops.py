@@ -8,8 +8,6 @@ from difflib import get_close_matches
 from typing import Final
 
 from flowise_dev_agent.approval.binding import not_met, outside_plan
-from flowise_dev_agent.contracts.base import Contract
-from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.knowledge.flow_check import excused
 from flowise_dev_agent.patch import (
@@ -28,6 +26,8 @@ from flowise_dev_agent.patch.model.suggest import fold
 from flowise_dev_agent.planning.passes.attached import with_content
 from flowise_dev_agent.planning.passes.document_stores import plan_with_ids, stand_ins, with_ids
 from flowise_dev_agent.planning.values import with_planned_values
+from flowise_dev_agent.schemas.base import Contract
+from flowise_dev_agent.schemas.plan import PlanContract
 
 #: Characters of a value; a longer one may be something that the person asked for.
 _SHORT: Final = 40

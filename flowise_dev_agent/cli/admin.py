@@ -16,11 +16,11 @@ from flowise_dev_agent.caller import Scope
 from flowise_dev_agent.cli.console import err, fail, out, print_json, say
 from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.contracts.keys import KeyView, MadeKey, NewKey
-from flowise_dev_agent.contracts.node_artifacts import Memory, NewMemory
-from flowise_dev_agent.contracts.shares import NewShare, ShareSubject
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.keys import KeyView, MadeKey, NewKey
+from flowise_dev_agent.schemas.node_artifacts import Memory, NewMemory
+from flowise_dev_agent.schemas.shares import NewShare, ShareSubject
 
 
 async def list_keys(client: AgentClient, *, every: bool, as_json: bool) -> None:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from flowise_dev_agent.cli.console import out, say
-from flowise_dev_agent.contracts.answers import Action
-from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.interrupts import (
+from flowise_dev_agent.errors import NeedsPersonError
+from flowise_dev_agent.schemas.answers import Action
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.interrupts import (
     ClarificationInterrupt,
     CredentialCheckInterrupt,
     Interrupt,
@@ -15,7 +16,6 @@ from flowise_dev_agent.contracts.interrupts import (
     ResultReviewInterrupt,
     SelectTargetInterrupt,
 )
-from flowise_dev_agent.errors import NeedsPersonError
 
 
 def default_answer(interrupt: Interrupt) -> JsonObject:

@@ -17,20 +17,20 @@ from flowise_dev_agent.cli.answers import ask_person, default_answer
 from flowise_dev_agent.cli.console import fail, fail_with, out, print_json, say
 from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient, ServiceError
-from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.designs import DesignForm
-from flowise_dev_agent.contracts.events import SessionEvent
-from flowise_dev_agent.contracts.interrupts import (
+from flowise_dev_agent.errors import NeedsPersonError
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.designs import DesignForm
+from flowise_dev_agent.schemas.events import SessionEvent
+from flowise_dev_agent.schemas.interrupts import (
     ClarificationInterrupt,
     Interrupt,
     PatchReviewInterrupt,
     PlanApprovalInterrupt,
     ResultReviewInterrupt,
 )
-from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
-from flowise_dev_agent.contracts.session import SessionView
-from flowise_dev_agent.contracts.verdict import Verdict
-from flowise_dev_agent.errors import NeedsPersonError
+from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
+from flowise_dev_agent.schemas.session import SessionView
+from flowise_dev_agent.schemas.verdict import Verdict
 
 _MARKS: Final = {
     "node_end": ("✓", "green"),

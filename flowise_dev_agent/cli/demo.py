@@ -17,10 +17,10 @@ from flowise_dev_agent.cli.console import fail_with, out, say
 from flowise_dev_agent.cli.serve import open_listener, serve
 from flowise_dev_agent.cli.startup import Exit, with_database
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.contracts.requests import StartSession
 from flowise_dev_agent.devkit.flowise import FLOWISE_VERSION
 from flowise_dev_agent.devkit.stack import DevStack, embedded_database
 from flowise_dev_agent.errors import AgentError
+from flowise_dev_agent.schemas.requests import StartSession
 from flowise_dev_agent.settings import FlowiseSettings, Settings
 
 REQUIREMENT: Final = "Build a customer support assistant with gpt-4.1-mini"

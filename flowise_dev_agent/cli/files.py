@@ -12,12 +12,12 @@ from rich.text import Text
 
 from flowise_dev_agent.cli.console import confirm, out, print_json, say
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.contracts.base import Contract
-from flowise_dev_agent.contracts.flow_tests import TestFlow, TestFlowText, ValidateFlow
-from flowise_dev_agent.contracts.flow_writes import ApplyToFlow, FlowDocument, FlowWriteResult, ImportFlow, PromoteFlow
 from flowise_dev_agent.errors import InvalidInputError, WriteFailedError
 from flowise_dev_agent.patch import BindCredential, GraphIR, diff, ops_from_list
 from flowise_dev_agent.patch.model.shape import parse_document
+from flowise_dev_agent.schemas.base import Contract
+from flowise_dev_agent.schemas.flow_tests import TestFlow, TestFlowText, ValidateFlow
+from flowise_dev_agent.schemas.flow_writes import ApplyToFlow, FlowDocument, FlowWriteResult, ImportFlow, PromoteFlow
 
 #: Flows that come with this package.
 _SHIPPED: Final = Path(__file__).parents[1] / "flows"

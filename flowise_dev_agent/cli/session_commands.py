@@ -60,7 +60,7 @@ def build(
     """
     from flowise_dev_agent.cli import build as build_command
     from flowise_dev_agent.cli.build import ask_form
-    from flowise_dev_agent.contracts.requests import StartSession
+    from flowise_dev_agent.schemas.requests import StartSession
 
     if [guided, requirement is not None, new_name is not None].count(True) != 1:
         raise typer.BadParameter("Name a requirement, or use --guided or --new-name.")

@@ -17,10 +17,10 @@ from flowise_dev_agent.cli.build import Progress, conclude, present
 from flowise_dev_agent.cli.console import err, fail, fail_with, out, print_json, say
 from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient, ServiceError
-from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.requests import ResumeSession
-from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.requests import ResumeSession
+from flowise_dev_agent.schemas.session import SessionView
 
 
 async def list_sessions(client: AgentClient, *, limit: int, as_json: bool, **which: str | None) -> None:

@@ -20,7 +20,11 @@ from flowise_dev_agent.cli.build import follow
 from flowise_dev_agent.cli.console import confirm, err, out, print_json, say
 from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.client import AgentClient, ServiceError
-from flowise_dev_agent.contracts.flow_files import (
+from flowise_dev_agent.errors import AgentError, InvalidInputError
+from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.patch.model.json_text import dump_json
+from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.flow_files import (
     OPEN,
     AppliedFlow,
     AppliedFlows,
@@ -29,14 +33,10 @@ from flowise_dev_agent.contracts.flow_files import (
     SyncItem,
     SyncReport,
 )
-from flowise_dev_agent.contracts.flow_tests import TestFlow, TestFlowText
-from flowise_dev_agent.contracts.flow_writes import ApplyToFlow, FlowDocument, FlowWriteResult, ImportFlow
-from flowise_dev_agent.contracts.requests import RequestBody, StartSession
-from flowise_dev_agent.contracts.session import SessionView
-from flowise_dev_agent.errors import AgentError, InvalidInputError
-from flowise_dev_agent.patch import GraphIR
-from flowise_dev_agent.patch.model.json_text import dump_json
-from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.flow_tests import TestFlow, TestFlowText
+from flowise_dev_agent.schemas.flow_writes import ApplyToFlow, FlowDocument, FlowWriteResult, ImportFlow
+from flowise_dev_agent.schemas.requests import RequestBody, StartSession
+from flowise_dev_agent.schemas.session import SessionView
 
 LOCK_FILE: Final = "flows.lock.json"
 

@@ -8,9 +8,9 @@ from flowise_dev_agent.client.transport import Http, given, if_still, problem_of
 
 if TYPE_CHECKING:
     # Loaded by the methods that read them.
-    from flowise_dev_agent.contracts.audit import AuditPage, AuditReport, ErasedWords
-    from flowise_dev_agent.contracts.keys import CallerView, KeyList, MadeKey, NewKey, OwnerList
-    from flowise_dev_agent.contracts.service import HealthView, InfoView, PublicSettings, ReadyView
+    from flowise_dev_agent.schemas.audit import AuditPage, AuditReport, ErasedWords
+    from flowise_dev_agent.schemas.keys import CallerView, KeyList, MadeKey, NewKey, OwnerList
+    from flowise_dev_agent.schemas.service import HealthView, InfoView, PublicSettings, ReadyView
 
 
 class AdminCalls(Http):
@@ -18,31 +18,31 @@ class AdminCalls(Http):
 
     async def keys(self) -> "KeyList":
         """All keys of people and programs, newest first."""
-        from flowise_dev_agent.contracts.keys import KeyList
+        from flowise_dev_agent.schemas.keys import KeyList
 
         return await self._get(KeyList, "/keys")
 
     async def owners(self) -> "OwnerList":
         """The teams and persons that keys act for."""
-        from flowise_dev_agent.contracts.keys import OwnerList
+        from flowise_dev_agent.schemas.keys import OwnerList
 
         return await self._get(OwnerList, "/owners")
 
     async def current_key(self) -> "CallerView":
         """Whose key the calls of this client come with, and what it may do."""
-        from flowise_dev_agent.contracts.keys import CallerView
+        from flowise_dev_agent.schemas.keys import CallerView
 
         return await self._get(CallerView, "/keys/current")
 
     async def create_key(self, new: "NewKey") -> "MadeKey":
         """Make a key; the answer is the only one that has it."""
-        from flowise_dev_agent.contracts.keys import MadeKey
+        from flowise_dev_agent.schemas.keys import MadeKey
 
         return read_answer(MadeKey, await self._call("POST", "/keys", json=new.model_dump(mode="json")))
 
     async def rotate_key(self, key_id: UUID, *, keep_old_secs: int = 0, if_match: str | None = None) -> "MadeKey":
         """Make another key in the place of this one; with `if_match` (`KeyView.etag`) only as it was read."""
-        from flowise_dev_agent.contracts.keys import MadeKey
+        from flowise_dev_agent.schemas.keys import MadeKey
 
         body = {"keep_old_secs": keep_old_secs}
         path = f"/keys/{key_id}/rotate"
@@ -56,7 +56,7 @@ class AdminCalls(Http):
 
     async def audit(self, *, limit: int = 100, cursor: int | None = None, **which: Any) -> "AuditPage":
         """Answers and writes, newest first; filters are `session`, `flow`, `person`, `action`, `since`, `until`."""
-        from flowise_dev_agent.contracts.audit import AuditPage
+        from flowise_dev_agent.schemas.audit import AuditPage
 
         return await self._get(AuditPage, "/audit", limit=limit, cursor=cursor, **which)
 
@@ -73,13 +73,13 @@ class AdminCalls(Http):
 
     async def audit_verify(self, session_id: UUID | None = None) -> "AuditReport":
         """Check that every row of the audit log is there as it was written."""
-        from flowise_dev_agent.contracts.audit import AuditReport
+        from flowise_dev_agent.schemas.audit import AuditReport
 
         return await self._get(AuditReport, "/audit/verify", session=str(session_id) if session_id else None)
 
     async def erase_audit_words(self, *, session_id: UUID | None = None, person: str | None = None) -> "ErasedWords":
         """Erase what was said in a session, by a person, or both."""
-        from flowise_dev_agent.contracts.audit import ErasedWords
+        from flowise_dev_agent.schemas.audit import ErasedWords
 
         params = given({"session": str(session_id) if session_id else None, "person": person})
         return read_answer(ErasedWords, await self._call("DELETE", "/audit/words", params=params))
@@ -88,25 +88,25 @@ class AdminCalls(Http):
 
     async def health(self) -> "HealthView":
         """What the service runs on, and whether each part answers."""
-        from flowise_dev_agent.contracts.service import HealthView
+        from flowise_dev_agent.schemas.service import HealthView
 
         return await self._get(HealthView, "/health")
 
     async def info(self) -> "InfoView":
         """The version, the model that plans, and a model in reach of the service."""
-        from flowise_dev_agent.contracts.service import InfoView
+        from flowise_dev_agent.schemas.service import InfoView
 
         return await self._get(InfoView, "/info")
 
     async def service_settings(self) -> "PublicSettings":
         """How the service is set up, without secrets."""
-        from flowise_dev_agent.contracts.service import PublicSettings
+        from flowise_dev_agent.schemas.service import PublicSettings
 
         return await self._get(PublicSettings, "/settings")
 
     async def ready(self) -> "ReadyView":
         """Whether the service takes new work; a `ServiceError` when it does not."""
-        from flowise_dev_agent.contracts.service import ReadyView
+        from flowise_dev_agent.schemas.service import ReadyView
 
         return await self._get(ReadyView, "/ready")
 

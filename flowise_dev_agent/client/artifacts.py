@@ -7,7 +7,7 @@ from flowise_dev_agent.client.transport import Http
 
 if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
-    from flowise_dev_agent.contracts.node_artifacts import ArtifactDetail, ArtifactPage
+    from flowise_dev_agent.schemas.node_artifacts import ArtifactDetail, ArtifactPage
 
 
 class Which(TypedDict, total=False):
@@ -69,7 +69,7 @@ class ArtifactCalls(Http):
         return await self._one(f"/memories/{memory_id}/artifacts/{artifact_id}")
 
     async def _page(self, path: str, which: Which, **more: object) -> "ArtifactPage":
-        from flowise_dev_agent.contracts.node_artifacts import ArtifactPage
+        from flowise_dev_agent.schemas.node_artifacts import ArtifactPage
 
         more |= {"flowchart_run_id": which.get("run"), "flowchart_node_id": which.get("node")}
         params = {name: str(value) for name, value in more.items() if value is not None}
@@ -77,6 +77,6 @@ class ArtifactCalls(Http):
         return await self._get(ArtifactPage, path, **params, **page)
 
     async def _one(self, path: str) -> "ArtifactDetail":
-        from flowise_dev_agent.contracts.node_artifacts import ArtifactDetail
+        from flowise_dev_agent.schemas.node_artifacts import ArtifactDetail
 
         return await self._get(ArtifactDetail, path)

@@ -9,10 +9,10 @@ from uuid import UUID, uuid4
 from pydantic import BaseModel, TypeAdapter
 
 from flowise_dev_agent.client.transport import Http, ServiceUnreachableError, given, if_still, read_answer
-from flowise_dev_agent.contracts.events import EventPage, SessionEvent, session_event_from_json
-from flowise_dev_agent.contracts.process_conversation import ChatFrame, ProcessConversation
-from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
-from flowise_dev_agent.contracts.session import SessionView
+from flowise_dev_agent.schemas.events import EventPage, SessionEvent, session_event_from_json
+from flowise_dev_agent.schemas.process_conversation import ChatFrame, ProcessConversation
+from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
+from flowise_dev_agent.schemas.session import SessionView
 
 _RECONNECT_SECS = 1.0
 _CHAT_FRAME: Final = TypeAdapter[ChatFrame](ChatFrame)

@@ -11,9 +11,9 @@ from flowise_dev_agent.client.transport import Http, given, read_answer
 
 if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
-    from flowise_dev_agent.contracts.chat import ChatAnswer, ChatQuestion
-    from flowise_dev_agent.contracts.flow_tests import FlowTestView, TestFlow, ValidatedFlow, ValidateFlow
-    from flowise_dev_agent.contracts.flow_writes import (
+    from flowise_dev_agent.schemas.chat import ChatAnswer, ChatQuestion
+    from flowise_dev_agent.schemas.flow_tests import FlowTestView, TestFlow, ValidatedFlow, ValidateFlow
+    from flowise_dev_agent.schemas.flow_writes import (
         ApplyToFlow,
         FlowDocument,
         FlowOps,
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
         ImportFlow,
         PromoteFlow,
     )
-    from flowise_dev_agent.contracts.flows import FlowPage, FlowSummary, FlowView
-    from flowise_dev_agent.contracts.turns import Conversation
-    from flowise_dev_agent.contracts.verdict import Trace
+    from flowise_dev_agent.schemas.flows import FlowPage, FlowSummary, FlowView
+    from flowise_dev_agent.schemas.turns import Conversation
+    from flowise_dev_agent.schemas.verdict import Trace
 
 _POLL_SECS: Final = 1.0
 
@@ -42,20 +42,20 @@ class FlowCalls(Http):
         cursor: str | None = None,
     ) -> "FlowPage":
         """Flows of a server by words; without any those changed last."""
-        from flowise_dev_agent.contracts.flows import FlowPage
+        from flowise_dev_agent.schemas.flows import FlowPage
 
         params = {"query": query, "instance": instance, "drafts": "true" if drafts else None}
         return await self._get(FlowPage, "/flows", **params, limit=limit, cursor=cursor)
 
     async def flow_summary(self, chatflow_id: str, *, instance: str | None = None) -> "FlowSummary":
         """A flow in words."""
-        from flowise_dev_agent.contracts.flows import FlowSummary
+        from flowise_dev_agent.schemas.flows import FlowSummary
 
         return await self._get(FlowSummary, f"/flows/{chatflow_id}/summary", instance=instance)
 
     async def flow_graph(self, chatflow_id: str, *, instance: str | None = None) -> "FlowView":
         """A flow to be drawn."""
-        from flowise_dev_agent.contracts.flows import FlowView
+        from flowise_dev_agent.schemas.flows import FlowView
 
         return await self._get(FlowView, f"/flows/{chatflow_id}/graph", instance=instance)
 
@@ -63,20 +63,20 @@ class FlowCalls(Http):
         self, chatflow_id: str, *, instance: str | None = None, limit: int = 10, cursor: str | None = None
     ) -> "Conversation":
         """The sessions on a flow as one conversation, newest last."""
-        from flowise_dev_agent.contracts.turns import Conversation
+        from flowise_dev_agent.schemas.turns import Conversation
 
         path = f"/flows/{chatflow_id}/conversation"
         return await self._get(Conversation, path, instance=instance, limit=limit, cursor=cursor)
 
     async def export_flow(self, chatflow_id: str, *, instance: str | None = None) -> "FlowDocument":
         """A flow with everything in it."""
-        from flowise_dev_agent.contracts.flow_writes import FlowDocument
+        from flowise_dev_agent.schemas.flow_writes import FlowDocument
 
         return await self._get(FlowDocument, f"/flows/{chatflow_id}/export", instance=instance)
 
     async def flow_ops(self, chatflow_id: str, *, instance: str | None = None) -> "FlowOps":
         """The ops that build a flow."""
-        from flowise_dev_agent.contracts.flow_writes import FlowOps
+        from flowise_dev_agent.schemas.flow_writes import FlowOps
 
         return await self._get(FlowOps, f"/flows/{chatflow_id}/ops", instance=instance)
 
@@ -122,7 +122,7 @@ class FlowCalls(Http):
         instance: str | None = None,
         if_match: str | None = None,
     ) -> "FlowWriteResult":
-        from flowise_dev_agent.contracts.flow_writes import FlowWriteResult
+        from flowise_dev_agent.schemas.flow_writes import FlowWriteResult
 
         # Whole, since an op says by a default which one it is.
         sent = body.model_dump(mode="json")
@@ -132,7 +132,7 @@ class FlowCalls(Http):
 
     async def validate_flow(self, flow: "ValidateFlow", *, instance: str | None = None) -> "ValidatedFlow":
         """What the service finds wrong with a flow."""
-        from flowise_dev_agent.contracts.flow_tests import ValidatedFlow
+        from flowise_dev_agent.schemas.flow_tests import ValidatedFlow
 
         body = flow.model_dump(mode="json", exclude_unset=True)
         # It writes nothing.
@@ -145,7 +145,7 @@ class FlowCalls(Http):
         self, test: "TestFlow", chatflow_id: str | None = None, *, instance: str | None = None, wait: float = 0
     ) -> "FlowTestView":
         """Test a flow on the server, or with a `TestFlowText` the one in it; wait up to `wait` seconds for the end."""
-        from flowise_dev_agent.contracts.flow_tests import FlowTestView
+        from flowise_dev_agent.schemas.flow_tests import FlowTestView
 
         path = f"/flows/{chatflow_id}/test" if chatflow_id else "/flows/test"
         body = test.model_dump(mode="json", exclude_unset=True)
@@ -160,13 +160,13 @@ class FlowCalls(Http):
 
     async def flow_test(self, test_id: UUID) -> "FlowTestView":
         """A test of a flow."""
-        from flowise_dev_agent.contracts.flow_tests import FlowTestView
+        from flowise_dev_agent.schemas.flow_tests import FlowTestView
 
         return await self._get(FlowTestView, f"/tests/{test_id}")
 
     async def test_trace(self, test_id: UUID, sha256: str) -> "Trace":
         """What happened inside the flow during a trial of such a test (`trace_sha256`)."""
-        from flowise_dev_agent.contracts.verdict import Trace
+        from flowise_dev_agent.schemas.verdict import Trace
 
         return await self._get(Trace, f"/tests/{test_id}/traces/{sha256}")
 
@@ -174,7 +174,7 @@ class FlowCalls(Http):
         self, chatflow_id: str, question: "ChatQuestion", *, instance: str | None = None
     ) -> "ChatAnswer":
         """Ask a flow, fill in its form, or decide where it waits for a person."""
-        from flowise_dev_agent.contracts.chat import ChatAnswer
+        from flowise_dev_agent.schemas.chat import ChatAnswer
 
         body = question.model_dump(mode="json", exclude_unset=True)
         params = given({"instance": instance})

@@ -4,20 +4,20 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from flowise_dev_agent.client.transport import Http, given, if_still, read_answer
-from flowise_dev_agent.contracts.requests import RenameSession, ResumeSession, StartSession
-from flowise_dev_agent.contracts.session import SessionPage, SessionSummary, SessionView
-from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
+from flowise_dev_agent.schemas.requests import RenameSession, ResumeSession, StartSession
+from flowise_dev_agent.schemas.session import SessionPage, SessionSummary, SessionView
+from flowise_dev_agent.schemas.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
 
 if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
-    from flowise_dev_agent.contracts.attachments import AttachmentList, AttachmentView
-    from flowise_dev_agent.contracts.base import JsonObject
-    from flowise_dev_agent.contracts.change import SessionChange
-    from flowise_dev_agent.contracts.designs import DesignView
-    from flowise_dev_agent.contracts.flows import Preview
-    from flowise_dev_agent.contracts.turns import TurnList
-    from flowise_dev_agent.contracts.usage import ExpectedCost
-    from flowise_dev_agent.contracts.verdict import Trace
+    from flowise_dev_agent.schemas.attachments import AttachmentList, AttachmentView
+    from flowise_dev_agent.schemas.base import JsonObject
+    from flowise_dev_agent.schemas.change import SessionChange
+    from flowise_dev_agent.schemas.designs import DesignView
+    from flowise_dev_agent.schemas.flows import Preview
+    from flowise_dev_agent.schemas.turns import TurnList
+    from flowise_dev_agent.schemas.usage import ExpectedCost
+    from flowise_dev_agent.schemas.verdict import Trace
 
 
 class SessionCalls(Http):
@@ -77,7 +77,7 @@ class SessionCalls(Http):
 
     async def expected_cost(self, *, kind: str | None = None, model: str | None = None) -> "ExpectedCost":
         """What a new session will probably cost: the average of the newest ones like it."""
-        from flowise_dev_agent.contracts.usage import ExpectedCost
+        from flowise_dev_agent.schemas.usage import ExpectedCost
 
         return await self._get(ExpectedCost, "/sessions/expected-cost", kind=kind, model=model)
 
@@ -103,26 +103,26 @@ class SessionCalls(Http):
 
     async def turns(self, session_id: UUID) -> "TurnList":
         """What was said in a session, oldest first."""
-        from flowise_dev_agent.contracts.turns import TurnList
+        from flowise_dev_agent.schemas.turns import TurnList
 
         return await self._get(TurnList, f"/sessions/{session_id}/turns")
 
     async def change(self, session_id: UUID) -> "SessionChange | None":
         """What the session does to its flow; None before there is anything to see."""
-        from flowise_dev_agent.contracts.change import SessionChange
+        from flowise_dev_agent.schemas.change import SessionChange
 
         change = await self._call("GET", f"/sessions/{session_id}/change")
         return read_answer(SessionChange, change) if change else None
 
     async def preview(self, session_id: UUID) -> "Preview":
         """The session's flow as a picture: from the plan, the ops or what was written."""
-        from flowise_dev_agent.contracts.flows import Preview
+        from flowise_dev_agent.schemas.flows import Preview
 
         return await self._get(Preview, f"/sessions/{session_id}/preview")
 
     async def design(self, session_id: UUID) -> "DesignView":
         """The flow that a session builds, part by part."""
-        from flowise_dev_agent.contracts.designs import DesignView
+        from flowise_dev_agent.schemas.designs import DesignView
 
         return await self._get(DesignView, f"/sessions/{session_id}/design")
 
@@ -132,7 +132,7 @@ class SessionCalls(Http):
 
     async def trace(self, session_id: UUID, sha256: str) -> "Trace":
         """What happened inside the flow during one test (`trace_sha256` of a trial)."""
-        from flowise_dev_agent.contracts.verdict import Trace
+        from flowise_dev_agent.schemas.verdict import Trace
 
         return await self._get(Trace, f"/sessions/{session_id}/traces/{sha256}")
 
@@ -140,19 +140,19 @@ class SessionCalls(Http):
 
     async def attach(self, name: str, content: bytes) -> "AttachmentView":
         """Store a file; its id goes into `attachments` of a start or an answer."""
-        from flowise_dev_agent.contracts.attachments import AttachmentView
+        from flowise_dev_agent.schemas.attachments import AttachmentView
 
         return read_answer(AttachmentView, await self._call("POST", "/attachments", files={"file": (name, content)}))
 
     async def attachments(self, session_id: UUID) -> "AttachmentList":
         """The files of a session."""
-        from flowise_dev_agent.contracts.attachments import AttachmentList
+        from flowise_dev_agent.schemas.attachments import AttachmentList
 
         return await self._get(AttachmentList, "/attachments", session_id=str(session_id))
 
     async def attachment(self, attachment_id: UUID, *, text: bool = False) -> "AttachmentView":
         """What is known of a file; with `text` also all that was read in it."""
-        from flowise_dev_agent.contracts.attachments import AttachmentView
+        from flowise_dev_agent.schemas.attachments import AttachmentView
 
         return await self._get(AttachmentView, f"/attachments/{attachment_id}", text=text)
 

@@ -9,8 +9,8 @@ from flowise_dev_agent.client.transport import Http, read_answer
 
 if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
-    from flowise_dev_agent.contracts.shares import MadeShare, NewShare, SharedView, ShareList
     from flowise_dev_agent.patch import CanvasView
+    from flowise_dev_agent.schemas.shares import MadeShare, NewShare, SharedView, ShareList
 
 
 class ShareCalls(Http):
@@ -18,13 +18,13 @@ class ShareCalls(Http):
 
     async def shares(self, *, session_id: UUID | None = None, chatflow_id: UUID | None = None) -> "ShareList":
         """The newest links: of a session, of a flow, or all."""
-        from flowise_dev_agent.contracts.shares import ShareList
+        from flowise_dev_agent.schemas.shares import ShareList
 
         return await self._get(ShareList, "/shares", session=session_id, flow=chatflow_id)
 
     async def create_share(self, new: "NewShare") -> "MadeShare":
         """Make a link; the answer is the only one that has it. One that begins with `/` gets this service's address."""
-        from flowise_dev_agent.contracts.shares import MadeShare
+        from flowise_dev_agent.schemas.shares import MadeShare
 
         made = read_answer(MadeShare, await self._call("POST", "/shares", json=new.model_dump(mode="json")))
         return made.model_copy(update={"link": self.base_url + made.link}) if made.link.startswith("/") else made
@@ -35,7 +35,7 @@ class ShareCalls(Http):
 
     async def shared(self, link: str) -> "SharedView":
         """What a link shows; no key is needed."""
-        from flowise_dev_agent.contracts.shares import SharedView
+        from flowise_dev_agent.schemas.shares import SharedView
 
         return read_answer(SharedView, await self._call("GET", "/shared", headers=_with(link)))
 

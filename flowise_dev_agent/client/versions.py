@@ -9,9 +9,9 @@ from flowise_dev_agent.client.transport import Http, if_still, read_answer
 
 if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
-    from flowise_dev_agent.contracts.change import FlowChange
-    from flowise_dev_agent.contracts.versions import NumberedVersions, RolledBack, VersionDiff, VersionList
     from flowise_dev_agent.patch import CanvasView
+    from flowise_dev_agent.schemas.change import FlowChange
+    from flowise_dev_agent.schemas.versions import NumberedVersions, RolledBack, VersionDiff, VersionList
 
 
 class VersionCalls(Http):
@@ -19,7 +19,7 @@ class VersionCalls(Http):
 
     async def versions(self, session_id: UUID) -> "VersionList":
         """What a session's flow held before and after each of its writes, oldest first."""
-        from flowise_dev_agent.contracts.versions import VersionList
+        from flowise_dev_agent.schemas.versions import VersionList
 
         return await self._get(VersionList, f"/sessions/{session_id}/versions")
 
@@ -34,7 +34,7 @@ class VersionCalls(Http):
         self, session_id: UUID, *, before: str | None = None, after: str | None = None
     ) -> "VersionDiff":
         """What differs between two versions of a session, by their labels; the first and the last when left out."""
-        from flowise_dev_agent.contracts.versions import VersionDiff
+        from flowise_dev_agent.schemas.versions import VersionDiff
 
         return await self._get(VersionDiff, f"/sessions/{session_id}/diff", **{"from": before, "to": after})
 
@@ -43,7 +43,7 @@ class VersionCalls(Http):
     ) -> "RolledBack":
         """Write a version of a session back to its flow; the first one when none is named. `if_match` is the `etag` of
         the session."""
-        from flowise_dev_agent.contracts.versions import RolledBack
+        from flowise_dev_agent.schemas.versions import RolledBack
 
         params = {"version": version} if version else {}
         path = f"/sessions/{session_id}/rollback"
@@ -53,19 +53,19 @@ class VersionCalls(Http):
         self, chatflow_id: str, *, limit: int = 20, before: int | None = None
     ) -> "NumberedVersions":
         """The versions of a flow, v1, v2, ..., newest first."""
-        from flowise_dev_agent.contracts.versions import NumberedVersions
+        from flowise_dev_agent.schemas.versions import NumberedVersions
 
         return await self._get(NumberedVersions, f"/flows/{chatflow_id}/versions", limit=limit, before=before)
 
     async def flow_history(self, chatflow_id: str, *, limit: int = 50) -> "VersionList":
         """The versions that all sessions kept of a flow, with their hashes, newest first."""
-        from flowise_dev_agent.contracts.versions import VersionList
+        from flowise_dev_agent.schemas.versions import VersionList
 
         return await self._get(VersionList, f"/flows/{chatflow_id}/history", limit=limit)
 
     async def compare_flow(self, chatflow_id: str, before: str, after: str = "live") -> "FlowChange":
         """Two versions of a flow, or one and the flow as it is now: `v4`, `<session id>:<label>` or `live`."""
-        from flowise_dev_agent.contracts.change import FlowChange
+        from flowise_dev_agent.schemas.change import FlowChange
 
         return await self._get(FlowChange, f"/flows/{chatflow_id}/compare", before=before, after=after)
 

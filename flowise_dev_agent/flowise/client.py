@@ -8,7 +8,6 @@ from typing import Any, Self, cast
 
 from pydantic import JsonValue, TypeAdapter
 
-from flowise_dev_agent.contracts.base import JsonMapping, JsonObject
 from flowise_dev_agent.flowise.calls import segment
 from flowise_dev_agent.flowise.document_stores import DocumentStoreCalls
 from flowise_dev_agent.flowise.models import (
@@ -27,6 +26,7 @@ from flowise_dev_agent.flowise.models import (
 )
 from flowise_dev_agent.flowise.responses import read_json
 from flowise_dev_agent.patch import Inputs, NodeType, OptionEntry, Values
+from flowise_dev_agent.schemas.base import JsonMapping, JsonObject
 
 _SCAN_PAGE = 50
 _CREDENTIALS = TypeAdapter(list[Credential])

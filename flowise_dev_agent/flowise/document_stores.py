@@ -17,8 +17,8 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
 from pydantic.alias_generators import to_camel
 
-from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.flowise.calls import FlowiseCalls, segment
+from flowise_dev_agent.schemas.base import JsonObject
 
 _WIRE: Final = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore")
 _STORE: Final = "/document-store/store"

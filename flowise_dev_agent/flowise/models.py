@@ -7,8 +7,8 @@ from typing import Any, Literal, Required, TypedDict
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.patch import NodeType
+from flowise_dev_agent.schemas.base import JsonObject
 
 _WIRE = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 

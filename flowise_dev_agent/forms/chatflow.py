@@ -5,9 +5,6 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, Final
 
-from flowise_dev_agent.contracts.designs import PROMPT_FIELDS, DesignForm
-from flowise_dev_agent.contracts.form_parts import FormSource
-from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
 from flowise_dev_agent.forms.defaults import PLAIN_TASK, check_filled, parameters, without_braces
 from flowise_dev_agent.forms.offer import DeclinedError, Offer
 from flowise_dev_agent.forms.providers import default_embeddings, default_provider, named_model
@@ -15,6 +12,9 @@ from flowise_dev_agent.forms.telling import planned, short, told
 from flowise_dev_agent.forms.wiring import complete, wire
 from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.schemas.designs import PROMPT_FIELDS, DesignForm
+from flowise_dev_agent.schemas.form_parts import FormSource
+from flowise_dev_agent.schemas.plan import PlanContract, PlannedValue
 
 #: The loader of each kind of source; one of a document store is planned by what the instance has.
 LOADERS: Final[Mapping[str, str]] = {

@@ -5,10 +5,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from flowise_dev_agent.contracts.designs import PROMPT_FIELDS, DesignForm, stored_form
-from flowise_dev_agent.contracts.form_parts import WEEKDAYS
-from flowise_dev_agent.contracts.form_steps import APPROVED, MESSAGE, REJECTED, FormStep, Paths
-from flowise_dev_agent.contracts.plan import DesignConnection, PlanContract, PlannedNode
 from flowise_dev_agent.forms.chatflow import FROM_DOCUMENTS
 from flowise_dev_agent.forms.step_plans import (
     AGENT,
@@ -32,6 +28,10 @@ from flowise_dev_agent.forms.step_plans import (
 )
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.placeholders import stands_in
+from flowise_dev_agent.schemas.designs import PROMPT_FIELDS, DesignForm, stored_form
+from flowise_dev_agent.schemas.form_parts import WEEKDAYS
+from flowise_dev_agent.schemas.form_steps import APPROVED, MESSAGE, REJECTED, FormStep, Paths
+from flowise_dev_agent.schemas.plan import DesignConnection, PlanContract, PlannedNode
 
 _LOADERS: Final = {
     "pdfFile": "pdf",

@@ -4,13 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from flowise_dev_agent import patch
-from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.forms.defaults import parameters
 from flowise_dev_agent.forms.wiring import replacements, wire, wire_plan
 from flowise_dev_agent.knowledge.credential_requirements import credential_type
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.model.nested import nested_components
+from flowise_dev_agent.schemas.plan import PlanContract
 
 
 def to_ops(

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from flowise_dev_agent.contracts.designs import DesignForm
-from flowise_dev_agent.contracts.plan import Part, PlanContract
 from flowise_dev_agent.forms.chatflow import chatflow_plan
 from flowise_dev_agent.forms.offer import DeclinedError, Offer
 from flowise_dev_agent.forms.steps import steps_plan
 from flowise_dev_agent.forms.telling import short
 from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.schemas.designs import DesignForm
+from flowise_dev_agent.schemas.plan import Part, PlanContract
 
 
 def plan_of(

@@ -15,13 +15,13 @@ from typing import Any, Final, Literal, TypeVar, get_args
 
 from pydantic import Field
 
-from flowise_dev_agent.contracts.base import Contract, JsonObject
-from flowise_dev_agent.contracts.designs import DesignForm
-from flowise_dev_agent.contracts.document_stores import DocumentStoreView
 from flowise_dev_agent.forms.defaults import without_braces
 from flowise_dev_agent.forms.offer import DeclinedError, Offer
 from flowise_dev_agent.forms.providers import BY_CHAT, PART, PROVIDERS, named_model
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.schemas.base import Contract, JsonObject
+from flowise_dev_agent.schemas.designs import DesignForm
+from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 
 Language = Literal["en", "de", "fr", "es"]
 LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)

@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from flowise_dev_agent.contracts.base import JsonValue
-from flowise_dev_agent.contracts.form_steps import Named, pieces
 from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.schemas.base import JsonValue
+from flowise_dev_agent.schemas.form_steps import Named, pieces
 
 LLM, AGENT, HTTP, REPLY, CODE = (
     "llmAgentflow", "agentAgentflow", "httpAgentflow", "directReplyAgentflow", "customFunctionAgentflow",

@@ -6,10 +6,6 @@ from difflib import get_close_matches
 from itertools import count
 from typing import Any, Final
 
-from flowise_dev_agent.contracts import form_steps
-from flowise_dev_agent.contracts.designs import DesignForm
-from flowise_dev_agent.contracts.form_steps import FormStep, Named, Place
-from flowise_dev_agent.contracts.plan import DesignConnection, Part, PlanContract, PlannedValue
 from flowise_dev_agent.forms import step_plans
 from flowise_dev_agent.forms.defaults import check_filled, parameters
 from flowise_dev_agent.forms.offer import DeclinedError, Offer
@@ -19,6 +15,10 @@ from flowise_dev_agent.forms.telling import planned, short, told
 from flowise_dev_agent.knowledge.credential_requirements import nested_types
 from flowise_dev_agent.patch import AddNode
 from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.schemas import form_steps
+from flowise_dev_agent.schemas.designs import DesignForm
+from flowise_dev_agent.schemas.form_steps import FormStep, Named, Place
+from flowise_dev_agent.schemas.plan import DesignConnection, Part, PlanContract, PlannedValue
 
 #: Where a row of a list of tools has the name of one.
 _TOOL: Final = "agentSelectedTool"

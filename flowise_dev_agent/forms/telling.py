@@ -3,11 +3,11 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from flowise_dev_agent.contracts.designs import DesignForm
-from flowise_dev_agent.contracts.plan import Criterion, PlanContract, PlannedNode, PlannedValue, TestCase
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.designs import DesignForm
+from flowise_dev_agent.schemas.plan import Criterion, PlanContract, PlannedNode, PlannedValue, TestCase
 
 #: What a node is there for, by its type or else its category.
 _PURPOSES: Final = {

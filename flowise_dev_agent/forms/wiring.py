@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.forms.step_plans import INSIDE
 from flowise_dev_agent.patch import (
     Connect,
@@ -16,6 +15,7 @@ from flowise_dev_agent.patch import (
     Schemas,
     SetParent,
 )
+from flowise_dev_agent.schemas.plan import PlanContract
 
 ENDING_CATEGORIES = frozenset({"Chains", "Agents", "Engine"})
 #: Of these a flow has one; another one takes its place. Completion models are models, too.

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
-from flowise_dev_agent.contracts.document_stores import DocumentStoreView, pieces
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.document_stores import Component, DocumentStore, vectors_like
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import clean_text, shortened
+from flowise_dev_agent.schemas.document_stores import DocumentStoreView, pieces
 
 _MODEL_FIELDS: Final = ("modelName", "model", "azureOpenAIApiEmbeddingsDeploymentName")
 _NAME_CHARS: Final = 120

@@ -20,16 +20,16 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from flowise_dev_agent.contracts.attachments import (
+from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.knowledge.openapi import is_openapi, read_openapi
+from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.attachments import (
     MAX_ATTACHMENT_BYTES,
     MAX_IMAGE_BYTES,
     MAX_IMAGE_PIXELS,
     AttachmentFacts,
     AttachmentKind,
 )
-from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.knowledge.openapi import is_openapi, read_openapi
-from flowise_dev_agent.sanitize import shortened
 
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from flowise_dev_agent.contracts.event_data import DriftCounts, DriftData
-from flowise_dev_agent.contracts.knowledge import InstanceKnowledge, KnowledgeReport, SnapshotInfo
 from flowise_dev_agent.knowledge.repair import version_of
 from flowise_dev_agent.knowledge.snapshot import node_hash, read_meta
 from flowise_dev_agent.patch import NodeSchema, Schemas
 from flowise_dev_agent.persistence import InstanceNodes
+from flowise_dev_agent.schemas.event_data import DriftCounts, DriftData
+from flowise_dev_agent.schemas.knowledge import InstanceKnowledge, KnowledgeReport, SnapshotInfo
 
 #: Names in a sentence or an event; the counts say how many there are.
 _NAMED = 5

@@ -9,7 +9,6 @@ from uuid import UUID
 from pydantic import TypeAdapter, ValidationError
 
 from flowise_dev_agent.caller import DEFAULT_OWNER
-from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
     AddNode,
@@ -25,6 +24,7 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.persistence import NewPattern, StoredPattern
 from flowise_dev_agent.redaction import looks_secret, masked
+from flowise_dev_agent.schemas.base import JsonMapping
 from flowise_dev_agent.texts import text
 
 Category = Literal["rag", "tool_agent", "conversational", "custom"]

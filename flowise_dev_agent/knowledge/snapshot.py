@@ -41,8 +41,8 @@ class SnapshotMeta(BaseModel):
 
 def schemas_dir() -> Path:
     """`schemas/` at the top of a checkout, or the copy inside an installed package."""
-    package = Path(__file__).resolve().parents[1]
-    for folder in (package / "schemas", package.parent / "schemas"):
+    here = Path(__file__).resolve()
+    for folder in (here.parent / "snapshots", here.parents[2] / "schemas"):
         if (folder / SNAPSHOT_FILE).is_file():
             return folder
     raise ConfigurationError(

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import TemplateRow
@@ -23,6 +22,7 @@ from flowise_dev_agent.patch.model.agentflow import NOTE_NAMES
 from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.patch.model.suggest import closest, fold
 from flowise_dev_agent.persistence import InstanceTemplates
+from flowise_dev_agent.schemas.base import JsonObject
 
 TEMPLATES_FILE: Final = "flowise_templates.snapshot.json"
 TEMPLATES_META_FILE: Final = "flowise_templates.meta.json"

@@ -7,7 +7,10 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.contracts.node_artifacts import (
+from flowise_dev_agent.mcp.host import SessionId, ToolContext, client_of
+from flowise_dev_agent.mcp.results import succeeded
+from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.node_artifacts import (
     ArtifactKind,
     ArtifactPage,
     ArtifactView,
@@ -20,10 +23,7 @@ from flowise_dev_agent.contracts.node_artifacts import (
     PlanReport,
     StoredPlan,
 )
-from flowise_dev_agent.contracts.requests import Line, Note
-from flowise_dev_agent.mcp.host import SessionId, ToolContext, client_of
-from flowise_dev_agent.mcp.results import succeeded
-from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.requests import Line, Note
 
 WithArtifacts = Annotated[bool, Field(description="Also the artifacts that it follows from, newest first.")]
 Limit = Annotated[int, Field(ge=1, le=50, description="Of the artifacts, or of the memories.")]

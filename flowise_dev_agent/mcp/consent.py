@@ -8,14 +8,14 @@ from uuid import UUID
 from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult
 from pydantic import BaseModel, Field
 
-from flowise_dev_agent.contracts.answers import decides
-from flowise_dev_agent.contracts.attachments import AttachmentView
-from flowise_dev_agent.contracts.interrupts import Interrupt
-from flowise_dev_agent.contracts.question_text import question_text
-from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import AgentError, InvalidInputError, NeedsPersonError
 from flowise_dev_agent.mcp.host import Approval, ToolContext, client_of, host_of, page_of
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.answers import decides
+from flowise_dev_agent.schemas.attachments import AttachmentView
+from flowise_dev_agent.schemas.interrupts import Interrupt
+from flowise_dev_agent.schemas.question_text import question_text
+from flowise_dev_agent.schemas.session import SessionView
 
 #: A form shows all that a person agrees to, or there is none.
 _MESSAGE_CHARS: Final = 12_000

@@ -9,16 +9,16 @@ from mcp.server.mcpserver import ElicitationResult, Resolve
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
-from flowise_dev_agent.contracts.change import Difference
-from flowise_dev_agent.contracts.flow_tests import FlowTestView, GivenTest, TestFlow, ValidatedFlow, ValidateFlow
-from flowise_dev_agent.contracts.flow_writes import MAX_FLOW_CHARS, FlowDocument
-from flowise_dev_agent.contracts.flows import FlowPage, FlowSummary
-from flowise_dev_agent.contracts.question_text import test_lines
-from flowise_dev_agent.contracts.versions import NumberedVersions, RolledBack, VersionDiff, VersionList
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.mcp.consent import Confirmation, check_confirmed, rollback_confirmation
 from flowise_dev_agent.mcp.host import ChatflowId, Instance, SessionId, ToolContext, WaitSecs, client_of
 from flowise_dev_agent.mcp.results import succeeded
+from flowise_dev_agent.schemas.change import Difference
+from flowise_dev_agent.schemas.flow_tests import FlowTestView, GivenTest, TestFlow, ValidatedFlow, ValidateFlow
+from flowise_dev_agent.schemas.flow_writes import MAX_FLOW_CHARS, FlowDocument
+from flowise_dev_agent.schemas.flows import FlowPage, FlowSummary
+from flowise_dev_agent.schemas.question_text import test_lines
+from flowise_dev_agent.schemas.versions import NumberedVersions, RolledBack, VersionDiff, VersionList
 
 _POLL_SECS: Final = 1.0
 #: Of a flow that fits into an answer; more would fill a model's context.

@@ -7,17 +7,6 @@ from mcp.server.mcpserver import ElicitationResult, Resolve
 from mcp_types import CallToolResult
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.document_stores import DocumentStoreList, RefreshedStore
-from flowise_dev_agent.contracts.nodes import (
-    CatalogueHits,
-    NodeExample,
-    NodeInputView,
-    NodeOptions,
-    NodeTypeDetails,
-    NodeTypePage,
-)
-from flowise_dev_agent.contracts.requests import Line
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.knowledge.document_stores import store_lines
 from flowise_dev_agent.mcp.consent import Confirmation, check_confirmed, refresh_confirmation
@@ -25,6 +14,17 @@ from flowise_dev_agent.mcp.host import Instance, ToolContext, client_of
 from flowise_dev_agent.mcp.results import succeeded
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
 from flowise_dev_agent.runtime.admin.catalogue import MOST_HITS
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.document_stores import DocumentStoreList, RefreshedStore
+from flowise_dev_agent.schemas.nodes import (
+    CatalogueHits,
+    NodeExample,
+    NodeInputView,
+    NodeOptions,
+    NodeTypeDetails,
+    NodeTypePage,
+)
+from flowise_dev_agent.schemas.requests import Line
 
 _MOST_NODES: Final = 10
 

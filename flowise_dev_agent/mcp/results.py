@@ -7,12 +7,12 @@ from typing import Any, Final
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, ConfigDict, Field
 
-from flowise_dev_agent.contracts.change import SessionChange
-from flowise_dev_agent.contracts.interrupts import Interrupt
-from flowise_dev_agent.contracts.question_text import question_text, test_lines
-from flowise_dev_agent.contracts.session import ResultView, SessionPage, SessionView
-from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.sanitize import bounded, json_size, shortened
+from flowise_dev_agent.schemas.change import SessionChange
+from flowise_dev_agent.schemas.interrupts import Interrupt
+from flowise_dev_agent.schemas.question_text import question_text, test_lines
+from flowise_dev_agent.schemas.session import ResultView, SessionPage, SessionView
+from flowise_dev_agent.schemas.verdict import Trace
 
 #: Limits of one result. The page shows what is cut.
 _TEXT_CHARS: Final = 12_000

@@ -13,17 +13,6 @@ from mcp_types import CallToolResult
 from pydantic import Field, ValidationError
 
 from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient
-from flowise_dev_agent.contracts.attachments import AttachmentView
-from flowise_dev_agent.contracts.requests import (
-    Line,
-    LongText,
-    Question,
-    ResumeSession,
-    SessionName,
-    StartSession,
-)
-from flowise_dev_agent.contracts.session import PublicStatus, SessionPage, SessionView
-from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.mcp.consent import Confirmation, action_lines, check_confirmed, confirmation
 from flowise_dev_agent.mcp.host import SessionId, ToolContext, WaitSecs, client_of, host_of, page_of
@@ -35,6 +24,17 @@ from flowise_dev_agent.mcp.results import (
     session_lines,
     succeeded,
 )
+from flowise_dev_agent.schemas.attachments import AttachmentView
+from flowise_dev_agent.schemas.requests import (
+    Line,
+    LongText,
+    Question,
+    ResumeSession,
+    SessionName,
+    StartSession,
+)
+from flowise_dev_agent.schemas.session import PublicStatus, SessionPage, SessionView
+from flowise_dev_agent.schemas.verdict import Trace
 
 #: Types of the events that are reported as progress.
 _PROGRESS: Final = frozenset({"node_start", "node_end", "retry", "fallback", "write", "test"})

@@ -11,10 +11,10 @@ from psycopg.errors import UniqueViolation
 from psycopg.rows import class_row
 
 from flowise_dev_agent.caller import Scope
-from flowise_dev_agent.contracts.etags import Expected, etag_of
 from flowise_dev_agent.errors import KeyConflictError, KeyNotFoundError
 from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Connection, Database, across_owners
+from flowise_dev_agent.schemas.etags import Expected, etag_of
 
 _ACTIVE: Final = "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())"
 _COLUMNS: Final = (

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
-from flowise_dev_agent.contracts.attachments import MOST_ATTACHMENTS
 from flowise_dev_agent.errors import AttachmentNotFoundError, InvalidInputError
 from flowise_dev_agent.persistence.database import Connection, Database, jsonb
+from flowise_dev_agent.schemas.attachments import MOST_ATTACHMENTS
 
 _COLUMNS: Final[LiteralString] = (
     "id, session_id, name, media_type, size, sha256, text_sha256, facts, created_at, expires_at"

@@ -10,9 +10,9 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from flowise_dev_agent.caller import as_stored
-from flowise_dev_agent.contracts.audit import AuditEntry, AuditFinding, AuditReport, AuditRow
 from flowise_dev_agent.persistence.database import Connection, Database, jsonb
 from flowise_dev_agent.sanitize import clean_text
+from flowise_dev_agent.schemas.audit import AuditEntry, AuditFinding, AuditReport, AuditRow
 
 #: The chain of what belongs to no session of the default owner; others have one of their own.
 SERVICE_CHAIN: Final = UUID(int=0)

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any, Final, Literal, LiteralString
 from uuid import UUID
 
-from flowise_dev_agent.contracts.etags import Expected, etag_of
 from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Database, jsonb
 from flowise_dev_agent.sanitize import clean_text
+from flowise_dev_agent.schemas.etags import Expected, etag_of
 
 PatternCategory = Literal["rag", "tool_agent", "conversational", "custom"]
 #: Patterns kept per owner and instance; the ones not used for longest go first.

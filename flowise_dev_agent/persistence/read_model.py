@@ -8,9 +8,9 @@ from typing import Any, Final, LiteralString
 from uuid import UUID
 
 from flowise_dev_agent.caller import Caller, from_stored
-from flowise_dev_agent.contracts.session import PublicStatus
 from flowise_dev_agent.errors import InvalidInputError, SessionNotFoundError
 from flowise_dev_agent.persistence.database import Database
+from flowise_dev_agent.schemas.session import PublicStatus
 
 SESSION_COLUMNS: Final = (
     "id, name, requirement, request, instance_id, endpoint, status, outcome, phase, operation_mode, iteration,"

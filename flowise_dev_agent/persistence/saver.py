@@ -31,7 +31,6 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from flowise_dev_agent.contracts.base import Kept
 from flowise_dev_agent.persistence.database import (
     ASSERT_OWNER_SQL,
     ROUND_TRIP_SECS,
@@ -40,6 +39,7 @@ from flowise_dev_agent.persistence.database import (
     jsonb,
     translated_errors,
 )
+from flowise_dev_agent.schemas.base import Kept
 
 _OWNER: Final = "WITH owner AS MATERIALIZED (SELECT assert_owner(%(run)s, %(epoch)s))"
 # All of it reads `owner`, so nothing happens without it. The step is one parameter because psycopg takes as long to

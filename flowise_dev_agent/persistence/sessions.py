@@ -12,9 +12,6 @@ from langgraph.checkpoint.postgres.base import PRUNE_DELETE_THREADS_SQL
 from psycopg.errors import UniqueViolation
 from psycopg.rows import class_row
 
-from flowise_dev_agent.contracts.attachments import MAX_SESSION_BYTES
-from flowise_dev_agent.contracts.etags import changed_meanwhile, session_etag
-from flowise_dev_agent.contracts.interrupts import Approval
 from flowise_dev_agent.errors import IdempotencyKeyReusedError, SessionConflictError
 from flowise_dev_agent.persistence.attachments import bind_attachments
 from flowise_dev_agent.persistence.audit import Fact, record, spoken, stored_caller
@@ -25,6 +22,9 @@ from flowise_dev_agent.persistence.leftovers import abandon
 from flowise_dev_agent.persistence.queue import DEFER_RUN, Queue
 from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionReads, SessionRow, not_found
 from flowise_dev_agent.sanitize import clean_text
+from flowise_dev_agent.schemas.attachments import MAX_SESSION_BYTES
+from flowise_dev_agent.schemas.etags import changed_meanwhile, session_etag
+from flowise_dev_agent.schemas.interrupts import Approval
 
 #: Both ends of each write that went through, unless the session took its chatflow away again.
 _KEEP_FLOWS: Final = """

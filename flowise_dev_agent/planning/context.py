@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from flowise_dev_agent.contracts.document_stores import DocumentStoreView
-from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.patch import Finding, GraphIR, Schemas
 from flowise_dev_agent.reasoning.contracts import PlanRequest
+from flowise_dev_agent.schemas.document_stores import DocumentStoreView
+from flowise_dev_agent.schemas.plan import PlanContract
 
 
 class PlanLookups(Protocol):

@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable
 from typing import Final, TypeAlias
 
-from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.planning.context import PlanContext, PlanLookups
 from flowise_dev_agent.planning.passes.attached import attached_files
 from flowise_dev_agent.planning.passes.coverage import missing_resources, uncovered_parts
@@ -20,6 +19,7 @@ from flowise_dev_agent.planning.passes.ready_tools import NO_AGENT, ready_tools
 from flowise_dev_agent.planning.passes.replaced_sources import replaced_sources
 from flowise_dev_agent.planning.passes.target import target
 from flowise_dev_agent.reasoning.contracts import PlanRequest, PlanReview
+from flowise_dev_agent.schemas.plan import PlanContract
 
 Pass: TypeAlias = Callable[[PlanContext], PlanContext | Awaitable[PlanContext]]
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode
 from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.forms.wiring import replacements, wire_plan
 from flowise_dev_agent.patch import (
@@ -23,6 +22,7 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.views.flow_view import FlowView
 from flowise_dev_agent.planning.values import with_planned_values
+from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode
 
 #: Ops that cannot be compiled are left out; leaving them out may make others fail.
 _ROUNDS: Final = 4

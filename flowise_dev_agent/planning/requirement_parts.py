@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from flowise_dev_agent.contracts.plan import Part, PlanContract
 from flowise_dev_agent.reasoning.wording import MAX_PARTS, clauses, one_line
+from flowise_dev_agent.schemas.plan import Part, PlanContract
 
 #: Of one plan.
 _MOST: Final = 40

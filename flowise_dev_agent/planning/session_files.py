@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from flowise_dev_agent.contracts.attachments import AttachmentFacts
+from flowise_dev_agent.schemas.attachments import AttachmentFacts
 
 
 class SessionFiles(Protocol):

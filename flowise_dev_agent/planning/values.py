@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
 from flowise_dev_agent.patch import (
     AddNode,
     GraphIR,
@@ -22,6 +21,7 @@ from flowise_dev_agent.patch.model.placeholders import MARK
 from flowise_dev_agent.planning.equal_values import same_value
 from flowise_dev_agent.reasoning.added_text import with_added_text
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.plan import PlanContract, PlannedValue
 
 #: A field: node id and path.
 _Field = tuple[str, str]

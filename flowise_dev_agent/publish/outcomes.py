@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from flowise_dev_agent.contracts.change import Conflict, Difference
 from flowise_dev_agent.errors import (
     AgentError,
     HashMismatchError,
@@ -15,6 +14,7 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.patch import GraphIR, diff, payload_sha256
 from flowise_dev_agent.persistence.intents import WriteIntent
+from flowise_dev_agent.schemas.change import Conflict, Difference
 from flowise_dev_agent.texts import text
 
 

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any, Literal, TypeVar
 from uuid import UUID, uuid5
 
-from flowise_dev_agent.contracts.change import Conflict
 from flowise_dev_agent.errors import (
     FlowiseAuthError,
     FlowiseConnectionLostError,
@@ -27,6 +26,7 @@ from flowise_dev_agent.persistence.database import Lease
 from flowise_dev_agent.persistence.flow_versions import Versions
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.publish.outcomes import Base, Stale, WriteAttempt, Written
+from flowise_dev_agent.schemas.change import Conflict
 from flowise_dev_agent.texts import text
 
 Role = Literal["flow", "draft"]

@@ -8,13 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from flowise_dev_agent.contracts.document_stores import pieces
 from flowise_dev_agent.errors import FlowiseNotFoundError, FlowiseServerError, WriteFailedError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.document_stores import DocumentStore, LoaderSpec, collection_of, vectors_of
 from flowise_dev_agent.flowise.flow_tags import store_tag
 from flowise_dev_agent.publish.outcomes import stated
 from flowise_dev_agent.publish.steps import WriteSteps
+from flowise_dev_agent.schemas.document_stores import pieces
 from flowise_dev_agent.texts import text
 
 #: For one source, and for all embeddings of a store.

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from flowise_dev_agent.contracts.document_stores import pieces
 from flowise_dev_agent.errors import FlowiseNotFoundError, FlowiseServerError, WriteFailedError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.document_stores import (
@@ -37,6 +36,7 @@ from flowise_dev_agent.publish.store_files import (
     left_behind,
     remove_loader,
 )
+from flowise_dev_agent.schemas.document_stores import pieces
 from flowise_dev_agent.texts import text
 
 #: Calls to embed one store.

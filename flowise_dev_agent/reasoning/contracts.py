@@ -10,11 +10,15 @@ from typing import Final, Generic, Literal, Protocol, TypeVar
 
 from pydantic import Field, JsonValue
 
-from flowise_dev_agent.contracts.attachments import AttachmentFacts
-from flowise_dev_agent.contracts.base import Contract, JsonObject
-from flowise_dev_agent.contracts.designs import ChosenStarter, DesignForm
-from flowise_dev_agent.contracts.document_stores import DocumentStoreView
-from flowise_dev_agent.contracts.plan import (
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.knowledge.templates import Template
+from flowise_dev_agent.patch import Finding, NodeSchema, PatchOp
+from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.schemas.attachments import AttachmentFacts
+from flowise_dev_agent.schemas.base import Contract, JsonObject
+from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm
+from flowise_dev_agent.schemas.document_stores import DocumentStoreView
+from flowise_dev_agent.schemas.plan import (
     Approach,
     FlowKind,
     Intent,
@@ -25,12 +29,8 @@ from flowise_dev_agent.contracts.plan import (
     PlannedValue,
     PlanProposal,
 )
-from flowise_dev_agent.contracts.usage import Usage
-from flowise_dev_agent.contracts.verdict import FLOW_BUGS, Judgement, PassK, Trace, Trial, Verdict, VerdictCategory
-from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.knowledge.templates import Template
-from flowise_dev_agent.patch import Finding, NodeSchema, PatchOp
-from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.schemas.usage import Usage
+from flowise_dev_agent.schemas.verdict import FLOW_BUGS, Judgement, PassK, Trace, Trial, Verdict, VerdictCategory
 from flowise_dev_agent.settings import Mode
 
 __all__ = [

@@ -4,8 +4,6 @@ import re
 from dataclasses import replace
 from typing import Any, Final
 
-from flowise_dev_agent.contracts.designs import ChosenStarter, DesignForm
-from flowise_dev_agent.contracts.plan import OpsAnswer, PatchAnswer
 from flowise_dev_agent.forms.offer import Offer
 from flowise_dev_agent.forms.ops import to_ops
 from flowise_dev_agent.forms.plan import incomplete, plan_of
@@ -13,6 +11,8 @@ from flowise_dev_agent.forms.starters import choose, needs_of
 from flowise_dev_agent.forms.telling import short
 from flowise_dev_agent.reasoning import contracts
 from flowise_dev_agent.reasoning.reasoner import Reasoner
+from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm
+from flowise_dev_agent.schemas.plan import OpsAnswer, PatchAnswer
 
 #: What is said to words that would have to be read.
 WORDS_NEED_A_MODEL: Final = (

@@ -6,7 +6,6 @@ from typing import Any, Final, TypeVar, cast
 
 from pydantic import JsonValue, ValidationError
 
-from flowise_dev_agent.contracts.plan import AmendAnswer, FunctionSample, NothingToChange, OpsAnswer, PatchAnswer
 from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, PatchError
 from flowise_dev_agent.patch import AddNode, BindCredential, Finding, PatchOp, ops_from_json
 from flowise_dev_agent.reasoning import wording
@@ -51,6 +50,7 @@ from flowise_dev_agent.reasoning.votes import (
     without_a_real_model,
 )
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.plan import AmendAnswer, FunctionSample, NothingToChange, OpsAnswer, PatchAnswer
 from flowise_dev_agent.settings import Phase, ReasoningSettings
 
 #: The catalogue, the chapters and a session together need less than this many tokens.

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 from json_repair import repair_json
 from pydantic import BaseModel, ValidationError
 
-from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.sanitize import clean_json
+from flowise_dev_agent.schemas.base import JsonObject
 
 _MAX_PROBLEMS = 12
 M = TypeVar("M", bound=BaseModel)

@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from flowise_dev_agent.contracts.plan import PatchAnswer
 from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, ModelUnavailableError, ReasoningError
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
@@ -23,6 +22,7 @@ from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
 from flowise_dev_agent.reasoning.engines import engine_for
 from flowise_dev_agent.reasoning.llm import LlmReasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
+from flowise_dev_agent.schemas.plan import PatchAnswer
 from flowise_dev_agent.settings import Phase, ReasoningSettings
 
 T = TypeVar("T")

@@ -4,7 +4,6 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from flowise_dev_agent.contracts.plan import AmendAnswer, FlowKind, Part, PartAccount, PlannedValue
 from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, NodeSchema
@@ -15,6 +14,7 @@ from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract, Pl
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError
 from flowise_dev_agent.reasoning.plan_findings import lost_texts
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.plan import AmendAnswer, FlowKind, Part, PartAccount, PlannedValue
 
 
 def checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:

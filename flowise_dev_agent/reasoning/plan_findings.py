@@ -10,7 +10,6 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
 from flowise_dev_agent.patch import Finding, FlowNode, GraphIR, NodeSchema
 from flowise_dev_agent.patch.model.findings import warning
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
@@ -18,6 +17,7 @@ from flowise_dev_agent.patch.model.suggest import closest
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanRequest
 from flowise_dev_agent.reasoning.wording import one_line
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.plan import PlanContract, PlannedValue
 
 #: Options of one field that are listed in full.
 _OPTIONS_SHOWN: Final = 30

@@ -5,8 +5,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.plan import PlanProposal
 from flowise_dev_agent.patch import AddNode, Finding, NodeSchema, PatchOp, ReplaceNode, SetParam, UnsetParam
 from flowise_dev_agent.patch.model.nested import Steps, parse_path
 from flowise_dev_agent.reasoning.contracts import (
@@ -20,6 +18,8 @@ from flowise_dev_agent.reasoning.contracts import (
 )
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.plan import PlanProposal
 
 #: The beginning of one of our tags, opening or closing.
 _OUR_TAG: Final = re.compile(

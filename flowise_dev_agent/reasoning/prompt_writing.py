@@ -11,9 +11,6 @@ from typing import Final
 
 from pydantic import Field, JsonValue
 
-from flowise_dev_agent.contracts.base import Contract, JsonObject
-from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
-from flowise_dev_agent.contracts.usage import Usage
 from flowise_dev_agent.errors import ReasoningError
 from flowise_dev_agent.patch.model.agentflow import START
 from flowise_dev_agent.patch.model.references import variable_head, variables
@@ -23,6 +20,9 @@ from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_model
 from flowise_dev_agent.reasoning.prompts import step_prompt
 from flowise_dev_agent.reasoning.skills import Skills
 from flowise_dev_agent.reasoning.tool_loop import ToolLoop
+from flowise_dev_agent.schemas.base import Contract, JsonObject
+from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.usage import Usage
 from flowise_dev_agent.settings import ReasoningSettings
 
 #: The steps that take instructions, and the field for them.

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from pydantic import JsonValue
 
-from flowise_dev_agent.contracts.verdict import Trace, TracedTurn
 from flowise_dev_agent.patch import OP_TYPES, AddNode, BindCredential, NodeSchema, example_op
 from flowise_dev_agent.patch.model.nested import nested_components, parse_path
 from flowise_dev_agent.reasoning.cards import connection_card, fields_line, schema_card
@@ -48,6 +47,7 @@ from flowise_dev_agent.reasoning.prompt_text import (
 )
 from flowise_dev_agent.reasoning.skills import PACKAGED, Skills
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.verdict import Trace, TracedTurn
 
 _ROLE = """You are the reasoning part of a service that builds and edits chatflows on a Flowise server.
 You think; code writes, tests and asks the person. Your answer is read by a program.

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 
-from flowise_dev_agent.contracts.plan import PatchAnswer
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     Intent,
@@ -13,6 +12,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Reasoned,
     Verdict,
 )
+from flowise_dev_agent.schemas.plan import PatchAnswer
 
 
 class Reasoner(ABC):

@@ -3,10 +3,10 @@
 from functools import cache
 from typing import Any, Final
 
-from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.plan import Intent, PlanProposal
-from flowise_dev_agent.contracts.verdict import Judgement
 from flowise_dev_agent.patch import OP_TYPES
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.plan import Intent, PlanProposal
+from flowise_dev_agent.schemas.verdict import Judgement
 from flowise_dev_agent.settings import Phase
 
 #: What a model does not need to know: the parser fills defaults, and says so where a bound is crossed.

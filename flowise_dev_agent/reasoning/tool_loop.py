@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import BudgetSpentError, ReasoningError
 from flowise_dev_agent.reasoning.contracts import (
     MAX_TOOL_CALLS,
@@ -20,6 +19,7 @@ from flowise_dev_agent.reasoning.engines.base import ReasoningEngine
 from flowise_dev_agent.reasoning.parsing import continued, is_cut, without_comments, without_thinking
 from flowise_dev_agent.reasoning.prompts import GO_ON, Prompt, retry_text, tool_text
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.settings import ReasoningSettings
 from flowise_dev_agent.texts import text
 

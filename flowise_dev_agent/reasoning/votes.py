@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from flowise_dev_agent.contracts.verdict import CriterionVerdict, CriterionVote, Judgement, Verdict
 from flowise_dev_agent.reasoning.contracts import JudgeRequest
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError
+from flowise_dev_agent.schemas.verdict import CriterionVerdict, CriterionVote, Judgement, Verdict
 from flowise_dev_agent.texts import text
 
 #: Asked for when the first judgement calls a criterion a close one.

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Final
 from uuid import UUID, uuid4
 
-from flowise_dev_agent.contracts.attachments import AttachmentFacts, AttachmentView
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.persistence.attachments import AttachmentRow, Attachments, NewAttachment
+from flowise_dev_agent.schemas.attachments import AttachmentFacts, AttachmentView
 
 #: Seconds that a file is kept without a session.
 _KEEP_SECS: Final = 24 * 3600.0

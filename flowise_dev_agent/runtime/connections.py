@@ -12,16 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import BaseModel, SecretStr
 from pydantic.networks import HttpUrl
 
-from flowise_dev_agent.contracts.base import Contract
-from flowise_dev_agent.contracts.connections import (
-    ConnectFlowise,
-    ConnectionsView,
-    ConnectModel,
-    FlowiseConnection,
-    ModelConnection,
-    Source,
-)
-from flowise_dev_agent.contracts.etags import Expected, changed_meanwhile, etag_of
 from flowise_dev_agent.errors import (
     ConnectionNotStorableError,
     ConnectionUnreadableError,
@@ -43,6 +33,16 @@ from flowise_dev_agent.reasoning.engines import engine_for
 from flowise_dev_agent.reasoning.phased import make_reasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.runtime.runs.emission import count_call
+from flowise_dev_agent.schemas.base import Contract
+from flowise_dev_agent.schemas.connections import (
+    ConnectFlowise,
+    ConnectionsView,
+    ConnectModel,
+    FlowiseConnection,
+    ModelConnection,
+    Source,
+)
+from flowise_dev_agent.schemas.etags import Expected, changed_meanwhile, etag_of
 from flowise_dev_agent.settings import ReasoningSettings, Settings
 from flowise_dev_agent.texts import text
 from flowise_dev_agent.timings import end_tasks

@@ -25,10 +25,6 @@ from flowise_dev_agent.agent.domain import DomainCapability, Domains, ToolScope
 from flowise_dev_agent.agent.domains.installed import installed_domains
 from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.caller import current_caller
-from flowise_dev_agent.contracts.attachments import AttachmentFacts
-from flowise_dev_agent.contracts.base import JsonMapping
-from flowise_dev_agent.contracts.interrupts import Interrupt
-from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.knowledge.credential_store import CredentialKnowledge, CredentialStore
@@ -57,6 +53,10 @@ from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.connections import Connections
 from flowise_dev_agent.runtime.runs.emission import Emit
+from flowise_dev_agent.schemas.attachments import AttachmentFacts
+from flowise_dev_agent.schemas.base import JsonMapping
+from flowise_dev_agent.schemas.interrupts import Interrupt
+from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings, ReasoningSettings, Settings
 
 _FRESH_SECS: Final = 1.0

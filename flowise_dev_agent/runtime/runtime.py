@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from flowise_dev_agent.contracts.service import ProcessHealth, Readiness
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
@@ -62,6 +61,7 @@ from flowise_dev_agent.runtime.webhooks.client import WebhookClient
 from flowise_dev_agent.runtime.webhooks.payload import render
 from flowise_dev_agent.runtime.webhooks.service import WebhookConfig, WebhookService
 from flowise_dev_agent.runtime.webhooks.worker import DeliveryWorker
+from flowise_dev_agent.schemas.service import ProcessHealth, Readiness
 from flowise_dev_agent.settings import RetentionSettings, Settings, load_settings
 from flowise_dev_agent.timings import Timings
 

@@ -6,10 +6,10 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.plan import TestCase
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.texts import text
 
 DEFAULT_QUESTION: Final = "Hello, what can you do for me?"

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from flowise_dev_agent.contracts.plan import TestCase
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.testing.cases import cases_for, why_not_testable
 from flowise_dev_agent.testing.judging import as_expected
 from flowise_dev_agent.testing.trials import ConversationRunner, TrialConversation, TrialRun, hold_all

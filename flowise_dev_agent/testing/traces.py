@@ -6,11 +6,11 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.verdict import Trace, TracedSource, TracedTool, TracedTurn, TraceStep
 from flowise_dev_agent.flowise.models import Prediction
 from flowise_dev_agent.redaction import masked, redacted
 from flowise_dev_agent.sanitize import clean_json
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.verdict import Trace, TracedSource, TracedTool, TracedTurn, TraceStep
 
 #: Bytes of a stored trace.
 TRACE_BYTES: Final = 256 * 1024

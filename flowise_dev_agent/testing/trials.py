@@ -13,12 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.plan import Expectation, TestCase
-from flowise_dev_agent.contracts.verdict import Trace, Trial, VerdictCategory
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import HumanAnswer, ImageUpload, Prediction
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.plan import Expectation, TestCase
+from flowise_dev_agent.schemas.verdict import Trace, Trial, VerdictCategory
 from flowise_dev_agent.testing.cases import MOST_TESTS, next_id
 from flowise_dev_agent.testing.traces import Exchange, trace_of
 from flowise_dev_agent.testing.verdicts import classify_failure, classify_prediction, failure_text

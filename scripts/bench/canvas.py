@@ -29,9 +29,9 @@ from playwright.async_api import Browser, Page, async_playwright
 from pydantic import JsonValue
 
 from flowise_dev_agent.api.routes import page as page_routes
-from flowise_dev_agent.contracts.flows import FlowFacts, FlowView
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, PatchOp, canvas_view, compile_ops
+from flowise_dev_agent.schemas.flows import FlowFacts, FlowView
 
 _ZOOM_STEPS = 8
 _DRAGS = 8

@@ -22,11 +22,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from flowise_dev_agent.contracts.base import Contract, JsonObject
 from flowise_dev_agent.devkit.serving import BackgroundServer
 from flowise_dev_agent.devkit.standin import anthropic, openai
 from flowise_dev_agent.devkit.standin.protocol import Body, RecordedRequest, Reply, StandInToolCall
 from flowise_dev_agent.redaction import masked
+from flowise_dev_agent.schemas.base import Contract, JsonObject
 
 #: Where the answers come from when they are recorded.
 PROVIDERS: Mapping[str, str] = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com"}

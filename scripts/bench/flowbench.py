@@ -34,10 +34,10 @@ import yaml
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.contracts.requests import StartSession
-from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.schemas.requests import StartSession
+from flowise_dev_agent.schemas.session import SessionView
 from flowise_dev_agent.settings import Settings, load_settings
 from scripts.bench.cassette import PROVIDERS, Cassette
 from scripts.bench.playing import CaseFailedError, clean_up, grade, play, request_of

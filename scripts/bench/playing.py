@@ -9,8 +9,10 @@ from uuid import uuid4
 import httpx2
 
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.interrupts import (
+from flowise_dev_agent.flowise import Chatflow, FlowiseClient
+from flowise_dev_agent.flowise.models import ChatflowCreate
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.interrupts import (
     ClarificationInterrupt,
     CredentialCheckInterrupt,
     Interrupt,
@@ -19,10 +21,8 @@ from flowise_dev_agent.contracts.interrupts import (
     ResultReviewInterrupt,
     SelectTargetInterrupt,
 )
-from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
-from flowise_dev_agent.contracts.session import SessionView
-from flowise_dev_agent.flowise import Chatflow, FlowiseClient
-from flowise_dev_agent.flowise.models import ChatflowCreate
+from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
+from flowise_dev_agent.schemas.session import SessionView
 from scripts.bench.grading import problems_of
 
 MAX_INTERRUPTS = 12

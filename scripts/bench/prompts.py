@@ -21,7 +21,6 @@ import yaml
 from flowise_dev_agent.agent.domain import ToolScope
 from flowise_dev_agent.agent.domains.candidates import candidates
 from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
-from flowise_dev_agent.contracts.plan import Intent, PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.templates import TemplateStore
 from flowise_dev_agent.patch import GraphIR, compile_ops
@@ -39,6 +38,7 @@ from flowise_dev_agent.reasoning.contracts import (
 from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
 from flowise_dev_agent.reasoning.prompts import Prompt, classify_prompt, judge_prompt, patch_prompt, plan_prompt
 from flowise_dev_agent.reasoning.schemas import answer_schema
+from flowise_dev_agent.schemas.plan import Intent, PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.settings import Phase
 
 CREDENTIALS = {"openAIApi": 1, "anthropicApi": 1}

@@ -15,12 +15,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from flowise_dev_agent.contracts.base import Contract, JsonObject
-from flowise_dev_agent.contracts.plan import Criterion, PlanContract, PlannedNode, TestCase, numbered
 from flowise_dev_agent.devkit.serving import BackgroundServer
 from flowise_dev_agent.devkit.standin.behaviour import default_reply
 from flowise_dev_agent.devkit.standin.protocol import RecordedRequest, Reply, StandInToolCall
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, PatchOp, SetOutput, SetParent
+from flowise_dev_agent.schemas.base import Contract, JsonObject
+from flowise_dev_agent.schemas.plan import Criterion, PlanContract, PlannedNode, TestCase, numbered
 
 MODEL: Final = {"modelName": "gpt-4o-mini", "streaming": False}
 #: Steps with a model of their own, by the field that names it.

@@ -39,9 +39,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from flowise_dev_agent.agent import AgentContext, FlowiseCapability
 from flowise_dev_agent.agent.domain import EvaluateRequest
-from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.plan import TestCase
-from flowise_dev_agent.contracts.verdict import Verdict
 from flowise_dev_agent.devkit.flowise import FlowiseAccess, LocalFlowise
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
 from flowise_dev_agent.devkit.standin import ModelStandIn
@@ -52,6 +49,9 @@ from flowise_dev_agent.patch import GraphIR, compile_ops, errors, validate_flow
 from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolDef
 from flowise_dev_agent.reasoning.engines import ReasoningEngine, engine_for
 from flowise_dev_agent.reasoning.llm import LlmReasoner
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.plan import TestCase
+from flowise_dev_agent.schemas.verdict import Verdict
 from flowise_dev_agent.settings import ReasoningSettings
 from flowise_dev_agent.testing.trials import TrialConversation, TrialRun, hold_all
 from scripts.bench.verdict_cases import Case, CustomTool, ScriptedModel, World

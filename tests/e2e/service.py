@@ -16,9 +16,9 @@ from pydantic import SecretStr
 
 from flowise_dev_agent.cli import main
 from flowise_dev_agent.client import AgentClient, ServiceError, ServiceUnreachableError
-from flowise_dev_agent.contracts.events import SessionEvent
-from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.runtime import Timings, runtime
+from flowise_dev_agent.schemas.events import SessionEvent
+from flowise_dev_agent.schemas.session import SessionView
 from flowise_dev_agent.settings import (
     DatabaseSettings,
     DomainSettings,

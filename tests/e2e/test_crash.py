@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from flowise_dev_agent.client import AgentClient, ServiceUnreachableError
-from flowise_dev_agent.contracts.requests import ResumeSession
 from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.schemas.requests import ResumeSession
 from tests.e2e.people import MakeService
 from tests.e2e.service import QUICK, ServiceProcess, all_events, until_settled
 from tests.fixtures.proxy import FaultyProxy

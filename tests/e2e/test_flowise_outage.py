@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.contracts.requests import ResumeSession
 from flowise_dev_agent.devkit.flowise import LocalFlowise
 from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.schemas.requests import ResumeSession
 from tests.e2e.people import MakeService
 from tests.e2e.service import QUICK, until_settled
 from tests.support.sessions import new_flow

@@ -11,7 +11,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.devkit.postgres import PostgresServer
 from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInToolCall
 from flowise_dev_agent.flowise import FlowiseClient
@@ -19,6 +18,7 @@ from flowise_dev_agent.flowise.document_stores import LoaderSpec, VectorSpec
 from flowise_dev_agent.flowise.models import HumanAnswer
 from flowise_dev_agent.forms.starters import choose, needs_of
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.schemas.designs import DesignForm
 from tests.e2e.people import SharedService, answer, http_of, ok
 from tests.fixtures.receiver import running_receiver
 

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from flowise_dev_agent.client import RUN_END_EVENTS, SyncAgentClient
-from flowise_dev_agent.contracts.requests import ResumeSession
-from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.schemas.requests import ResumeSession
+from flowise_dev_agent.schemas.session import SessionView
 from tests.e2e.people import SharedService
 from tests.support.sessions import new_flow
 

@@ -4,8 +4,8 @@ import json
 import re
 from pathlib import Path
 
-from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.schemas.designs import DesignForm
 from tests.e2e.people import SharedService, answer, http_of, ok
 from tests.fixtures.receiver import running_receiver
 

@@ -11,7 +11,7 @@ import httpx2
 import yaml
 
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.contracts.requests import ResumeSession
+from flowise_dev_agent.schemas.requests import ResumeSession
 from tests.chaos.fake_flowise import FakeFlowise
 from tests.e2e.service import ServiceProcess, until_settled
 from tests.support.sessions import new_flow

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from flowise_dev_agent.contracts.designs import DesignForm
-from flowise_dev_agent.contracts.requests import StartSession
+from flowise_dev_agent.schemas.designs import DesignForm
+from flowise_dev_agent.schemas.requests import StartSession
 
 #: A plain assistant as a form describes it, for bodies of requests.
 ASSISTANT: Final[dict[str, Any]] = {

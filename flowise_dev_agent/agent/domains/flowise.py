@@ -25,8 +25,6 @@ from flowise_dev_agent.agent.domains.function_trials import failing_functions
 from flowise_dev_agent.agent.targets import FoundTargets, find_targets
 from flowise_dev_agent.agent.tool_definition import as_tool
 from flowise_dev_agent.agent.tools import DomainTools, execute_tool
-from flowise_dev_agent.contracts.document_stores import DocumentStoreView
-from flowise_dev_agent.contracts.plan import Expectation, TestCase
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.document_stores import read_stores
@@ -42,6 +40,8 @@ from flowise_dev_agent.reasoning.contracts import (
     Reasoned,
     Verdict,
 )
+from flowise_dev_agent.schemas.document_stores import DocumentStoreView
+from flowise_dev_agent.schemas.plan import Expectation, TestCase
 from flowise_dev_agent.testing.cases import branch_cases, cases_for, why_not_testable
 from flowise_dev_agent.testing.judging import checked, judged, remarks_on, uses_models
 from flowise_dev_agent.testing.tool_names import runtime_names

@@ -16,12 +16,12 @@ from flowise_dev_agent.agent.tool_definition import AnyObject
 from flowise_dev_agent.agent.tools import ToolResult, shorten
 from flowise_dev_agent.approval.ops import compiled, completed, decided, findings_of
 from flowise_dev_agent.approval.reach import hosts_in
-from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.errors import FlowiseError, InvalidInputError, PatchError
 from flowise_dev_agent.knowledge.flow_check import check_flow
 from flowise_dev_agent.patch import BindCredential, Finding, PatchOp, errors, ops_from_list
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.verdict import Trace
 
 CHECK_CHARS: Final = 4_000
 RUN_CHARS: Final = 2_000

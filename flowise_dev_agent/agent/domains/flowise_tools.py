@@ -13,8 +13,6 @@ from flowise_dev_agent.agent.credentials import by_type
 from flowise_dev_agent.agent.domain import ToolScope
 from flowise_dev_agent.agent.targets import find_targets
 from flowise_dev_agent.agent.tools import ToolResult, shorten
-from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.interrupts import TargetCandidate
 from flowise_dev_agent.errors import DatabaseUnavailableError, InvalidInputError, NodeTypeNotFoundError, PatchError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.pattern_library import Match
@@ -34,6 +32,8 @@ from flowise_dev_agent.patch.views.flow_view import FlowView
 from flowise_dev_agent.planning.prompt_context import ops_text
 from flowise_dev_agent.reasoning.cards import schema_card
 from flowise_dev_agent.redaction import guarded
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.interrupts import TargetCandidate
 
 #: Characters of a summary.
 CARD_CHARS: Final = 6_000

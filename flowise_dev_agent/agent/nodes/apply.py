@@ -24,14 +24,14 @@ from flowise_dev_agent.agent.state import (
     WriteState,
 )
 from flowise_dev_agent.agent.store_writes import fill_vector_stores, make_stores, remove_stores, take_stores
-from flowise_dev_agent.contracts.change import public_ops
-from flowise_dev_agent.contracts.event_data import DecisionData, WriteData
-from flowise_dev_agent.contracts.interrupts import Option, PatchReviewData, PatchReviewInterrupt, TargetFlow
 from flowise_dev_agent.errors import WriteFailedError
 from flowise_dev_agent.patch import GraphIR, PatchOp, payload_sha256
 from flowise_dev_agent.planning.passes.document_stores import to_make
 from flowise_dev_agent.publish import Base, Stale, Written, changes, draft_columns
 from flowise_dev_agent.redaction import masked
+from flowise_dev_agent.schemas.change import public_ops
+from flowise_dev_agent.schemas.event_data import DecisionData, WriteData
+from flowise_dev_agent.schemas.interrupts import Option, PatchReviewData, PatchReviewInterrupt, TargetFlow
 from flowise_dev_agent.texts import text
 
 _CANCEL = option("cancel", "cancel_further")

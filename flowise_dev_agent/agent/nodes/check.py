@@ -10,9 +10,9 @@ from flowise_dev_agent.agent.domain import SAMPLE_FAILS, Domains, WrittenCode
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, CheckState, Update
 from flowise_dev_agent.approval.ops import UNUSABLE, decided
-from flowise_dev_agent.contracts.base import kept
-from flowise_dev_agent.contracts.event_data import ArtifactData, DecisionData, DriftData, RepairNote
 from flowise_dev_agent.patch import AddNode, errors, payload_sha256
+from flowise_dev_agent.schemas.base import kept
+from flowise_dev_agent.schemas.event_data import ArtifactData, DecisionData, DriftData, RepairNote
 from flowise_dev_agent.settings import LimitSettings
 from flowise_dev_agent.texts import sentences, text
 

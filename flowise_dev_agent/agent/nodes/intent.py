@@ -11,11 +11,11 @@ from flowise_dev_agent.agent.drift import catalogue_of
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.state import MAX_CLARIFICATION_ROUNDS, AgentState, IntentState, PlanState, Update
-from flowise_dev_agent.contracts.designs import DesignForm
-from flowise_dev_agent.contracts.event_data import DriftData
-from flowise_dev_agent.contracts.interrupts import ClarificationData, ClarificationInterrupt
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Intent
 from flowise_dev_agent.reasoning.wording import split
+from flowise_dev_agent.schemas.designs import DesignForm
+from flowise_dev_agent.schemas.event_data import DriftData
+from flowise_dev_agent.schemas.interrupts import ClarificationData, ClarificationInterrupt
 from flowise_dev_agent.texts import text
 
 AMBIGUITY_THRESHOLD = 5

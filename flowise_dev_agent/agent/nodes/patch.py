@@ -29,9 +29,6 @@ from flowise_dev_agent.agent.state import (
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.approval.binding import amended, beyond_approval, capability_of, with_agreed
 from flowise_dev_agent.approval.ops import UNUSABLE, PatchScope, compiled, completed, findings_of
-from flowise_dev_agent.contracts.change import Difference
-from flowise_dev_agent.contracts.event_data import ArtifactData, RetryData
-from flowise_dev_agent.contracts.plan import AmendAnswer, FunctionSample, NothingToChange, OpsAnswer, PatchAnswer
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -45,6 +42,9 @@ from flowise_dev_agent.planning.prompt_context import (
 )
 from flowise_dev_agent.publish import changes
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract
+from flowise_dev_agent.schemas.change import Difference
+from flowise_dev_agent.schemas.event_data import ArtifactData, RetryData
+from flowise_dev_agent.schemas.plan import AmendAnswer, FunctionSample, NothingToChange, OpsAnswer, PatchAnswer
 from flowise_dev_agent.texts import text
 
 #: Similarity (difflib ratio) from which an unknown node type counts as a known one misspelt.

@@ -30,12 +30,6 @@ from flowise_dev_agent.agent.state import (
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.approval.binding import beyond_approval, capability_of, with_agreed
 from flowise_dev_agent.approval.manual_edits import ops_of
-from flowise_dev_agent.contracts.base import kept
-from flowise_dev_agent.contracts.designs import ChosenStarter, DesignForm
-from flowise_dev_agent.contracts.document_stores import DocumentStoreView
-from flowise_dev_agent.contracts.event_data import ArtifactData
-from flowise_dev_agent.contracts.interrupts import PatternUse, PlanApprovalData, PlanApprovalInterrupt
-from flowise_dev_agent.contracts.plan_text import plan_markdown
 from flowise_dev_agent.patch import Finding, GraphIR
 from flowise_dev_agent.patch.views.flow_view import FlowView
 from flowise_dev_agent.planning.context import PlanContext
@@ -50,6 +44,12 @@ from flowise_dev_agent.planning.prompt_context import focused_summary
 from flowise_dev_agent.planning.requirement_parts import parts_of
 from flowise_dev_agent.reasoning.contracts import PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.wording import split
+from flowise_dev_agent.schemas.base import kept
+from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm
+from flowise_dev_agent.schemas.document_stores import DocumentStoreView
+from flowise_dev_agent.schemas.event_data import ArtifactData
+from flowise_dev_agent.schemas.interrupts import PatternUse, PlanApprovalData, PlanApprovalInterrupt
+from flowise_dev_agent.schemas.plan_text import plan_markdown
 from flowise_dev_agent.texts import sentences, text
 
 

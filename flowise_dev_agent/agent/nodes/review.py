@@ -33,11 +33,6 @@ from flowise_dev_agent.agent.state import (
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.agent.tools import shorten
 from flowise_dev_agent.approval.manual_edits import ops_of
-from flowise_dev_agent.contracts.change import Difference
-from flowise_dev_agent.contracts.event_data import TestData
-from flowise_dev_agent.contracts.interrupts import FlowLink, Option, ResultReviewData, ResultReviewInterrupt
-from flowise_dev_agent.contracts.plan import PlanContract, TestCase
-from flowise_dev_agent.contracts.verdict import Regression, TestedIteration, Trace, Trial
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.planning.passes.images import uploads
@@ -46,6 +41,11 @@ from flowise_dev_agent.planning.passes.personal_data import without_personal_dat
 from flowise_dev_agent.publish import changes
 from flowise_dev_agent.reasoning.contracts import FLOW_BUGS, Verdict
 from flowise_dev_agent.redaction import redacted
+from flowise_dev_agent.schemas.change import Difference
+from flowise_dev_agent.schemas.event_data import TestData
+from flowise_dev_agent.schemas.interrupts import FlowLink, Option, ResultReviewData, ResultReviewInterrupt
+from flowise_dev_agent.schemas.plan import PlanContract, TestCase
+from flowise_dev_agent.schemas.verdict import Regression, TestedIteration, Trace, Trial
 from flowise_dev_agent.settings import LimitSettings
 from flowise_dev_agent.testing.judging import best_of, lost
 from flowise_dev_agent.testing.trials import TrialConversation, TrialRun, hold_all

@@ -18,14 +18,14 @@ from flowise_dev_agent.agent.state import (
     WriteState,
 )
 from flowise_dev_agent.agent.targets import KINDS, kind_of
-from flowise_dev_agent.contracts.base import kept
-from flowise_dev_agent.contracts.event_data import ArtifactData
-from flowise_dev_agent.contracts.interrupts import SelectTargetData, SelectTargetInterrupt, TargetFlow, WriteMode
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.publish import Base, uploaded_file, why_not_staged
 from flowise_dev_agent.redaction import masked
+from flowise_dev_agent.schemas.base import kept
+from flowise_dev_agent.schemas.event_data import ArtifactData
+from flowise_dev_agent.schemas.interrupts import SelectTargetData, SelectTargetInterrupt, TargetFlow, WriteMode
 from flowise_dev_agent.texts import sentences, text
 
 

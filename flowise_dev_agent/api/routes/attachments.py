@@ -8,8 +8,8 @@ from fastapi import APIRouter, File, Path, Query, Request, UploadFile
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
-from flowise_dev_agent.contracts.attachments import AttachmentList, AttachmentView
 from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.schemas.attachments import AttachmentList, AttachmentView
 from flowise_dev_agent.texts import text
 
 router = APIRouter(prefix="/attachments", tags=["attachments"], route_class=OnceRoute)

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from flowise_dev_agent.api.deps import TAGGED, IfMatch, engine, tagged
 from flowise_dev_agent.api.responses import FLOWISE, MODEL, declared
-from flowise_dev_agent.contracts.connections import ConnectFlowise, ConnectionsView, ConnectModel
+from flowise_dev_agent.schemas.connections import ConnectFlowise, ConnectionsView, ConnectModel
 
 router = APIRouter(prefix="/connections", tags=["instances"])
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from flowise_dev_agent.api.deps import Service
 from flowise_dev_agent.api.responses import declared
-from flowise_dev_agent.contracts.webhooks import DeliveryPage, DeliveryStatus
+from flowise_dev_agent.schemas.webhooks import DeliveryPage, DeliveryStatus
 
 router = APIRouter(tags=["webhooks"])
 

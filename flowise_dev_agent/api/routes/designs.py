@@ -3,8 +3,8 @@
 from fastapi import APIRouter
 
 from flowise_dev_agent.api.responses import declared
-from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.designs import DesignForm
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.designs import DesignForm
 
 router = APIRouter(prefix="/designs", tags=["sessions"])
 

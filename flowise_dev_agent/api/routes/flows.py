@@ -19,20 +19,6 @@ from flowise_dev_agent.api.deps import (
 from flowise_dev_agent.api.limits import limit_chat
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import FLOWISE, REPEATED, declared
-from flowise_dev_agent.contracts.change import FlowChange, SessionChange
-from flowise_dev_agent.contracts.chat import CHAT_ID_PATTERN, ChatAnswer, ChatQuestion
-from flowise_dev_agent.contracts.flow_tests import FlowTestView, TestFlow, TestFlowText, ValidatedFlow, ValidateFlow
-from flowise_dev_agent.contracts.flow_writes import (
-    ApplyToFlow,
-    FlowDocument,
-    FlowOps,
-    FlowWriteResult,
-    ImportFlow,
-    PromoteFlow,
-)
-from flowise_dev_agent.contracts.flows import FlowPage, FlowSummary, FlowView
-from flowise_dev_agent.contracts.turns import Conversation
-from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.flowise.models import HumanAnswer
 from flowise_dev_agent.patch import CanvasView
 from flowise_dev_agent.runtime.flows.chat import ChatInput
@@ -40,6 +26,20 @@ from flowise_dev_agent.runtime.flows.flow_tests import FlowTestService
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter
 from flowise_dev_agent.runtime.flows.service import FlowService
 from flowise_dev_agent.runtime.sessions.service import SessionService
+from flowise_dev_agent.schemas.change import FlowChange, SessionChange
+from flowise_dev_agent.schemas.chat import CHAT_ID_PATTERN, ChatAnswer, ChatQuestion
+from flowise_dev_agent.schemas.flow_tests import FlowTestView, TestFlow, TestFlowText, ValidatedFlow, ValidateFlow
+from flowise_dev_agent.schemas.flow_writes import (
+    ApplyToFlow,
+    FlowDocument,
+    FlowOps,
+    FlowWriteResult,
+    ImportFlow,
+    PromoteFlow,
+)
+from flowise_dev_agent.schemas.flows import FlowPage, FlowSummary, FlowView
+from flowise_dev_agent.schemas.turns import Conversation
+from flowise_dev_agent.schemas.verdict import Trace
 
 router = APIRouter(tags=["flows"], route_class=OnceRoute)
 

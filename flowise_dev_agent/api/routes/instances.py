@@ -4,8 +4,8 @@ from fastapi import APIRouter, Request
 
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.responses import declared
-from flowise_dev_agent.contracts.service import InstanceList
 from flowise_dev_agent.runtime.admin.instances import survey
+from flowise_dev_agent.schemas.service import InstanceList
 
 router = APIRouter(tags=["instances"])
 

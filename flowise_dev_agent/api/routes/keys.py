@@ -9,7 +9,7 @@ from flowise_dev_agent.api.deps import IfMatch, engine
 from flowise_dev_agent.api.once import ONCE_WITH_SECRET, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
 from flowise_dev_agent.caller import current_caller
-from flowise_dev_agent.contracts.keys import CallerView, KeyList, MadeKey, NewKey, OwnerList, RotateKey
+from flowise_dev_agent.schemas.keys import CallerView, KeyList, MadeKey, NewKey, OwnerList, RotateKey
 
 owners_router = APIRouter(prefix="/owners", tags=["keys"])
 router = APIRouter(prefix="/keys", tags=["keys"], route_class=OnceRoute)

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query
 from flowise_dev_agent.api.deps import MAX_SEQ, MemoriesOfOwner
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
-from flowise_dev_agent.contracts.node_artifacts import MemoryDetail, MemoryKind, MemoryPage, NewMemory
+from flowise_dev_agent.schemas.node_artifacts import MemoryDetail, MemoryKind, MemoryPage, NewMemory
 
 router = APIRouter(prefix="/memories", tags=["patterns"], route_class=OnceRoute)
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query, Request
 
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.responses import FLOWISE, declared
-from flowise_dev_agent.contracts.nodes import NodeOptions, NodeTypeDetails, NodeTypePage, OptionsRequest
+from flowise_dev_agent.schemas.nodes import NodeOptions, NodeTypeDetails, NodeTypePage, OptionsRequest
 
 router = APIRouter(prefix="/nodes", tags=["instances"])
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query
 from flowise_dev_agent.api.deps import IfMatch, PatternsOfOwner
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
-from flowise_dev_agent.contracts.patterns import (
+from flowise_dev_agent.schemas.patterns import (
     Category,
     ImportResult,
     PatternData,

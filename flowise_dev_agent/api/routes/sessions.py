@@ -25,18 +25,18 @@ from flowise_dev_agent.api.limits import session_start_limit
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
 from flowise_dev_agent.api.sse import STREAM_ENDS, event_stream
-from flowise_dev_agent.contracts.designs import DesignView
-from flowise_dev_agent.contracts.events import EventPage
-from flowise_dev_agent.contracts.flows import Preview
-from flowise_dev_agent.contracts.requests import RenameSession, ResumeSession, StartSession
-from flowise_dev_agent.contracts.session import PublicStatus, SessionPage, SessionSummary, SessionView
-from flowise_dev_agent.contracts.turns import TurnList
-from flowise_dev_agent.contracts.usage import ExpectedCost, SessionKind
-from flowise_dev_agent.contracts.verdict import Trace
-from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryView, StartedView
 from flowise_dev_agent.errors import WebhookSecretError
 from flowise_dev_agent.runtime.sessions.summary import as_html
 from flowise_dev_agent.runtime.webhooks.service import started_view
+from flowise_dev_agent.schemas.designs import DesignView
+from flowise_dev_agent.schemas.events import EventPage
+from flowise_dev_agent.schemas.flows import Preview
+from flowise_dev_agent.schemas.requests import RenameSession, ResumeSession, StartSession
+from flowise_dev_agent.schemas.session import PublicStatus, SessionPage, SessionSummary, SessionView
+from flowise_dev_agent.schemas.turns import TurnList
+from flowise_dev_agent.schemas.usage import ExpectedCost, SessionKind
+from flowise_dev_agent.schemas.verdict import Trace
+from flowise_dev_agent.schemas.webhooks import DeliveryList, DeliveryView, StartedView
 from flowise_dev_agent.settings import ServerSettings
 from flowise_dev_agent.texts import Language
 

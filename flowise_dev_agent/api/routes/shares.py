@@ -9,8 +9,8 @@ from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.once import ONCE_WITH_SECRET, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
 from flowise_dev_agent.api.routes.versions import Version
-from flowise_dev_agent.contracts.shares import MadeShare, NewShare, SharedView, ShareList
 from flowise_dev_agent.patch import CanvasView
+from flowise_dev_agent.schemas.shares import MadeShare, NewShare, SharedView, ShareList
 
 router = APIRouter(prefix="/shares", tags=["shares"], route_class=OnceRoute)
 shared_router = APIRouter(prefix="/shared", tags=["shares"])

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.devkit.standin.embeddings import words
 from flowise_dev_agent.devkit.standin.protocol import JsonSchema, RecordedRequest, Reply, StandInToolCall, ToolSpec
+from flowise_dev_agent.schemas.base import JsonObject
 
 _CONDENSE = re.compile(r"standalone question:?\s*$", re.IGNORECASE)
 

@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.devkit.standin.embeddings import embed
 from flowise_dev_agent.devkit.standin.protocol import (
     Body,
@@ -22,6 +21,7 @@ from flowise_dev_agent.devkit.standin.protocol import (
     estimate_tokens,
     pieces,
 )
+from flowise_dev_agent.schemas.base import JsonObject
 
 _ROLES: dict[str, Role] = {"system": "system", "developer": "system", "assistant": "assistant", "tool": "tool"}
 _DIMENSIONS = 1536

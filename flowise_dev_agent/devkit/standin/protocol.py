@@ -5,7 +5,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.schemas.base import JsonObject
 
 #: A request or an answer as the provider's own JSON.
 Body = dict[str, Any]

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Final
 
-from flowise_dev_agent.contracts.attachments import AttachmentFacts
-from flowise_dev_agent.contracts.plan import Criterion, Expectation, PlanContract, PlannedValue, TestCase
 from flowise_dev_agent.knowledge.pattern_library import terms_of
 from flowise_dev_agent.patch import AddNode, Finding, PatchOp, Schemas, SetParam
 from flowise_dev_agent.patch.model.attached_files import file_names, file_value, is_mark, mark, with_files
@@ -12,6 +10,8 @@ from flowise_dev_agent.patch.model.ops import patch_error
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.session_files import SessionFiles
+from flowise_dev_agent.schemas.attachments import AttachmentFacts
+from flowise_dev_agent.schemas.plan import Criterion, Expectation, PlanContract, PlannedValue, TestCase
 from flowise_dev_agent.testing.cases import MOST_TESTS
 
 #: Code of a finding on a file that the session has and the plan does not use.

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, Literal, NamedTuple
 
-from flowise_dev_agent.contracts.plan import Part, PlanContract
 from flowise_dev_agent.patch import Finding, GraphIR
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.reasoning.contracts import PlanRequest
@@ -17,6 +16,7 @@ from flowise_dev_agent.reasoning.prompt_writing import steps_without_instruction
 from flowise_dev_agent.reasoning.wording import one_line
 from flowise_dev_agent.redaction import MASK, masked
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.plan import Part, PlanContract
 
 
 def missing_resources(context: PlanContext) -> PlanContext:

@@ -7,9 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from uuid import UUID, uuid5
 
-from flowise_dev_agent.contracts.attachments import AttachmentFacts
-from flowise_dev_agent.contracts.document_stores import DocumentStoreView, PlannedStore
-from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.errors import FlowiseError, FlowiseServerError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.document_stores import LoaderSpec
@@ -30,6 +27,9 @@ from flowise_dev_agent.planning.session_files import SessionFiles
 from flowise_dev_agent.publish import StoreSpec
 from flowise_dev_agent.reasoning.contracts import FILE_LOADERS
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.attachments import AttachmentFacts
+from flowise_dev_agent.schemas.document_stores import DocumentStoreView, PlannedStore
+from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode, PlannedValue
 
 #: Codes of findings: a new store cannot be searched here, and a file cannot be read.
 NO_VECTOR_STORE: Final = "NO_VECTOR_STORE"

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
-from flowise_dev_agent.contracts.attachments import AttachmentFacts
-from flowise_dev_agent.contracts.designs import PROMPT_FIELDS
-from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedValue
 from flowise_dev_agent.patch import Finding, GraphIR, Schemas
 from flowise_dev_agent.planning.context import PlanContext
+from flowise_dev_agent.schemas.attachments import AttachmentFacts
+from flowise_dev_agent.schemas.designs import PROMPT_FIELDS
+from flowise_dev_agent.schemas.plan import Part, PlanContract, PlannedValue
 
 #: Code of a finding on examples that no prompt takes, or more than one could.
 EXAMPLES_UNUSED: Final = "EXAMPLES_UNUSED"

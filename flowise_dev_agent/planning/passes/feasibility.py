@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.errors import FlowiseError, PatchError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.patch import (
@@ -38,6 +37,7 @@ from flowise_dev_agent.planning.passes.coverage import NOT_ON_THE_SERVER
 from flowise_dev_agent.planning.values import with_planned_values
 from flowise_dev_agent.reasoning.prompt_writing import INSTRUCTIONS
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.plan import PlanContract
 
 #: Depends on connections and credentials, which a plan does not have.
 _LATER: Final = frozenset({"NESTED_CREDENTIAL_UNBOUND", "CREDENTIAL_UNBOUND", "VARIABLE_NOT_SET", "NOT_AN_ID"})

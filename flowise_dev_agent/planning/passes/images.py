@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from flowise_dev_agent.contracts.attachments import AttachmentFacts
-from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
 from flowise_dev_agent.flowise.models import ImageUpload
 from flowise_dev_agent.patch import GraphIR, NodeSchema, Schemas
 from flowise_dev_agent.patch.model.findings import error
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.session_files import SessionFiles
+from flowise_dev_agent.schemas.attachments import AttachmentFacts
+from flowise_dev_agent.schemas.plan import PlanContract, PlannedValue
 
 #: Code of a finding on images that no model of the flow would see.
 IMAGES_UNSEEN: Final = "IMAGES_UNSEEN"

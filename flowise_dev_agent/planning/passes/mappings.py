@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from flowise_dev_agent.contracts.plan import FieldMapping, PlanContract
-from flowise_dev_agent.contracts.verdict import Trace, Trial
 from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.patch.model.findings import warning
 from flowise_dev_agent.patch.model.json_text import inner_json
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.reasoning.contracts import ReadyTool, ToolField
+from flowise_dev_agent.schemas.plan import FieldMapping, PlanContract
+from flowise_dev_agent.schemas.verdict import Trace, Trial
 
 #: Codes of findings: an input that no field of another domain fits, more than one does, or one of another type.
 MAPPING_MISSING: Final = "DATA_MAPPING_MISSING"

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from flowise_dev_agent.contracts.verdict import Trace, TracedTool, TraceStep
 from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.patch.model.json_text import inner_json
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.reasoning.contracts import ReadyTool
+from flowise_dev_agent.schemas.verdict import Trace, TracedTool, TraceStep
 
 T = TypeVar("T", TraceStep, TracedTool)
 #: Code of a finding on personal data of one domain that can reach another one.

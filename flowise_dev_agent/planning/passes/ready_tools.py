@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from pydantic import JsonValue
 
-from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue, TestCase
 from flowise_dev_agent.patch import AddNode, Connect, Disconnect, Finding, FlowNode, GraphIR, PatchOp, Schemas
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.reasoning.contracts import ReadyTool
+from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode, PlannedValue, TestCase
 
 #: What an agent inside an agentflow keeps its tools in, and the fields of such a row.
 AGENT: Final = "agentAgentflow"

@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
-from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import Finding, FlowNode, GraphIR
 from flowise_dev_agent.patch.model.definitions import type_set
 from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.reasoning.contracts import PlanRequest
+from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode
 
 
 class _Place(NamedTuple):

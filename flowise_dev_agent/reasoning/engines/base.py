@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple, TypedDict
 import httpx2
 from pydantic import SecretStr
 
-from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import (
     ModelAuthError,
     ModelContextError,
@@ -31,6 +30,7 @@ from flowise_dev_agent.reasoning.engines.completion import (
 from flowise_dev_agent.reasoning.engines.limiter import CallLimiter
 from flowise_dev_agent.reasoning.engines.response_buffer import ResponseBuffer
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.settings import Effort, ReasoningSettings, Thinking
 
 #: What providers say about a prompt that is too long, and about one that a filter stopped.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeVar
 
-from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolCall, ToolDef
+from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.settings import Effort, Thinking
 
 #: What servers say about tools that they do not know: "does not support tools", "no endpoints that support tool use".

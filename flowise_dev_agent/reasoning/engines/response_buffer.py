@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.reasoning.contracts import EngineResponse, ToolCall, Usage
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_object
 from flowise_dev_agent.sanitize import clean_text, shortened
+from flowise_dev_agent.schemas.base import JsonObject
 
 #: Of malformed arguments, told to the model.
 _SHOWN = 300

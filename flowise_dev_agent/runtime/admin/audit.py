@@ -7,9 +7,9 @@ from contextlib import aclosing
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from flowise_dev_agent.contracts.audit import AuditPage, AuditReport, AuditRow, ErasedWords
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.persistence import AuditFilter, AuditLog, Fact
+from flowise_dev_agent.schemas.audit import AuditPage, AuditReport, AuditRow, ErasedWords
 
 ExportFormat = Literal["jsonl", "csv"]
 _COLUMNS: Final = tuple(AuditRow.model_fields)

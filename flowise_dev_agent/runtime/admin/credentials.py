@@ -4,17 +4,17 @@ from typing import Final
 
 from pydantic import SecretStr
 
-from flowise_dev_agent.contracts.credentials import (
+from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flowise.models import CredentialField, CredentialType
+from flowise_dev_agent.persistence import AuditLog, Fact
+from flowise_dev_agent.schemas.credentials import (
     CreatedCredential,
     CredentialFieldView,
     CredentialTypeList,
     CredentialTypeView,
     NewCredential,
 )
-from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.flowise.models import CredentialField, CredentialType
-from flowise_dev_agent.persistence import AuditLog, Fact
 
 _MAX_TYPES: Final = 1_000
 _MAX_FIELDS: Final = 50

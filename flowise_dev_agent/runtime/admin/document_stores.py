@@ -5,7 +5,6 @@ from typing import Final
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-from flowise_dev_agent.contracts.document_stores import DocumentStoreList, RefreshedStore, pieces
 from flowise_dev_agent.errors import FlowiseTimeoutError, InvalidInputError
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.document_stores import vectors_of
@@ -13,6 +12,7 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.document_stores import read_stores, view_of
 from flowise_dev_agent.persistence import AuditLog, Fact
 from flowise_dev_agent.redaction import masked
+from flowise_dev_agent.schemas.document_stores import DocumentStoreList, RefreshedStore, pieces
 
 #: For one call, and for a whole refresh.
 _CALL_SECS: Final = 300.0

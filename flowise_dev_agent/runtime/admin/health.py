@@ -3,14 +3,6 @@
 from collections.abc import Iterator
 from typing import Final
 
-from flowise_dev_agent.contracts.knowledge import KnowledgeReport
-from flowise_dev_agent.contracts.service import (
-    DatabaseState,
-    ProcessHealth,
-    QueueState,
-    Readiness,
-    WorkerState,
-)
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.drift import knowledge_health
@@ -21,6 +13,14 @@ from flowise_dev_agent.persistence.queue_stats import QueueStats, read_database_
 from flowise_dev_agent.persistence.read_model import public_statuses
 from flowise_dev_agent.runtime.runs.worker import CONSUMERS, Worker
 from flowise_dev_agent.runtime.sessions.feed import Feed
+from flowise_dev_agent.schemas.knowledge import KnowledgeReport
+from flowise_dev_agent.schemas.service import (
+    DatabaseState,
+    ProcessHealth,
+    QueueState,
+    Readiness,
+    WorkerState,
+)
 
 #: The parts of the pool's own report that are shown, and their names.
 _POOL: Final = {"pool_size": "open", "pool_available": "idle", "requests_waiting": "waiting"}

@@ -3,11 +3,11 @@
 import asyncio
 from typing import Any, Final
 
-from flowise_dev_agent.contracts.service import Drift, FlowiseHealth, InstanceList, InstanceView
 from flowise_dev_agent.errors import ConnectionUnreadableError, FlowiseError, FlowiseTimeoutError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.snapshot import fingerprint
+from flowise_dev_agent.schemas.service import Drift, FlowiseHealth, InstanceList, InstanceView
 from flowise_dev_agent.texts import text
 
 _SECS: Final = 10.0

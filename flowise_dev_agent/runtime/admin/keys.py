@@ -9,11 +9,11 @@ from typing import Final
 from uuid import UUID, uuid4
 
 from flowise_dev_agent.caller import Caller, Door, acting_for, current_caller, require, with_implied
-from flowise_dev_agent.contracts.etags import Expected
-from flowise_dev_agent.contracts.keys import OWNER_PATTERN, KeyList, KeyView, MadeKey, NewKey, OwnerList, OwnerView
 from flowise_dev_agent.errors import InvalidInputError, OwnerNotFoundError
 from flowise_dev_agent.persistence import ApiKeys, Database, KeyRow
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.etags import Expected
+from flowise_dev_agent.schemas.keys import OWNER_PATTERN, KeyList, KeyView, MadeKey, NewKey, OwnerList, OwnerView
 
 _PREFIX: Final = "fda_"
 _FORM: Final = re.compile(r"fda_[A-Za-z0-9_-]{43}")

@@ -8,12 +8,6 @@ from typing import Final
 from uuid import UUID
 
 from flowise_dev_agent.caller import serving
-from flowise_dev_agent.contracts.knowledge import (
-    KnowledgeList,
-    KnowledgeView,
-    RefreshView,
-    StepResult,
-)
 from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, FlowiseTimeoutError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
@@ -22,6 +16,12 @@ from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.knowledge.templates import TemplateKnowledge
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.persistence import Database, InstanceNodes, InstanceTemplates, Refreshes, RefreshRow
+from flowise_dev_agent.schemas.knowledge import (
+    KnowledgeList,
+    KnowledgeView,
+    RefreshView,
+    StepResult,
+)
 from flowise_dev_agent.timings import Timings
 
 logger = logging.getLogger(__name__)

@@ -1,6 +1,5 @@
 """Memories for clients: patterns and notes of the caller's owner."""
 
-from flowise_dev_agent.contracts.node_artifacts import Memory, MemoryDetail, MemoryKind, MemoryPage, NewMemory
 from flowise_dev_agent.errors import SecretInTextError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.pattern_library import terms_of
@@ -8,6 +7,7 @@ from flowise_dev_agent.persistence import Database, NoteRow, Notes, StoredPatter
 from flowise_dev_agent.redaction import holds_secret
 from flowise_dev_agent.runtime.admin.pattern_admin import PatternService
 from flowise_dev_agent.runtime.sessions.views import ids_of_request
+from flowise_dev_agent.schemas.node_artifacts import Memory, MemoryDetail, MemoryKind, MemoryPage, NewMemory
 
 
 class MemoryService:

@@ -5,11 +5,11 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.nodes import OptionView
 from flowise_dev_agent.patch import InputEntry, NodeSchema, OptionEntry
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
 from flowise_dev_agent.patch.model.values import is_empty
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.nodes import OptionView
 
 _TEXT_CHARS: Final = 600
 _DEEPEST: Final = 4

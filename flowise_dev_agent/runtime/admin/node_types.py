@@ -7,15 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from flowise_dev_agent.contracts.base import JsonMapping
-from flowise_dev_agent.contracts.nodes import (
-    NodeInputView,
-    NodeOptions,
-    NodeTypeDetails,
-    NodeTypePage,
-    NodeTypeView,
-    OptionView,
-)
 from flowise_dev_agent.cursors import decode_key, encode_key, foreign_cursor
 from flowise_dev_agent.errors import AgentError, InvalidInputError
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, InputEntry, NodeSchema
@@ -23,6 +14,15 @@ from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
 from flowise_dev_agent.runtime.admin.node_form import node_form
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.base import JsonMapping
+from flowise_dev_agent.schemas.nodes import (
+    NodeInputView,
+    NodeOptions,
+    NodeTypeDetails,
+    NodeTypePage,
+    NodeTypeView,
+    OptionView,
+)
 
 _MOST: Final = 500
 _DESCRIPTION_CHARS: Final = 300

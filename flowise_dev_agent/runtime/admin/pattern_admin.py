@@ -4,13 +4,13 @@ from functools import cached_property
 from typing import Any
 
 from flowise_dev_agent.caller import current_caller
-from flowise_dev_agent.contracts.etags import Expected
 from flowise_dev_agent.errors import PatternNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.pattern_library import make_pattern, read_ops, terms_of
 from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.persistence import Database, Patterns, StoredPattern
+from flowise_dev_agent.schemas.etags import Expected
 
 
 class PatternService:

@@ -1,7 +1,7 @@
 """The settings that matter to people: never a key, a secret or an address that holds one."""
 
 from flowise_dev_agent import __version__
-from flowise_dev_agent.contracts.service import InstanceSettings, PhaseSettings, PublicSettings
+from flowise_dev_agent.schemas.service import InstanceSettings, PhaseSettings, PublicSettings
 from flowise_dev_agent.settings import Phase, ReasoningSettings, Settings
 
 _PHASES: tuple[Phase, ...] = ("classify", "plan", "patch", "judge")

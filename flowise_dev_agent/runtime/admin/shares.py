@@ -14,11 +14,6 @@ from uuid import UUID, uuid4
 from pydantic import TypeAdapter
 
 from flowise_dev_agent.caller import Caller, Door, current_caller
-from flowise_dev_agent.contracts.flows import Preview
-from flowise_dev_agent.contracts.interrupts import PlanApprovalInterrupt
-from flowise_dev_agent.contracts.plan_text import without_section
-from flowise_dev_agent.contracts.shares import MadeShare, NewShare, SharedVersion, SharedView, ShareList, ShareView
-from flowise_dev_agent.contracts.turns import ConversationSession, Turn
 from flowise_dev_agent.errors import (
     DesignNotFoundError,
     FlowiseError,
@@ -35,6 +30,11 @@ from flowise_dev_agent.runtime.flows.service import FlowService
 from flowise_dev_agent.runtime.flows.version_history import FlowVersions
 from flowise_dev_agent.runtime.sessions.conversation import Conversations
 from flowise_dev_agent.runtime.sessions.views import open_interrupt
+from flowise_dev_agent.schemas.flows import Preview
+from flowise_dev_agent.schemas.interrupts import PlanApprovalInterrupt
+from flowise_dev_agent.schemas.plan_text import without_section
+from flowise_dev_agent.schemas.shares import MadeShare, NewShare, SharedVersion, SharedView, ShareList, ShareView
+from flowise_dev_agent.schemas.turns import ConversationSession, Turn
 from flowise_dev_agent.settings import Settings
 from flowise_dev_agent.texts import text
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
-from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.chat import CHAT_ID_PATTERN, CHAT_PREFIX, ChatAnswer, SourceText, ToolUse, WaitingStep
 from flowise_dev_agent.errors import FlowiseTimeoutError, InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import HumanAnswer, Prediction
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.chat import CHAT_ID_PATTERN, CHAT_PREFIX, ChatAnswer, SourceText, ToolUse, WaitingStep
 from flowise_dev_agent.testing.traces import Exchange, trace_of
 
 _AT_A_TIME: Final = 4

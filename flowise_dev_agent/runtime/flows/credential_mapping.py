@@ -2,11 +2,11 @@
 
 import re
 
-from flowise_dev_agent.contracts.flow_writes import MappedCredential
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow, Credential
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.publish import uploaded_file
+from flowise_dev_agent.schemas.flow_writes import MappedCredential
 
 _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE)
 

@@ -8,18 +8,6 @@ from typing import Final
 from uuid import UUID, uuid4
 
 from flowise_dev_agent.caller import serving
-from flowise_dev_agent.contracts.base import Failure
-from flowise_dev_agent.contracts.flow_tests import (
-    FlowTestView,
-    FlowValidation,
-    TestFlow,
-    TestFlowText,
-    ValidatedFlow,
-    ValidateFlow,
-)
-from flowise_dev_agent.contracts.flow_writes import FlowType
-from flowise_dev_agent.contracts.plan import TestCase
-from flowise_dev_agent.contracts.verdict import Trace, Trial
 from flowise_dev_agent.errors import (
     AgentError,
     DatabaseUnavailableError,
@@ -38,6 +26,18 @@ from flowise_dev_agent.patch import Finding, GraphIR, errors, payload_sha256
 from flowise_dev_agent.persistence import FlowTestRow, FlowTests
 from flowise_dev_agent.publish import create_draft, draft_tag, find_tagged, remove_unclaimed, why_not_staged
 from flowise_dev_agent.runtime.flows.proposals import Proposal, Proposals
+from flowise_dev_agent.schemas.base import Failure
+from flowise_dev_agent.schemas.flow_tests import (
+    FlowTestView,
+    FlowValidation,
+    TestFlow,
+    TestFlowText,
+    ValidatedFlow,
+    ValidateFlow,
+)
+from flowise_dev_agent.schemas.flow_writes import FlowType
+from flowise_dev_agent.schemas.plan import TestCase
+from flowise_dev_agent.schemas.verdict import Trace, Trial
 from flowise_dev_agent.testing.flow_tests import hold_tests
 from flowise_dev_agent.timings import Timings
 

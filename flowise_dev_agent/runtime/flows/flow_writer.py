@@ -13,19 +13,6 @@ from uuid import UUID, uuid4
 
 from langgraph.runtime import RunControl
 
-from flowise_dev_agent.contracts.change import Conflict, Difference
-from flowise_dev_agent.contracts.etags import Expected
-from flowise_dev_agent.contracts.event_data import DoneData, WriteData
-from flowise_dev_agent.contracts.events import NodeEvent
-from flowise_dev_agent.contracts.flow_writes import (
-    ApplyToFlow,
-    BaseFlow,
-    FlowWrite,
-    FlowWriteResult,
-    ImportFlow,
-    PromoteFlow,
-    WriteStatus,
-)
 from flowise_dev_agent.errors import InvalidInputError, PatchError, StaleBaseError, WriteFailedError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.patch import GraphIR, errors, payload_sha256
@@ -41,6 +28,19 @@ from flowise_dev_agent.runtime.runs.emission import Emit, new_event
 from flowise_dev_agent.runtime.sessions.approvals import ApprovalRules
 from flowise_dev_agent.runtime.sessions.service import check_key, key_reused
 from flowise_dev_agent.sanitize import clean_text
+from flowise_dev_agent.schemas.change import Conflict, Difference
+from flowise_dev_agent.schemas.etags import Expected
+from flowise_dev_agent.schemas.event_data import DoneData, WriteData
+from flowise_dev_agent.schemas.events import NodeEvent
+from flowise_dev_agent.schemas.flow_writes import (
+    ApplyToFlow,
+    BaseFlow,
+    FlowWrite,
+    FlowWriteResult,
+    ImportFlow,
+    PromoteFlow,
+    WriteStatus,
+)
 
 _OPERATIONS: Final = frozenset({"import", "apply", "promote"})
 #: The status of a write by that of its session's row.

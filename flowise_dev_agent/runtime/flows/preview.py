@@ -5,9 +5,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 
-from flowise_dev_agent.contracts.flows import Preview, PreviewEdge, PreviewNode
-from flowise_dev_agent.contracts.interrupts import PlanApprovalInterrupt
-from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedNode
 from flowise_dev_agent.errors import DesignNotFoundError
 from flowise_dev_agent.patch import FlowNode, GraphIR, Schemas, canvas_view, diff
 from flowise_dev_agent.patch.model.node import new_node
@@ -18,6 +15,9 @@ from flowise_dev_agent.persistence import Blobs, Events, SessionRow, Sessions
 from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.sessions.views import open_interrupt, session_view
+from flowise_dev_agent.schemas.flows import Preview, PreviewEdge, PreviewNode
+from flowise_dev_agent.schemas.interrupts import PlanApprovalInterrupt
+from flowise_dev_agent.schemas.plan import Part, PlanContract, PlannedNode
 from flowise_dev_agent.texts import text
 
 Source = Literal["plan", "ops", "flow"]

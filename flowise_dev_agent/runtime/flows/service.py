@@ -4,10 +4,6 @@ import asyncio
 from typing import Final
 from uuid import UUID
 
-from flowise_dev_agent.contracts.change import FlowChange, SessionChange
-from flowise_dev_agent.contracts.chat import ChatAnswer
-from flowise_dev_agent.contracts.flow_writes import FlowDocument, FlowOps
-from flowise_dev_agent.contracts.flows import FlowFacts, FlowPage, FlowSession, FlowSummary, FlowView
 from flowise_dev_agent.errors import InvalidInputError, PatchError, VersionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
@@ -20,6 +16,10 @@ from flowise_dev_agent.runtime.flows.chat import ChatInput, TryOut
 from flowise_dev_agent.runtime.flows.proposals import Proposals, row_etag
 from flowise_dev_agent.runtime.flows.search import FlowSearch, facts_of
 from flowise_dev_agent.runtime.flows.views import ChatflowLink, change_of, start_form
+from flowise_dev_agent.schemas.change import FlowChange, SessionChange
+from flowise_dev_agent.schemas.chat import ChatAnswer
+from flowise_dev_agent.schemas.flow_writes import FlowDocument, FlowOps
+from flowise_dev_agent.schemas.flows import FlowFacts, FlowPage, FlowSession, FlowSummary, FlowView
 from flowise_dev_agent.texts import text
 
 #: What a comparison of versions names the flow on the server.

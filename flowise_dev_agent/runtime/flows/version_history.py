@@ -5,16 +5,6 @@ from itertools import groupby
 from typing import Final
 from uuid import UUID
 
-from flowise_dev_agent.contracts.etags import Expected, session_etag
-from flowise_dev_agent.contracts.event_data import WriteData
-from flowise_dev_agent.contracts.versions import (
-    NumberedVersion,
-    NumberedVersions,
-    RolledBack,
-    VersionDiff,
-    VersionList,
-    VersionView,
-)
 from flowise_dev_agent.errors import SecretInTextError, SessionConflictError, VersionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.patch import GraphIR
@@ -24,6 +14,16 @@ from flowise_dev_agent.publish import Publisher, changes
 from flowise_dev_agent.redaction import holds_secret, masked
 from flowise_dev_agent.runtime.runs.emission import new_event
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.etags import Expected, session_etag
+from flowise_dev_agent.schemas.event_data import WriteData
+from flowise_dev_agent.schemas.versions import (
+    NumberedVersion,
+    NumberedVersions,
+    RolledBack,
+    VersionDiff,
+    VersionList,
+    VersionView,
+)
 from flowise_dev_agent.texts import text
 
 #: Reasons of versions that a session saw and did not write.

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from flowise_dev_agent.contracts.base import JsonMapping
-from flowise_dev_agent.contracts.change import Difference, FlowChange, public_ops_of_rows
-from flowise_dev_agent.contracts.flows import StartForm, StartFormField
 from flowise_dev_agent.patch import GraphIR, canvas_view, diff
+from flowise_dev_agent.schemas.base import JsonMapping
+from flowise_dev_agent.schemas.change import Difference, FlowChange, public_ops_of_rows
+from flowise_dev_agent.schemas.flows import StartForm, StartFormField
 
 #: Entries of each list of a difference, and characters of its text; `summary` counts all.
 _MOST_ENTRIES: Final = 1_000

@@ -16,18 +16,6 @@ from typing import Final, Protocol, get_args
 from uuid import UUID, uuid4
 
 from flowise_dev_agent.caller import current_request
-from flowise_dev_agent.contracts.base import JsonObject, TextCode
-from flowise_dev_agent.contracts.event_data import (
-    CostData,
-    EventData,
-    FallbackData,
-    LiveType,
-    NodeArtifactData,
-    TokenData,
-    ToolResultData,
-)
-from flowise_dev_agent.contracts.events import NodeEvent
-from flowise_dev_agent.contracts.node_artifacts import MAX_ARTIFACT_BYTES, NodeArtifact
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.observability.metrics import (
     FALLBACKS,
@@ -39,6 +27,18 @@ from flowise_dev_agent.observability.metrics import (
 )
 from flowise_dev_agent.persistence import Events, Lease, NewEvent, StoredEvent
 from flowise_dev_agent.persistence.events import MAX_DATA_BYTES, NewArtifact
+from flowise_dev_agent.schemas.base import JsonObject, TextCode
+from flowise_dev_agent.schemas.event_data import (
+    CostData,
+    EventData,
+    FallbackData,
+    LiveType,
+    NodeArtifactData,
+    TokenData,
+    ToolResultData,
+)
+from flowise_dev_agent.schemas.events import NodeEvent
+from flowise_dev_agent.schemas.node_artifacts import MAX_ARTIFACT_BYTES, NodeArtifact
 from flowise_dev_agent.texts import Text
 from flowise_dev_agent.timings import end_tasks
 

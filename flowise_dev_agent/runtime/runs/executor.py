@@ -20,24 +20,6 @@ from langgraph.runtime import RunControl
 from langgraph.types import Command
 
 from flowise_dev_agent.caller import acting_for, answering
-from flowise_dev_agent.contracts.base import Failure
-from flowise_dev_agent.contracts.event_data import (
-    DoneData,
-    ErrorData,
-    InterruptData,
-    NodeEndData,
-    NodeErrorData,
-    NodeStartData,
-    RetryData,
-)
-from flowise_dev_agent.contracts.events import NodeEvent
-from flowise_dev_agent.contracts.interrupts import (
-    ClarificationInterrupt,
-    Interrupt,
-    SelectTargetInterrupt,
-    raised_interrupt,
-)
-from flowise_dev_agent.contracts.session import ResultView
 from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.observability.metrics import NODE_SECONDS, RUN_SECONDS, RUNS_ACTIVE
@@ -50,6 +32,24 @@ from flowise_dev_agent.reasoning.engines.limiter import calls_of
 from flowise_dev_agent.runtime.agent import Agent, Graph
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter, is_flow_write
 from flowise_dev_agent.runtime.runs.emission import CallCount, EventWriter, counting, new_event
+from flowise_dev_agent.schemas.base import Failure
+from flowise_dev_agent.schemas.event_data import (
+    DoneData,
+    ErrorData,
+    InterruptData,
+    NodeEndData,
+    NodeErrorData,
+    NodeStartData,
+    RetryData,
+)
+from flowise_dev_agent.schemas.events import NodeEvent
+from flowise_dev_agent.schemas.interrupts import (
+    ClarificationInterrupt,
+    Interrupt,
+    SelectTargetInterrupt,
+    raised_interrupt,
+)
+from flowise_dev_agent.schemas.session import ResultView
 from flowise_dev_agent.texts import text
 from flowise_dev_agent.timings import Timings
 

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from flowise_dev_agent.contracts.audit import AuditRow
-from flowise_dev_agent.contracts.interrupts import Interrupt
+from flowise_dev_agent.schemas.audit import AuditRow
+from flowise_dev_agent.schemas.interrupts import Interrupt
 from flowise_dev_agent.texts import has, say_in
 
 _SKIPPED: Final = "(left open)"

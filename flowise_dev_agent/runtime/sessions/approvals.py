@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from typing import Any, Final, Self
 
 from flowise_dev_agent.caller import current_caller, require
-from flowise_dev_agent.contracts.answers import decides
-from flowise_dev_agent.contracts.interrupts import Approval, Interrupt
 from flowise_dev_agent.errors import ApprovalNeededError
 from flowise_dev_agent.persistence import SessionRow, Sessions
 from flowise_dev_agent.persistence.sessions import Answer
+from flowise_dev_agent.schemas.answers import decides
+from flowise_dev_agent.schemas.interrupts import Approval, Interrupt
 from flowise_dev_agent.settings import ServerSettings
 from flowise_dev_agent.texts import text
 

@@ -6,8 +6,14 @@ from contextlib import aclosing
 from typing import Final, Literal
 from uuid import UUID
 
-from flowise_dev_agent.contracts.events import DoneEvent, ErrorEvent, InterruptEvent, NodeStartEvent, SessionEvent
-from flowise_dev_agent.contracts.process_conversation import (
+from flowise_dev_agent.errors import AgentError, SessionExistsError, SessionNotFoundError
+from flowise_dev_agent.redaction import redacted
+from flowise_dev_agent.runtime.flows.service import FlowService
+from flowise_dev_agent.runtime.sessions.conversation import Conversations
+from flowise_dev_agent.runtime.sessions.service import SessionService
+from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.events import DoneEvent, ErrorEvent, InterruptEvent, NodeStartEvent, SessionEvent
+from flowise_dev_agent.schemas.process_conversation import (
     ChatError,
     ChatFrame,
     ChatPair,
@@ -20,16 +26,10 @@ from flowise_dev_agent.contracts.process_conversation import (
     StatusFrame,
     WorkflowFrame,
 )
-from flowise_dev_agent.contracts.question_text import question_text
-from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
-from flowise_dev_agent.contracts.session import SessionView
-from flowise_dev_agent.contracts.turns import Turn
-from flowise_dev_agent.errors import AgentError, SessionExistsError, SessionNotFoundError
-from flowise_dev_agent.redaction import redacted
-from flowise_dev_agent.runtime.flows.service import FlowService
-from flowise_dev_agent.runtime.sessions.conversation import Conversations
-from flowise_dev_agent.runtime.sessions.service import SessionService
-from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.question_text import question_text
+from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
+from flowise_dev_agent.schemas.session import SessionView
+from flowise_dev_agent.schemas.turns import Turn
 
 #: The stage of each phase; docs/api.md has the same table.
 STAGES: Final[Mapping[str, ChatStage]] = {

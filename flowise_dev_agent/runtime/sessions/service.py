@@ -10,15 +10,6 @@ from uuid import UUID, uuid4
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from pydantic import BaseModel, ValidationError
 
-from flowise_dev_agent.contracts.designs import DesignView, stored_form
-from flowise_dev_agent.contracts.etags import Expected, session_etag
-from flowise_dev_agent.contracts.events import EventPage, SessionEvent
-from flowise_dev_agent.contracts.plan import PlanContract
-from flowise_dev_agent.contracts.requests import RequestBody, ResumeSession, StartSession
-from flowise_dev_agent.contracts.session import ListTotals, SessionPage, SessionView
-from flowise_dev_agent.contracts.usage import ExpectedCost, SessionKind
-from flowise_dev_agent.contracts.verdict import Trace
-from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
 from flowise_dev_agent.cursors import decode_cursor, encode_cursor
 from flowise_dev_agent.errors import (
     DatabaseUnavailableError,
@@ -45,6 +36,15 @@ from flowise_dev_agent.runtime.sessions.own_hand import OwnHand
 from flowise_dev_agent.runtime.sessions.views import event_view, listed_session, open_interrupt, session_view
 from flowise_dev_agent.runtime.webhooks.service import WebhookService, started_view
 from flowise_dev_agent.sanitize import clean_text
+from flowise_dev_agent.schemas.designs import DesignView, stored_form
+from flowise_dev_agent.schemas.etags import Expected, session_etag
+from flowise_dev_agent.schemas.events import EventPage, SessionEvent
+from flowise_dev_agent.schemas.plan import PlanContract
+from flowise_dev_agent.schemas.requests import RequestBody, ResumeSession, StartSession
+from flowise_dev_agent.schemas.session import ListTotals, SessionPage, SessionView
+from flowise_dev_agent.schemas.usage import ExpectedCost, SessionKind
+from flowise_dev_agent.schemas.verdict import Trace
+from flowise_dev_agent.schemas.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
 from flowise_dev_agent.texts import text
 
 _MAX_KEY_CHARS = 255

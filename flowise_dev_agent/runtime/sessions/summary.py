@@ -5,10 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
-from flowise_dev_agent.contracts.audit import AuditRow
-from flowise_dev_agent.contracts.base import TextCode, Worded
-from flowise_dev_agent.contracts.change import Conflict, SessionChange
-from flowise_dev_agent.contracts.session import PlanView, SessionSummary, SessionView
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.persistence import AuditFilter, AuditLog, Events, Sessions, StoredEvent
 from flowise_dev_agent.runtime.flows.service import FlowService
@@ -16,6 +12,10 @@ from flowise_dev_agent.runtime.flows.views import ChatflowLink
 from flowise_dev_agent.runtime.sessions.answer_words import ledger_lines
 from flowise_dev_agent.runtime.sessions.views import session_view
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.audit import AuditRow
+from flowise_dev_agent.schemas.base import TextCode, Worded
+from flowise_dev_agent.schemas.change import Conflict, SessionChange
+from flowise_dev_agent.schemas.session import PlanView, SessionSummary, SessionView
 from flowise_dev_agent.texts import Param, say_in, translated
 
 _TOLD = ("interrupt", "write", "test", "fallback", "drift", "error")

@@ -4,16 +4,16 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from flowise_dev_agent.caller import current_request
-from flowise_dev_agent.contracts.base import Failure, read, read_as
-from flowise_dev_agent.contracts.etags import session_etag
-from flowise_dev_agent.contracts.events import SessionEvent, session_event
-from flowise_dev_agent.contracts.interrupts import INTERRUPT, Interrupt, ListedInterrupt
-from flowise_dev_agent.contracts.node_artifacts import ArtifactDetail, ArtifactPage, ArtifactView, read_payload
-from flowise_dev_agent.contracts.session import ListedSession, PlanView, ResultView, SessionView
-from flowise_dev_agent.contracts.usage import DegradedPhase, PhaseMetrics, Totals
 from flowise_dev_agent.persistence import ArtifactFilter, ArtifactRow, NodeArtifacts, Sessions
 from flowise_dev_agent.persistence.read_model import public_status
 from flowise_dev_agent.runtime.flows.views import ChatflowLink
+from flowise_dev_agent.schemas.base import Failure, read, read_as
+from flowise_dev_agent.schemas.etags import session_etag
+from flowise_dev_agent.schemas.events import SessionEvent, session_event
+from flowise_dev_agent.schemas.interrupts import INTERRUPT, Interrupt, ListedInterrupt
+from flowise_dev_agent.schemas.node_artifacts import ArtifactDetail, ArtifactPage, ArtifactView, read_payload
+from flowise_dev_agent.schemas.session import ListedSession, PlanView, ResultView, SessionView
+from flowise_dev_agent.schemas.usage import DegradedPhase, PhaseMetrics, Totals
 
 if TYPE_CHECKING:
     from flowise_dev_agent.persistence import SessionRow, StoredEvent

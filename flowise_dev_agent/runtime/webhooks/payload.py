@@ -9,8 +9,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from flowise_dev_agent.caller import current_request
-from flowise_dev_agent.contracts.interrupts import Interrupt
-from flowise_dev_agent.contracts.webhooks import (
+from flowise_dev_agent.persistence import SessionRow
+from flowise_dev_agent.persistence.deliveries import WebhookMessage
+from flowise_dev_agent.runtime.flows.views import ChatflowLink
+from flowise_dev_agent.runtime.sessions.views import session_view
+from flowise_dev_agent.sanitize import clean_json, shortened
+from flowise_dev_agent.schemas.interrupts import Interrupt
+from flowise_dev_agent.schemas.webhooks import (
     WebhookFailure,
     WebhookInterrupt,
     WebhookLinks,
@@ -19,11 +24,6 @@ from flowise_dev_agent.contracts.webhooks import (
     WebhookTotals,
     WebhookType,
 )
-from flowise_dev_agent.persistence import SessionRow
-from flowise_dev_agent.persistence.deliveries import WebhookMessage
-from flowise_dev_agent.runtime.flows.views import ChatflowLink
-from flowise_dev_agent.runtime.sessions.views import session_view
-from flowise_dev_agent.sanitize import clean_json, shortened
 
 #: Bounds of a payload's parts; the whole stays below 20 KB, as the specification asks.
 _MAX_TEXT_CHARS: Final = 2_000

@@ -8,16 +8,6 @@ from dataclasses import dataclass, field
 from typing import Final, Self
 from uuid import UUID
 
-from flowise_dev_agent.contracts.requests import StartSession
-from flowise_dev_agent.contracts.session import SessionView
-from flowise_dev_agent.contracts.webhooks import (
-    DeliveryList,
-    DeliveryPage,
-    DeliveryView,
-    EndpointView,
-    ListedDeliveryView,
-    StartedView,
-)
 from flowise_dev_agent.cursors import decode_cursor, encode_cursor
 from flowise_dev_agent.errors import WebhookSecretError
 from flowise_dev_agent.persistence import Deliveries
@@ -25,6 +15,16 @@ from flowise_dev_agent.persistence.deliveries import DeliveryRow, Endpoint, List
 from flowise_dev_agent.persistence.sessions import NewWebhook
 from flowise_dev_agent.runtime.webhooks.client import TIMEOUT_SECS
 from flowise_dev_agent.runtime.webhooks.policy import UrlPolicy
+from flowise_dev_agent.schemas.requests import StartSession
+from flowise_dev_agent.schemas.session import SessionView
+from flowise_dev_agent.schemas.webhooks import (
+    DeliveryList,
+    DeliveryPage,
+    DeliveryView,
+    EndpointView,
+    ListedDeliveryView,
+    StartedView,
+)
 from flowise_dev_agent.settings import ServerSettings
 
 

@@ -11,7 +11,7 @@ import pytest
 from flowise_dev_agent.api import create_app
 from flowise_dev_agent.api.server import Server, bind, url_of
 from flowise_dev_agent.client import AgentClient, ServiceError
-from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
 from flowise_dev_agent.settings import ServerSettings, load_settings
 from tests.runtime_world import World, running_engine
 

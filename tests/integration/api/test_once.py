@@ -12,10 +12,10 @@ from flowise_dev_agent.api import once
 from flowise_dev_agent.api.app import create_app
 from flowise_dev_agent.api.routes import credentials
 from flowise_dev_agent.caller import serving
-from flowise_dev_agent.contracts.credentials import CreatedCredential
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.persistence import Database, DoneRequest, DoneRequests, Queue, Retention, Sessions
 from flowise_dev_agent.persistence.done_requests import FINISH, RELEASE
+from flowise_dev_agent.schemas.credentials import CreatedCredential
 from flowise_dev_agent.settings import RetentionSettings, Settings
 from tests.fixtures.database import stored_text, superuser
 from tests.integration.api.test_keys import SHARED, Keys, service

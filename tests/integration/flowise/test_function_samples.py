@@ -7,9 +7,9 @@ import pytest
 from flowise_dev_agent.agent.domain import ToolScope
 from flowise_dev_agent.agent.domains.function_trials import failing_functions
 from flowise_dev_agent.approval.binding import capability_of
-from flowise_dev_agent.contracts.plan import FunctionSample, PlanContract, PlannedNode
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.patch import AddNode, GraphIR, Schemas, compile_ops
+from flowise_dev_agent.schemas.plan import FunctionSample, PlanContract, PlannedNode
 
 ID = "customFunctionAgentflow_0"
 

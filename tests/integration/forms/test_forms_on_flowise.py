@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.designs import DesignForm
-from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInToolCall
 from flowise_dev_agent.flowise import FlowiseClient
@@ -18,6 +16,8 @@ from flowise_dev_agent.forms.ops import to_ops
 from flowise_dev_agent.forms.plan import plan_of
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, compile_ops
+from flowise_dev_agent.schemas.designs import DesignForm
+from flowise_dev_agent.schemas.plan import PlanContract
 from tests.fixtures.receiver import running_receiver
 
 #: Makes a flow of a form's steps; asks it in one session.

@@ -8,7 +8,6 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from flowise_dev_agent.contracts.base import Failure
 from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.persistence import Claim, Database, FencedSaver, Queue, Runs, Sessions
 from flowise_dev_agent.persistence.queue import RUN_QUEUE, RUN_TASK
@@ -16,6 +15,7 @@ from flowise_dev_agent.persistence.runs import Lost
 from flowise_dev_agent.persistence.sessions import NewSession
 from flowise_dev_agent.runtime.runs.executor import failure
 from flowise_dev_agent.runtime.runs.recovery import LostWork, Recovery
+from flowise_dev_agent.schemas.base import Failure
 from flowise_dev_agent.timings import Timings
 from tests.integration.persistence.test_saver import add_run, checkpoint, config
 

@@ -10,7 +10,6 @@ from flowise_dev_agent.agent.domain import Domains, ToolScope
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.agent.tools import ToolPhase
 from flowise_dev_agent.approval.binding import capability_of
-from flowise_dev_agent.contracts.plan import PlannedNode
 from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInToolCall
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.knowledge.pattern_library import Match
@@ -18,6 +17,7 @@ from flowise_dev_agent.patch import GraphIR, compile_ops
 from flowise_dev_agent.reasoning import LlmReasoner, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest
 from flowise_dev_agent.reasoning.engines import engine_for
+from flowise_dev_agent.schemas.plan import PlannedNode
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials, ops
 from tests.unit.agent.test_toolbox import Recorder

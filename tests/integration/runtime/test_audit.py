@@ -12,11 +12,6 @@ import psycopg
 import pytest
 
 from flowise_dev_agent.caller import ALL_SCOPES, Caller, Door, acting_for
-from flowise_dev_agent.contracts.audit import AuditRow
-from flowise_dev_agent.contracts.flow_writes import ApplyToFlow
-from flowise_dev_agent.contracts.keys import NewKey
-from flowise_dev_agent.contracts.requests import ResumeSession
-from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import FlowiseError, InvalidInputError, SessionConflictError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import SetParam
@@ -24,6 +19,11 @@ from flowise_dev_agent.persistence import AuditFilter, AuditLog, Database, Fact,
 from flowise_dev_agent.persistence.audit import SERVICE_CHAIN
 from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.runtime.flows.chat import ChatInput
+from flowise_dev_agent.schemas.audit import AuditRow
+from flowise_dev_agent.schemas.flow_writes import ApplyToFlow
+from flowise_dev_agent.schemas.keys import NewKey
+from flowise_dev_agent.schemas.requests import ResumeSession
+from flowise_dev_agent.schemas.session import SessionView
 from tests.fixtures.database import superuser
 from tests.runtime_world import running_engine, script
 from tests.writing_world import BOT, Servers, writing_service

@@ -5,10 +5,10 @@ import uuid
 import pytest
 
 from flowise_dev_agent.caller import ALL_SCOPES, Caller, acting_for
-from flowise_dev_agent.contracts.requests import ResumeSession
-from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import InvalidInputError, SessionNotFoundError
 from flowise_dev_agent.runtime import Runtime
+from flowise_dev_agent.schemas.requests import ResumeSession
+from flowise_dev_agent.schemas.session import SessionView
 from tests.runtime_world import World, script
 
 WAIT = 20.0

@@ -12,9 +12,9 @@ from psycopg import AsyncCursor
 from pydantic import SecretStr
 
 from flowise_dev_agent.agent.emit import NODE_PHASES
-from flowise_dev_agent.contracts.requests import ResumeSession
-from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.runtime import Runtime
+from flowise_dev_agent.schemas.requests import ResumeSession
+from flowise_dev_agent.schemas.session import SessionView
 from flowise_dev_agent.settings import DatabaseSettings, FlowiseSettings, ReasoningSettings, load_settings
 from tests.chaos.fake_flowise import FakeFlowise
 from tests.support.sessions import new_flow

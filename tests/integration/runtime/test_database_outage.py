@@ -5,11 +5,11 @@ from contextlib import aclosing
 
 import pytest
 
-from flowise_dev_agent.contracts.events import SessionEvent
-from flowise_dev_agent.contracts.requests import ResumeSession
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.runtime import Runtime
+from flowise_dev_agent.schemas.events import SessionEvent
+from flowise_dev_agent.schemas.requests import ResumeSession
 from tests.fixtures.postgres import restart
 from tests.runtime_world import World, running_engine, script, until
 

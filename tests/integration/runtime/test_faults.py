@@ -8,11 +8,11 @@ from uuid import UUID
 
 import pytest
 
-from flowise_dev_agent.contracts.requests import ResumeSession
-from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.persistence import Database, Queue, Runs
 from flowise_dev_agent.runtime import Runtime, Timings
 from flowise_dev_agent.runtime.runs.recovery import Recovery
+from flowise_dev_agent.schemas.requests import ResumeSession
+from flowise_dev_agent.schemas.session import SessionView
 from tests.forked import Forked
 from tests.integration.runtime.conftest import StartWorker
 from tests.runtime_world import DEADLINE_SECS, FAST, World, running_engine, script, until

@@ -9,7 +9,6 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from flowise_dev_agent.contracts.flow_writes import ApplyToFlow, FlowWriteResult, ImportFlow, PromoteFlow
 from flowise_dev_agent.errors import (
     FlowiseRejectedError,
     FlowiseServerError,
@@ -26,6 +25,7 @@ from flowise_dev_agent.patch import SetParam, payload_sha256
 from flowise_dev_agent.persistence import Blobs, Database, NewEvent, Queue, Sessions, Versions, WriteIntents
 from flowise_dev_agent.publish import Base, Publisher
 from flowise_dev_agent.runtime import Runtime
+from flowise_dev_agent.schemas.flow_writes import ApplyToFlow, FlowWriteResult, ImportFlow, PromoteFlow
 from tests.fixtures.golden_flows import NOWHERE, chat
 from tests.writing_world import BOT, PROD_KEY, Servers, writing_service
 

@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pytest
 
-from flowise_dev_agent.contracts.knowledge import RefreshView
 from flowise_dev_agent.errors import FlowiseAuthError, InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
@@ -16,6 +15,7 @@ from flowise_dev_agent.flowise.models import Credential, NodeList
 from flowise_dev_agent.persistence import Database, Queue, Refreshes
 from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.runtime.admin.knowledge import STEPS, KnowledgeService, Refresher
+from flowise_dev_agent.schemas.knowledge import RefreshView
 from flowise_dev_agent.settings import FlowiseSettings
 from tests.runtime_world import FAST, World, running_engine, until
 

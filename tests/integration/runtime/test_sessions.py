@@ -10,12 +10,6 @@ import pytest
 from procrastinate import PsycopgConnector
 from procrastinate.manager import JobManager
 
-from flowise_dev_agent.contracts.base import Failure
-from flowise_dev_agent.contracts.interrupts import ClarificationInterrupt
-from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
-from flowise_dev_agent.contracts.service import ProcessHealth, WorkerState
-from flowise_dev_agent.contracts.session import SessionView
-from flowise_dev_agent.contracts.verdict import Trace, TracedTurn
 from flowise_dev_agent.errors import (
     InvalidAnswerError,
     InvalidInputError,
@@ -28,6 +22,12 @@ from flowise_dev_agent.persistence import Blobs, Events, Sessions
 from flowise_dev_agent.persistence.queue import RUN_QUEUE
 from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.runtime.sessions.feed import Feed
+from flowise_dev_agent.schemas.base import Failure
+from flowise_dev_agent.schemas.interrupts import ClarificationInterrupt
+from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
+from flowise_dev_agent.schemas.service import ProcessHealth, WorkerState
+from flowise_dev_agent.schemas.session import SessionView
+from flowise_dev_agent.schemas.verdict import Trace, TracedTurn
 from tests.runtime_world import FAST, PLAN, RESULT, World, running_engine, script, until
 
 WAIT = 20.0

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.event_data import DecisionData, DoneData
-from flowise_dev_agent.contracts.events import SessionEvent
-from flowise_dev_agent.contracts.requests import ResumeSession
 from flowise_dev_agent.errors import SessionNotFoundError
 from flowise_dev_agent.persistence import Events, StoredEvent
 from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.runtime.sessions import feed
+from flowise_dev_agent.schemas.event_data import DecisionData, DoneData
+from flowise_dev_agent.schemas.events import SessionEvent
+from flowise_dev_agent.schemas.requests import ResumeSession
 from tests.runtime_world import World, running_engine, script, until
 
 WAIT = 20.0

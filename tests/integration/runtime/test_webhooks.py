@@ -14,13 +14,13 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
-from flowise_dev_agent.contracts.session import SessionView
-from flowise_dev_agent.contracts.webhooks import DeliveryView
 from flowise_dev_agent.errors import DeliveryNotFoundError, SessionNotFoundError, WebhookSecretError, WebhookUrlError
 from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.runtime.webhooks.policy import UrlPolicy
 from flowise_dev_agent.runtime.webhooks.service import WebhookConfig
+from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
+from flowise_dev_agent.schemas.session import SessionView
+from flowise_dev_agent.schemas.webhooks import DeliveryView
 from tests.fixtures.receiver import Receiver, running_receiver
 from tests.integration.runtime.conftest import StartWorker
 from tests.runtime_world import World, running_engine, until

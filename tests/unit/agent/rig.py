@@ -14,11 +14,6 @@ from langgraph.types import Command
 
 from flowise_dev_agent.agent import AgentContext, AgentState, FlowiseCapability, build_graph, initial_state
 from flowise_dev_agent.agent.interrupts import check_answer
-from flowise_dev_agent.contracts.event_data import NodeEndData, NodeStartData
-from flowise_dev_agent.contracts.events import NodeEvent
-from flowise_dev_agent.contracts.interrupts import raised_interrupt
-from flowise_dev_agent.contracts.plan import OpsAnswer, PatchAnswer
-from flowise_dev_agent.contracts.verdict import CriterionVerdict, Evidence
 from flowise_dev_agent.errors import AgentError, InvalidInputError
 from flowise_dev_agent.flowise.document_stores import DocumentStore
 from flowise_dev_agent.flowise.models import ChatflowPage, HumanAnswer, Prediction
@@ -40,6 +35,11 @@ from flowise_dev_agent.reasoning.contracts import (
     Verdict,
 )
 from flowise_dev_agent.reasoning.reasoner import Reasoner
+from flowise_dev_agent.schemas.event_data import NodeEndData, NodeStartData
+from flowise_dev_agent.schemas.events import NodeEvent
+from flowise_dev_agent.schemas.interrupts import raised_interrupt
+from flowise_dev_agent.schemas.plan import OpsAnswer, PatchAnswer
+from flowise_dev_agent.schemas.verdict import CriterionVerdict, Evidence
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings, Mode
 from tests.unit.publish.fakes import FakeFlowise, FakeIntents, FakeVersions
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 from pydantic import JsonValue
 
-from flowise_dev_agent.contracts.plan import FieldMapping, PlanContract, PlannedNode
-from flowise_dev_agent.contracts.plan_text import plan_markdown
-from flowise_dev_agent.contracts.verdict import Trace, TracedTool, TracedTurn, Trial
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.planning.passes.mappings import kept_to, with_mappings, with_sources
 from flowise_dev_agent.planning.passes.ready_tools import with_ready_tools
 from flowise_dev_agent.reasoning.contracts import ReadyTool, ToolField
+from flowise_dev_agent.schemas.plan import FieldMapping, PlanContract, PlannedNode
+from flowise_dev_agent.schemas.plan_text import plan_markdown
+from flowise_dev_agent.schemas.verdict import Trace, TracedTool, TracedTurn, Trial
 from tests.unit.agent.rig import plan
 
 SCHEMAS = NodeStore.from_snapshot().schemas

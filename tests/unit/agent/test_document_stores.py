@@ -8,10 +8,6 @@ from flowise_dev_agent.agent.nodes.plan import _is_approved
 from flowise_dev_agent.agent.state import AgentState, PlanState
 from flowise_dev_agent.agent.store_writes import UPSERT_FAILED
 from flowise_dev_agent.approval.binding import capability_of
-from flowise_dev_agent.contracts.attachments import AttachmentFacts
-from flowise_dev_agent.contracts.document_stores import DocumentStoreView
-from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
-from flowise_dev_agent.contracts.plan_text import plan_markdown
 from flowise_dev_agent.errors import AgentError, FlowiseServerError
 from flowise_dev_agent.flowise.document_stores import Component, DocumentStore, LoaderSpec, StoreLoader
 from flowise_dev_agent.knowledge.document_stores import view_of
@@ -24,6 +20,10 @@ from flowise_dev_agent.planning.passes.document_stores import (
     store_spec,
     with_stores,
 )
+from flowise_dev_agent.schemas.attachments import AttachmentFacts
+from flowise_dev_agent.schemas.document_stores import DocumentStoreView
+from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan_text import plan_markdown
 from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, _snapshot, plan
 from tests.unit.agent.test_attached import HANDBOOK, Files
 from tests.unit.agent.test_graph import credentials

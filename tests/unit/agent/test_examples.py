@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.attachments import AttachmentFacts
-from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.knowledge.documents import read_document
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, GraphIR, compile_ops
 from flowise_dev_agent.planning.passes.attached import with_attached
 from flowise_dev_agent.planning.passes.document_stores import with_stores
 from flowise_dev_agent.planning.passes.examples import EXAMPLES_UNUSED, with_examples
+from flowise_dev_agent.schemas.attachments import AttachmentFacts
+from flowise_dev_agent.schemas.plan import Part, PlanContract, PlannedNode, PlannedValue
 from tests.unit.agent.rig import plan
 
 SCHEMAS = NodeStore.from_snapshot().schemas

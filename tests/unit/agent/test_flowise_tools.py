@@ -12,12 +12,12 @@ from flowise_dev_agent.agent.domain import Domains, ToolScope
 from flowise_dev_agent.agent.tools import ToolPhase
 from flowise_dev_agent.approval.binding import capability_of
 from flowise_dev_agent.approval.ops import PatchScope
-from flowise_dev_agent.contracts.plan import PlannedNode, PlannedValue
-from flowise_dev_agent.contracts.verdict import Trace, TracedSource, TracedTool, TraceStep
 from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.flowise.flow_tags import draft_tag
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, SetParam, compile_ops
+from flowise_dev_agent.schemas.plan import PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.verdict import Trace, TracedSource, TracedTool, TraceStep
 from tests.unit.agent.rig import OPENAI, OTHER_OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials, ops
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from flowise_dev_agent.contracts.attachments import AttachmentFacts
-from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
 from flowise_dev_agent.planning.passes.attached import with_attached
 from flowise_dev_agent.planning.passes.images import IMAGES_UNSEEN, MODEL_BLIND, uploads, with_images
+from flowise_dev_agent.schemas.attachments import AttachmentFacts
+from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode, PlannedValue
 from tests.unit.agent.rig import _snapshot, plan
 from tests.unit.agent.test_attached import Files
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowise_dev_agent.agent.interrupts import check_answer
-from flowise_dev_agent.contracts.interrupts import Interrupt
 from flowise_dev_agent.errors import InvalidAnswerError
+from flowise_dev_agent.schemas.interrupts import Interrupt
 from tests.fixtures.interrupts import interrupt_of
 
 PLAN = interrupt_of("plan_approval")

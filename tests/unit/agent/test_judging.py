@@ -8,20 +8,6 @@ import pytest
 from pydantic import JsonValue
 
 from flowise_dev_agent.agent.domain import EvaluateRequest
-from flowise_dev_agent.contracts.plan import Criterion, Expectation, Part, PlanContract, TestCase
-from flowise_dev_agent.contracts.verdict import (
-    CriterionVerdict,
-    Evidence,
-    Judgement,
-    TestedIteration,
-    Trace,
-    TracedSource,
-    TracedTool,
-    TracedTurn,
-    TraceStep,
-    Trial,
-    Verdict,
-)
 from flowise_dev_agent.errors import InvalidAnswerError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, GraphIR, PatchOp, SetParam, compile_ops
@@ -34,6 +20,20 @@ from flowise_dev_agent.reasoning.votes import (
     shows_content_only,
     verdict_of,
     without_a_real_model,
+)
+from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, PlanContract, TestCase
+from flowise_dev_agent.schemas.verdict import (
+    CriterionVerdict,
+    Evidence,
+    Judgement,
+    TestedIteration,
+    Trace,
+    TracedSource,
+    TracedTool,
+    TracedTurn,
+    TraceStep,
+    Trial,
+    Verdict,
 )
 from flowise_dev_agent.testing.judging import (
     NOT_JUDGED,

@@ -5,9 +5,6 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.designs import DesignForm
-from flowise_dev_agent.contracts.plan import PlannedValue
-from flowise_dev_agent.contracts.verdict import CriterionVerdict, Evidence
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
@@ -15,6 +12,9 @@ from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.patch import AddNode, Connect, PatchOp, SetParam
 from flowise_dev_agent.reasoning.contracts import Intent, PlanContract, PlannedNode, Reasoned, Verdict
 from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
+from flowise_dev_agent.schemas.designs import DesignForm
+from flowise_dev_agent.schemas.plan import PlannedValue
+from flowise_dev_agent.schemas.verdict import CriterionVerdict, Evidence
 from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, Script, plan
 from tests.unit.agent.test_graph import ops
 from tests.unit.knowledge.memory_patterns import MemoryPatterns

@@ -5,9 +5,9 @@ import json
 import pytest
 from pydantic import JsonValue
 
-from flowise_dev_agent.contracts.verdict import Trace, TracedSource, TracedTool, TracedTurn, TraceStep
 from flowise_dev_agent.planning.passes.personal_data import MASK, passes, without_personal_data
 from flowise_dev_agent.reasoning.contracts import ReadyTool
+from flowise_dev_agent.schemas.verdict import Trace, TracedSource, TracedTool, TracedTurn, TraceStep
 
 NAME, PLACE = "Grace Hopper", "Zurich"
 ROOM = f"{NAME} sits in {PLACE}, room B12."

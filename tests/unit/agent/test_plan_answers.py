@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.approval.binding import beyond_approval
-from flowise_dev_agent.contracts.plan import (
+from flowise_dev_agent.patch import AddNode, Connect, PatchOp, SetParam
+from flowise_dev_agent.reasoning.contracts import Verdict
+from flowise_dev_agent.schemas.plan import (
     AmendAnswer,
     Capability,
     CredentialBinding,
@@ -14,8 +16,6 @@ from flowise_dev_agent.contracts.plan import (
     Part,
     ToolBinding,
 )
-from flowise_dev_agent.patch import AddNode, Connect, PatchOp, SetParam
-from flowise_dev_agent.reasoning.contracts import Verdict
 from tests.unit.agent.rig import Bench, plan
 from tests.unit.agent.test_plan_binding import planned, value
 from tests.unit.agent.test_update import COLDER, add_flow, drafts, inputs_of, made_for

@@ -13,16 +13,6 @@ from flowise_dev_agent.approval.binding import (
     outside_plan,
     with_agreed,
 )
-from flowise_dev_agent.contracts.plan import (
-    AmendAnswer,
-    Capability,
-    CredentialBinding,
-    NodeCapability,
-    PlanContract,
-    PlannedNode,
-    PlannedValue,
-    ToolBinding,
-)
 from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
@@ -35,6 +25,16 @@ from flowise_dev_agent.patch import (
     ReplaceNode,
     SetParam,
     compile_ops,
+)
+from flowise_dev_agent.schemas.plan import (
+    AmendAnswer,
+    Capability,
+    CredentialBinding,
+    NodeCapability,
+    PlanContract,
+    PlannedNode,
+    PlannedValue,
+    ToolBinding,
 )
 from tests.unit.agent.rig import plan
 from tests.unit.agent.test_update import COLDER, add_flow, drafts, inputs_of, made_for

@@ -3,7 +3,7 @@
 import pytest
 
 from flowise_dev_agent.agent.plan_outline import change_of, store
-from flowise_dev_agent.contracts.node_artifacts import OperationCounts, PlanStage, PlanTask, StoredPlan, TaskStatus
+from flowise_dev_agent.schemas.node_artifacts import OperationCounts, PlanStage, PlanTask, StoredPlan, TaskStatus
 
 
 def task(id_: str, key: str = "", status: TaskStatus = "planned", title: str = "") -> PlanTask:

@@ -5,9 +5,6 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.designs import DesignForm
-from flowise_dev_agent.contracts.flows import Preview
-from flowise_dev_agent.contracts.plan import DesignConnection, Part, PlanContract
 from flowise_dev_agent.forms.offer import Offer
 from flowise_dev_agent.forms.ops import to_ops
 from flowise_dev_agent.forms.plan import plan_of
@@ -15,6 +12,9 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
 from flowise_dev_agent.planning.preview import PlannedFlow, planned_flow
 from flowise_dev_agent.runtime.flows.preview import Picture, drawn
+from flowise_dev_agent.schemas.designs import DesignForm
+from flowise_dev_agent.schemas.flows import Preview
+from flowise_dev_agent.schemas.plan import DesignConnection, Part, PlanContract
 from tests.unit.agent.test_plan_review import node, planned
 
 CHAIN = [

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, OptionEntry, compile_ops
 from flowise_dev_agent.planning.passes.feasibility import reviewed
+from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode, PlannedValue
 from tests.unit.agent.rig import BenchFlowise, plan
 from tests.unit.agent.test_update import made_for
 

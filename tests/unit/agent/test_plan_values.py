@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.approval.binding import not_met
-from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
     AddNode,
@@ -20,6 +19,7 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.planning.values import with_files_to_come, with_planned_values
+from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode
 from tests.unit.agent.rig import plan
 from tests.unit.agent.test_plan_binding import CHAT, contract, planned, value
 from tests.unit.agent.test_update import add_flow, drafts, inputs_of, made_for

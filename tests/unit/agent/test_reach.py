@@ -7,7 +7,6 @@ import pytest
 
 from flowise_dev_agent.approval.binding import capability_of, outside_plan
 from flowise_dev_agent.approval.reach import hosts_in, hosts_said, is_setting, reached
-from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
     AddNode,
@@ -20,6 +19,7 @@ from flowise_dev_agent.patch import (
     UnsetParam,
     compile_ops,
 )
+from flowise_dev_agent.schemas.plan import PlanContract
 from tests.unit.agent.test_plan_binding import CHAT, contract, planned, value
 
 #: The plan that people approved: another temperature, and nothing else.

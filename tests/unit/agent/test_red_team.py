@@ -15,14 +15,6 @@ from typing import Any, cast
 import pytest
 
 from flowise_dev_agent.caller import DEFAULT_OWNER
-from flowise_dev_agent.contracts.plan import (
-    AmendAnswer,
-    OpsAnswer,
-    PatchAnswer,
-    PlanContract,
-    PlannedNode,
-    PlannedValue,
-)
 from flowise_dev_agent.flowise.document_stores import DocumentStore
 from flowise_dev_agent.flowise.models import ChatflowCreate, Credential
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
@@ -41,6 +33,14 @@ from flowise_dev_agent.patch import (
 from flowise_dev_agent.persistence import NewPattern
 from flowise_dev_agent.reasoning.contracts import Intent, Reasoned, Verdict
 from flowise_dev_agent.reasoning.prompts import classify_prompt, judge_prompt, patch_prompt, plan_prompt
+from flowise_dev_agent.schemas.plan import (
+    AmendAnswer,
+    OpsAnswer,
+    PatchAnswer,
+    PlanContract,
+    PlannedNode,
+    PlannedValue,
+)
 from tests.unit.agent.rig import OPENAI, OTHER_OPENAI, Bench, BenchFlowise, Script, plan
 from tests.unit.agent.test_graph import ops
 from tests.unit.knowledge.memory_patterns import MemoryPatterns

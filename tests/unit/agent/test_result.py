@@ -4,9 +4,9 @@ from typing import Any
 
 from flowise_dev_agent.agent import approved_plan, result_of
 from flowise_dev_agent.agent.interrupts import check_answer
-from flowise_dev_agent.contracts.base import read
-from flowise_dev_agent.contracts.interrupts import Interrupt
-from flowise_dev_agent.contracts.session import PlanView, ResultView
+from flowise_dev_agent.schemas.base import read
+from flowise_dev_agent.schemas.interrupts import Interrupt
+from flowise_dev_agent.schemas.session import PlanView, ResultView
 from tests.fixtures.interrupts import interrupt_of
 from tests.unit.agent.rig import plan
 

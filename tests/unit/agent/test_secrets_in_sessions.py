@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 from flowise_dev_agent.agent import project, result_of
-from flowise_dev_agent.contracts.interrupts import raised_interrupt
 from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.flowise.models import ChatflowCreate, Credential, Prediction
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
@@ -13,6 +12,7 @@ from flowise_dev_agent.persistence import NewEvent
 from flowise_dev_agent.persistence.events import event_params
 from flowise_dev_agent.reasoning.contracts import Intent, Reasoned, Verdict
 from flowise_dev_agent.reasoning.prompts import classify_prompt, judge_prompt, patch_prompt, plan_prompt
+from flowise_dev_agent.schemas.interrupts import raised_interrupt
 from tests.unit.agent.rig import OPENAI, Bench, Script
 from tests.unit.agent.test_update import COLDER, PLAN, flow_data
 from tests.unit.knowledge.memory_patterns import MemoryPatterns

@@ -16,8 +16,8 @@ from flowise_dev_agent.agent.state import (
     channel_writes,
     initial_state,
 )
-from flowise_dev_agent.contracts.base import kept
 from flowise_dev_agent.patch import AddNode
+from flowise_dev_agent.schemas.base import kept
 from tests.unit.agent.rig import OPENAI, Bench
 from tests.unit.agent.test_graph import credentials, ops
 

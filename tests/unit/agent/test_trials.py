@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.plan import TestCase
-from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.flowise.models import HumanAnswer, Prediction
 from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.schemas.plan import TestCase
+from flowise_dev_agent.schemas.verdict import Trace
 from flowise_dev_agent.testing.cases import branch_cases, cases_for, why_not_testable
 from flowise_dev_agent.testing.traces import TRACE_BYTES, Exchange, trace_of
 from flowise_dev_agent.testing.trials import (

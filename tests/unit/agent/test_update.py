@@ -7,7 +7,6 @@ import pytest
 
 from flowise_dev_agent.agent import project
 from flowise_dev_agent.agent.nodes.review import failed_alike, regressions
-from flowise_dev_agent.contracts.verdict import Trial
 from flowise_dev_agent.errors import (
     FlowiseAuthError,
     FlowiseServerError,
@@ -29,6 +28,7 @@ from flowise_dev_agent.patch import (
 from flowise_dev_agent.patch.views.flow_view import FlowView
 from flowise_dev_agent.planning.prompt_context import focused_summary
 from flowise_dev_agent.reasoning.contracts import Intent, Verdict
+from flowise_dev_agent.schemas.verdict import Trial
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials
 

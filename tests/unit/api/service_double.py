@@ -15,31 +15,6 @@ from pydantic import SecretStr
 
 from flowise_dev_agent.api import create_app
 from flowise_dev_agent.caller import Caller, Door
-from flowise_dev_agent.contracts.change import SessionChange
-from flowise_dev_agent.contracts.etags import Expected
-from flowise_dev_agent.contracts.events import SessionEvent, session_event
-from flowise_dev_agent.contracts.flow_writes import (
-    ApplyToFlow,
-    FlowDocument,
-    FlowWriteResult,
-    ImportFlow,
-    PromoteFlow,
-)
-from flowise_dev_agent.contracts.flows import FlowPage
-from flowise_dev_agent.contracts.nodes import (
-    CatalogueHits,
-    NodeOptions,
-    NodeTypeDetails,
-    NodeTypePage,
-    NodeTypeView,
-    OptionView,
-)
-from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
-from flowise_dev_agent.contracts.service import DatabaseState, ProcessHealth, QueueState, Readiness
-from flowise_dev_agent.contracts.session import ListedSession, SessionPage, SessionView
-from flowise_dev_agent.contracts.usage import Totals
-from flowise_dev_agent.contracts.versions import RolledBack, VersionDiff, VersionList, VersionView
-from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
 from flowise_dev_agent.errors import (
     DeliveryNotFoundError,
     NodeTypeNotFoundError,
@@ -53,6 +28,31 @@ from flowise_dev_agent.persistence import Fact
 from flowise_dev_agent.runtime.connections import Connections
 from flowise_dev_agent.runtime.flows.views import change_of
 from flowise_dev_agent.runtime.webhooks.service import started_view
+from flowise_dev_agent.schemas.change import SessionChange
+from flowise_dev_agent.schemas.etags import Expected
+from flowise_dev_agent.schemas.events import SessionEvent, session_event
+from flowise_dev_agent.schemas.flow_writes import (
+    ApplyToFlow,
+    FlowDocument,
+    FlowWriteResult,
+    ImportFlow,
+    PromoteFlow,
+)
+from flowise_dev_agent.schemas.flows import FlowPage
+from flowise_dev_agent.schemas.nodes import (
+    CatalogueHits,
+    NodeOptions,
+    NodeTypeDetails,
+    NodeTypePage,
+    NodeTypeView,
+    OptionView,
+)
+from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
+from flowise_dev_agent.schemas.service import DatabaseState, ProcessHealth, QueueState, Readiness
+from flowise_dev_agent.schemas.session import ListedSession, SessionPage, SessionView
+from flowise_dev_agent.schemas.usage import Totals
+from flowise_dev_agent.schemas.versions import RolledBack, VersionDiff, VersionList, VersionView
+from flowise_dev_agent.schemas.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
 from flowise_dev_agent.settings import (
     DatabaseSettings,
     FlowiseSettings,

@@ -8,7 +8,6 @@ import httpx2
 import pytest
 
 from flowise_dev_agent.api.problems import MAX_BODY_BYTES, MAX_FLOW_BODY_BYTES
-from flowise_dev_agent.contracts.flow_writes import ApplyToFlow, ImportFlow, PromoteFlow
 from flowise_dev_agent.errors import (
     FlowiseTimeoutError,
     InvalidInputError,
@@ -17,6 +16,7 @@ from flowise_dev_agent.errors import (
     WriteFailedError,
 )
 from flowise_dev_agent.patch import SetLabel
+from flowise_dev_agent.schemas.flow_writes import ApplyToFlow, ImportFlow, PromoteFlow
 from tests.unit.api.service_double import WRITE, EngineDouble, written
 
 FLOW = "aaaaaaaa-0000-4000-8000-000000000001"

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from flowise_dev_agent.api.app import create_app
 from flowise_dev_agent.api.openapi import LINKS, rendered
-from flowise_dev_agent.contracts.requests import ResumeSession
+from flowise_dev_agent.schemas.requests import ResumeSession
 from flowise_dev_agent.settings import Settings
 
 COMMITTED = Path(__file__).parents[3] / "docs" / "openapi.json"

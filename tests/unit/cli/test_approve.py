@@ -11,8 +11,8 @@ import pytest
 from flowise_dev_agent.cli import sessions as sessions_module
 from flowise_dev_agent.cli.sessions import Exit, Given, Question, approve, from_payload, show_question
 from flowise_dev_agent.client import ServiceError
-from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.schemas.session import SessionView
 from tests.fixtures.interrupts import interrupt_of
 from tests.unit.api.service_double import view
 from tests.unit.cli.conftest import Run

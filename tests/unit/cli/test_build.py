@@ -14,11 +14,11 @@ from flowise_dev_agent.cli import build as build_module
 from flowise_dev_agent.cli.answers import default_answer
 from flowise_dev_agent.cli.build import Progress, build
 from flowise_dev_agent.cli.startup import Exit
-from flowise_dev_agent.contracts.events import SessionEvent
-from flowise_dev_agent.contracts.interrupts import Interrupt
-from flowise_dev_agent.contracts.requests import StartSession
-from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import NeedsPersonError
+from flowise_dev_agent.schemas.events import SessionEvent
+from flowise_dev_agent.schemas.interrupts import Interrupt
+from flowise_dev_agent.schemas.requests import StartSession
+from flowise_dev_agent.schemas.session import SessionView
 from tests.fixtures.interrupts import interrupt_of
 from tests.unit.api.service_double import event, view
 

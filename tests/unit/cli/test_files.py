@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from flowise_dev_agent.cli.files import flow_file, read_flow_file
-from flowise_dev_agent.contracts.flow_writes import FlowDocument
+from flowise_dev_agent.schemas.flow_writes import FlowDocument
 from tests.unit.cli.conftest import Run
 
 FLOW = "aaaaaaaa-0000-4000-8000-000000000001"

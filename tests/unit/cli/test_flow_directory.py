@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from flowise_dev_agent.cli.sync import markdown, mermaid, read_files, read_lock, write_lock
-from flowise_dev_agent.contracts.flow_files import AppliedFlow, AppliedFlows, SyncItem, SyncReport
 from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.schemas.flow_files import AppliedFlow, AppliedFlows, SyncItem, SyncReport
 
 OPS = "ops: [{op_type: AddNode, node_name: chatOpenAI, node_id: chatOpenAI_0}]"
 

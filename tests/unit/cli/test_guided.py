@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from flowise_dev_agent.cli.build import ask_form
-from flowise_dev_agent.contracts.designs import DesignForm
+from flowise_dev_agent.schemas.designs import DesignForm
 
 _MOST = 200
 

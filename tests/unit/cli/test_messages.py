@@ -16,7 +16,7 @@ from flowise_dev_agent import __version__
 from flowise_dev_agent.cli.console import fail_with, in_terminal_words
 from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.client import ServiceError
-from flowise_dev_agent.contracts.requests import StartSession
+from flowise_dev_agent.schemas.requests import StartSession
 from tests.unit.cli.conftest import Run
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from flowise_dev_agent.cli.sessions import list_sessions, settle
 from flowise_dev_agent.cli.startup import Exit
-from flowise_dev_agent.contracts.session import SessionPage
+from flowise_dev_agent.schemas.session import SessionPage
 from tests.unit.api.service_double import listed, view
 
 IDS = [UUID(int=n) for n in (1, 2)]

@@ -12,10 +12,10 @@ import yaml
 
 from flowise_dev_agent.cli.sync import LOCK_FILE, OnDrift, Sync, write_lock
 from flowise_dev_agent.client import AgentClient, ServiceError
-from flowise_dev_agent.contracts.flow_files import AppliedFlows, SyncItem
-from flowise_dev_agent.contracts.flow_writes import ApplyToFlow, FlowDocument, FlowWriteResult, ImportFlow
-from flowise_dev_agent.contracts.requests import StartSession
 from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.schemas.flow_files import AppliedFlows, SyncItem
+from flowise_dev_agent.schemas.flow_writes import ApplyToFlow, FlowDocument, FlowWriteResult, ImportFlow
+from flowise_dev_agent.schemas.requests import StartSession
 
 EMPTY = {"nodes": [], "edges": []}
 

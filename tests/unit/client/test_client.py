@@ -12,11 +12,11 @@ from pydantic.networks import HttpUrl
 from flowise_dev_agent.client import AgentClient, ServiceError, ServiceUnreachableError, SyncAgentClient
 from flowise_dev_agent.client import events as events_module
 from flowise_dev_agent.client import transport as transport_module
-from flowise_dev_agent.contracts.connections import ConnectFlowise
-from flowise_dev_agent.contracts.credentials import NewCredential
-from flowise_dev_agent.contracts.flow_writes import ApplyToFlow, ImportFlow, PromoteFlow
-from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.patch import SetLabel
+from flowise_dev_agent.schemas.connections import ConnectFlowise
+from flowise_dev_agent.schemas.credentials import NewCredential
+from flowise_dev_agent.schemas.flow_writes import ApplyToFlow, ImportFlow, PromoteFlow
+from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
 from tests.unit.api.service_double import WRITE, event, view, written
 
 SESSION = UUID(int=1)

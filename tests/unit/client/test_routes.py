@@ -13,7 +13,8 @@ import httpx2
 from pydantic.networks import HttpUrl
 
 from flowise_dev_agent.client import AgentClient, SyncAgentClient
-from flowise_dev_agent.contracts import (
+from flowise_dev_agent.patch import SetLabel
+from flowise_dev_agent.schemas import (
     chat,
     connections,
     flow_tests,
@@ -25,8 +26,7 @@ from flowise_dev_agent.contracts import (
     requests,
     shares,
 )
-from flowise_dev_agent.contracts.credentials import NewCredential
-from flowise_dev_agent.patch import SetLabel
+from flowise_dev_agent.schemas.credentials import NewCredential
 
 OPENAPI = Path(__file__).resolve().parents[3] / "docs" / "openapi.json"
 #: Its cookie is the browser's: a program has a key.

@@ -6,12 +6,12 @@ import pytest
 from pydantic import ValidationError
 
 from flowise_dev_agent.approval.binding import not_met
-from flowise_dev_agent.contracts.designs import DesignForm
-from flowise_dev_agent.contracts.requests import StartSession
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, compile_ops, errors, validate_flow
 from flowise_dev_agent.reasoning.contracts import Intent, PatchRequest, PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
+from flowise_dev_agent.schemas.designs import DesignForm
+from flowise_dev_agent.schemas.requests import StartSession
 
 DUMMY = "a7acd2ec-afaf-5f55-9aef-0532197ae938"
 

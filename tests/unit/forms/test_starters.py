@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.designs import DesignForm
-from flowise_dev_agent.contracts.document_stores import DocumentStoreView
 from flowise_dev_agent.forms.starters import LANGUAGES, Language, StarterChoice, choose, needs_of, starters
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.schemas.designs import DesignForm
+from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 
 SENTENCES = [
     # English

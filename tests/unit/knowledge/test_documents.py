@@ -9,11 +9,11 @@ import zlib
 import docx as docx_library
 import pytest
 
-from flowise_dev_agent.contracts.attachments import MAX_ATTACHMENT_BYTES
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.knowledge import documents
 from flowise_dev_agent.knowledge.documents import clean_name, read_apart, read_document
 from flowise_dev_agent.patch.model.placeholders import placeholder_file
+from flowise_dev_agent.schemas.attachments import MAX_ATTACHMENT_BYTES
 
 API = """
 openapi: 3.0.3

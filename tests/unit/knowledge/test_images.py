@@ -5,9 +5,9 @@ import struct
 
 import pytest
 
-from flowise_dev_agent.contracts.attachments import MAX_IMAGE_BYTES
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.knowledge.documents import read_document
+from flowise_dev_agent.schemas.attachments import MAX_IMAGE_BYTES
 
 #: One pixel each, as other programs write them.
 PNG = base64.b64decode(

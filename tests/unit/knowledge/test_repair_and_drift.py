@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.event_data import DriftCounts
-from flowise_dev_agent.contracts.knowledge import InstanceKnowledge, SnapshotInfo
 from flowise_dev_agent.knowledge.drift import compare, knowledge_health
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.repair import decide_repair
 from flowise_dev_agent.knowledge.snapshot import by_name, read_meta
 from flowise_dev_agent.patch import NodeSchema, Schemas
+from flowise_dev_agent.schemas.event_data import DriftCounts
+from flowise_dev_agent.schemas.knowledge import InstanceKnowledge, SnapshotInfo
 from tests.unit.knowledge.memory_caches import MemoryNodes
 
 

@@ -253,4 +253,4 @@ def test_p81_the_wheel_takes_every_committed_snapshot_and_no_credentials() -> No
     included = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     committed = {path.name for path in (ROOT / "schemas").iterdir() if not path.name.startswith("flowise_credentials.")}
 
-    assert included == {f"schemas/{name}": f"flowise_dev_agent/schemas/{name}" for name in committed}
+    assert included == {f"schemas/{name}": f"flowise_dev_agent/knowledge/snapshots/{name}" for name in committed}

@@ -13,8 +13,8 @@ from pydantic import SecretStr
 
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.client.asgi import StreamingASGITransport
-from flowise_dev_agent.contracts.interrupts import Interrupt
 from flowise_dev_agent.mcp import AgentMcpServer, Approval, Host
+from flowise_dev_agent.schemas.interrupts import Interrupt
 from tests.fixtures.interrupts import interrupt_of
 from tests.unit.api.service_double import EngineDouble, app_of
 

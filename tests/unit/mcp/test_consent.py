@@ -10,9 +10,9 @@ from mcp_types import ElicitResult, InputRequiredResult
 from pydantic import SecretStr
 
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.contracts.answers import decides
-from flowise_dev_agent.contracts.attachments import AttachmentFacts, AttachmentView
-from flowise_dev_agent.contracts.document_stores import DocumentStoreList, DocumentStoreView, RefreshedStore
+from flowise_dev_agent.schemas.answers import decides
+from flowise_dev_agent.schemas.attachments import AttachmentFacts, AttachmentView
+from flowise_dev_agent.schemas.document_stores import DocumentStoreList, DocumentStoreView, RefreshedStore
 from tests.fixtures.interrupts import interrupt_of
 from tests.unit.api.service_double import EngineDouble
 from tests.unit.mcp.conftest import (

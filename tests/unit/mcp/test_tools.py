@@ -7,11 +7,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from flowise_dev_agent.contracts.events import SessionEvent
-from flowise_dev_agent.contracts.flow_writes import FlowDocument
-from flowise_dev_agent.contracts.session import ResultView
-from flowise_dev_agent.contracts.verdict import Trace, TracedTurn, TraceStep
 from flowise_dev_agent.errors import DatabaseUnavailableError, SessionConflictError
+from flowise_dev_agent.schemas.events import SessionEvent
+from flowise_dev_agent.schemas.flow_writes import FlowDocument
+from flowise_dev_agent.schemas.session import ResultView
+from flowise_dev_agent.schemas.verdict import Trace, TracedTurn, TraceStep
 from tests.unit.api.service_double import EngineDouble, ServiceDouble, event
 from tests.unit.mcp.conftest import (
     ERAS,

@@ -6,7 +6,6 @@ from uuid import UUID
 
 import pytest
 
-from flowise_dev_agent.contracts.change import Conflict
 from flowise_dev_agent.errors import (
     FlowiseConnectionLostError,
     FlowiseRejectedError,
@@ -31,6 +30,7 @@ from flowise_dev_agent.publish import (
     without_tag,
 )
 from flowise_dev_agent.publish.steps import _KEYS
+from flowise_dev_agent.schemas.change import Conflict
 from tests.unit.publish.fakes import FakeFlowise, FakeIntents, FakeVersions
 
 SESSION = UUID("11111111-1111-4111-8111-111111111111")

@@ -7,16 +7,6 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.plan import (
-    AmendAnswer,
-    Criterion,
-    FunctionSample,
-    NothingToChange,
-    OpsAnswer,
-    Part,
-    PlannedValue,
-)
-from flowise_dev_agent.contracts.plan_text import plan_markdown
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, BindCredential, Finding, GraphIR, SetParam, compile_ops
@@ -38,6 +28,16 @@ from flowise_dev_agent.reasoning.contracts import (
 )
 from flowise_dev_agent.reasoning.engines.completion import strict_form
 from flowise_dev_agent.reasoning.schemas import answer_schema
+from flowise_dev_agent.schemas.plan import (
+    AmendAnswer,
+    Criterion,
+    FunctionSample,
+    NothingToChange,
+    OpsAnswer,
+    Part,
+    PlannedValue,
+)
+from flowise_dev_agent.schemas.plan_text import plan_markdown
 from tests.support.requests import flow_of, plan_request
 
 GOOD_INTENT = {"operation": "create", "ambiguity": 1, "title": "Support chatbot"}

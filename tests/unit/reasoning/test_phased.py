@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.designs import DesignForm
-from flowise_dev_agent.contracts.plan import OpsAnswer, PlanContract
 from flowise_dev_agent.errors import ModelAuthError, ModelOutputError, ModelUnavailableError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.reasoning import PhasedReasoner, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Intent, PatchRequest, PlanRequest, Usage
+from flowise_dev_agent.schemas.designs import DesignForm
+from flowise_dev_agent.schemas.plan import OpsAnswer, PlanContract
 from tests.support.requests import flow_of
 from tests.unit.agent.rig import Script
 

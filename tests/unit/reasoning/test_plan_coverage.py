@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Finding, GraphIR, compile_ops
 from flowise_dev_agent.patch.views.flow_view import FlowView
 from flowise_dev_agent.planning.passes.coverage import with_uncovered_parts, without_missing_resources
+from flowise_dev_agent.schemas.plan import Part, PlanContract, PlannedNode, PlannedValue
 from tests.support.requests import plan_request
 from tests.unit.reasoning.test_llm_reasoner import ScriptedEngine, last_text, reasoner
 

@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.plan import AmendAnswer, Part, PlanContract, PlannedNode, PlannedValue
-from flowise_dev_agent.contracts.plan_text import plan_markdown
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, compile_ops
 from flowise_dev_agent.patch.views.flow_view import FlowView
@@ -14,6 +12,8 @@ from flowise_dev_agent.reasoning.contracts import PlanRequest, PlanReview
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError
 from flowise_dev_agent.reasoning.plan_checks import checked_amendment, checked_plan
 from flowise_dev_agent.reasoning.plan_findings import lost_texts
+from flowise_dev_agent.schemas.plan import AmendAnswer, Part, PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan_text import plan_markdown
 from tests.support.requests import UPDATE, plan_request
 from tests.unit.reasoning.test_llm_reasoner import ScriptedEngine, last_text, patch_request, reasoner
 

@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from flowise_dev_agent.contracts.plan import Criterion
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch import Finding, SetParam
@@ -26,6 +25,7 @@ from flowise_dev_agent.reasoning.prompts import (
     plan_prompt,
     step_prompt,
 )
+from flowise_dev_agent.schemas.plan import Criterion
 from tests.support.requests import flow_of, plan_request
 
 KEYS = ("sk-proj-" + "a1B2" * 8, "gsk_" + "Zz9" * 9, "AKIA" + "ABCD" * 4, "ghp_" + "a" * 36)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.errors import ModelUnavailableError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning import LlmReasoner, ReasoningSettings
@@ -21,6 +20,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Usage,
 )
 from flowise_dev_agent.reasoning.engines.base import ReasoningEngine
+from flowise_dev_agent.schemas.plan import PlannedValue
 from tests.support.requests import plan_request
 
 WRITTEN = "You are careful. Do the task of this step and nothing else."

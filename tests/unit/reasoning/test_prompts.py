@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from flowise_dev_agent.contracts.plan import Criterion, Expectation, Part, PlannedValue, TestCase
-from flowise_dev_agent.contracts.verdict import Trace, TraceStep
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, NodeSchema, ReplaceNode, SetParam, compile_ops
 from flowise_dev_agent.patch.views.flow_view import FlowView
@@ -25,6 +23,8 @@ from flowise_dev_agent.reasoning.prompt_text import previous_plan
 from flowise_dev_agent.reasoning.prompts import judge_prompt, patch_prompt, plan_prompt, step_prompt
 from flowise_dev_agent.reasoning.schemas import answer_schema
 from flowise_dev_agent.reasoning.skills import PACKAGED
+from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, PlannedValue, TestCase
+from flowise_dev_agent.schemas.verdict import Trace, TraceStep
 from tests.support.requests import UPDATE, flow_of, plan_request
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.requests import StartSession
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.runtime.dependencies import check_budget, check_start
+from flowise_dev_agent.schemas.requests import StartSession
 from flowise_dev_agent.settings import LimitSettings, ReasoningSettings
 
 LIMITS = LimitSettings(session_tokens=1_000, session_usd=2.0, tokens_ceiling=None, usd_ceiling=3.0)

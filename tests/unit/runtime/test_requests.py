@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
 
 
 @pytest.mark.parametrize(

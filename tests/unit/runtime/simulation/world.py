@@ -26,9 +26,6 @@ from flowise_dev_agent.agent import (
 )
 from flowise_dev_agent.agent.emit import NODE_PHASES
 from flowise_dev_agent.agent.interrupts import check_answer
-from flowise_dev_agent.contracts.base import read_as
-from flowise_dev_agent.contracts.interrupts import INTERRUPT
-from flowise_dev_agent.contracts.plan import OpsAnswer, PatchAnswer
 from flowise_dev_agent.errors import FlowiseServerError, FlowiseTimeoutError
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate, ChatflowPage
 from flowise_dev_agent.patch import GraphIR, SetParam, compile_ops, payload_sha256
@@ -42,6 +39,9 @@ from flowise_dev_agent.runtime.dependencies import RunBlobs, waiting_texts
 from flowise_dev_agent.runtime.runs import executor
 from flowise_dev_agent.runtime.runs.executor import RunExecutor
 from flowise_dev_agent.runtime.runs.recovery import LostWork, Recovery
+from flowise_dev_agent.schemas.base import read_as
+from flowise_dev_agent.schemas.interrupts import INTERRUPT
+from flowise_dev_agent.schemas.plan import OpsAnswer, PatchAnswer
 from flowise_dev_agent.settings import LimitSettings
 from flowise_dev_agent.timings import end_tasks
 from tests.unit.agent.rig import OPENAI, BenchFlowise, BenchKnowledge, Script, plan

@@ -1,0 +1,229 @@
+"""The answers that interrupts take, by type of interrupt and then by `action`."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Final, Literal, Self, TypeAlias
+
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, model_validator
+from typing_extensions import TypeAliasType
+
+from flowise_dev_agent.schemas.base import Contract, JsonObject, JsonValue
+from flowise_dev_agent.schemas.designs import DesignForm
+
+InterruptType = Literal[
+    "clarification", "select_target", "plan_approval", "credential_check", "patch_review", "result_review"
+]
+NodeId = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=32_000)]
+
+
+#: Actions after which nothing is written before the next question, by type of interrupt.
+_HARMLESS: Final[Mapping[str, frozenset[str]]] = {
+    "clarification": frozenset({"answer", "go_on", "cancel"}),
+    "select_target": frozenset({"select", "create_new", "cancel"}),
+    "plan_approval": frozenset({"request_changes", "cancel"}),
+    "credential_check": frozenset({"retry", "cancel"}),
+    "patch_review": frozenset({"cancel"}),
+}
+
+
+def decides(interrupt_type: str, action: str) -> bool:
+    """True for an answer that lets something be written or undone: a person's matter, and the scope `approve`."""
+    return action not in _HARMLESS.get(interrupt_type, frozenset())
+
+
+class ClarificationAnswers(Contract):
+    """One answer per question, in order; an empty string skips a question."""
+
+    action: Literal["answer"] = "answer"
+    answers: list[Annotated[str, StringConstraints(max_length=8_000)]] = Field(min_length=1, max_length=3)
+
+
+class GoOn(Contract):
+    """Go on with what is known."""
+
+    action: Literal["go_on"]
+
+
+class SelectTarget(Contract):
+    """The flow to change."""
+
+    action: Literal["select"] = "select"
+    chatflow_id: Text
+
+
+class TargetAction(Contract):
+    """Create a new flow instead, or stop."""
+
+    action: Literal["create_new", "cancel"]
+
+
+class EditedValue(Contract):
+    """A field that the person sets. `param` is a name or a path, as in the op `SetParam`."""
+
+    node_id: NodeId
+    param: str = Field(min_length=1, max_length=200)
+    value: JsonValue
+
+
+class PlanEdits(Contract):
+    """What the person changes of a plan by hand: fields of its nodes and of the flow, and nodes that are not wanted."""
+
+    values: list[EditedValue] = Field(default_factory=list, max_length=100)
+    removals: list[NodeId] = Field(default_factory=list, max_length=50)
+
+
+class ApprovePlan(Contract):
+    """Approve the plan, with one of its approaches where it has several, with other test questions and with changes by
+    hand if wanted."""
+
+    action: Literal["approve"]
+    approach: Text | None = None
+    edits: PlanEdits | None = None
+    test_questions: list[Annotated[Text, StringConstraints(max_length=4_000)]] | None = Field(
+        default=None, min_length=1, max_length=10
+    )
+
+
+class RequestChanges(Contract):
+    """Ask for another plan: in words, or of a new flow with the form that describes it."""
+
+    action: Literal["request_changes"]
+    feedback: Text | None = None
+    design: DesignForm | None = None
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if (self.feedback is None) == (self.design is None):
+            raise ValueError("send either `feedback` or `design`")
+        return self
+
+
+class CancelSession(Contract):
+    """Stop; nothing more is written."""
+
+    action: Literal["cancel"]
+
+
+class RetryCredentials(Contract):
+    """Read the instance's credentials again, or go on without with a warning."""
+
+    action: Literal["retry", "skip"]
+
+
+class ChooseCredentials(Contract):
+    """Credential type -> id of the credential to use."""
+
+    action: Literal["choose"] = "choose"
+    choose: dict[str, Text] = Field(min_length=1)
+
+
+class PatchReviewAction(Contract):
+    """What to do with a patch that stopped before the write."""
+
+    action: Literal["continue", "replan", "rebase", "overwrite", "cancel"]
+    feedback: Text | None = None
+
+
+class RaiseBudget(Contract):
+    """New ceilings for this session; one that is left out stays."""
+
+    action: Literal["raise_budget"]
+    budget: dict[Literal["tokens", "usd"], Annotated[float, Field(gt=0)]] = Field(min_length=1)
+
+
+class AcceptResult(Contract):
+    """Take the flow; `deploy` as Flowise's own switch, `iteration` one of `data.iterations` instead of the newest."""
+
+    action: Literal["accept"]
+    deploy: bool = True
+    iteration: int | None = None
+
+
+class IterateResult(Contract):
+    """Change the flow that was just made: in words, or by hand with `ops`, for which no model plans."""
+
+    action: Literal["iterate"]
+    feedback: Text | None = None
+    ops: list[JsonObject] | None = Field(
+        default=None, min_length=1, max_length=60, description="As in `POST /flows/{id}/apply`."
+    )
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if (self.feedback is None) == (self.ops is None):
+            raise ValueError("send either `feedback` or `ops`")
+        return self
+
+
+class RollbackResult(Contract):
+    """Undo: what the session created is deleted, what it changed is put back."""
+
+    action: Literal["rollback"]
+
+
+_BY_ACTION = Field(discriminator="action")
+ClarificationAnswer = TypeAliasType(
+    "ClarificationAnswer", Annotated[ClarificationAnswers | GoOn | CancelSession, _BY_ACTION]
+)
+TargetAnswer = TypeAliasType("TargetAnswer", Annotated[SelectTarget | TargetAction, _BY_ACTION])
+PlanAnswer = TypeAliasType("PlanAnswer", Annotated[ApprovePlan | RequestChanges | CancelSession, _BY_ACTION])
+CredentialAnswer = TypeAliasType(
+    "CredentialAnswer", Annotated[RetryCredentials | ChooseCredentials | CancelSession, _BY_ACTION]
+)
+PatchReviewAnswer = TypeAliasType("PatchReviewAnswer", Annotated[PatchReviewAction | RaiseBudget, _BY_ACTION])
+ResultAnswer = TypeAliasType("ResultAnswer", Annotated[AcceptResult | IterateResult | RollbackResult, _BY_ACTION])
+
+Answer: TypeAlias = (
+    ClarificationAnswers
+    | GoOn
+    | SelectTarget
+    | TargetAction
+    | ApprovePlan
+    | RequestChanges
+    | CancelSession
+    | RetryCredentials
+    | ChooseCredentials
+    | PatchReviewAction
+    | RaiseBudget
+    | AcceptResult
+    | IterateResult
+    | RollbackResult
+)
+Action = Literal[
+    "answer",
+    "go_on",
+    "select",
+    "create_new",
+    "approve",
+    "request_changes",
+    "retry",
+    "choose",
+    "skip",
+    "continue",
+    "replan",
+    "rebase",
+    "overwrite",
+    "raise_budget",
+    "accept",
+    "iterate",
+    "rollback",
+    "cancel",
+]
+
+_LAZY = ConfigDict(defer_build=True)
+#: Reads an answer to an interrupt of a type.
+ANSWERS: dict[InterruptType, TypeAdapter[Answer]] = {
+    "clarification": TypeAdapter(ClarificationAnswer.__value__, config=_LAZY),
+    "select_target": TypeAdapter(TargetAnswer.__value__, config=_LAZY),
+    "plan_approval": TypeAdapter(PlanAnswer.__value__, config=_LAZY),
+    "credential_check": TypeAdapter(CredentialAnswer.__value__, config=_LAZY),
+    "patch_review": TypeAdapter(PatchReviewAnswer.__value__, config=_LAZY),
+    "result_review": TypeAdapter(ResultAnswer.__value__, config=_LAZY),
+}
+
+
+@cache
+def answer_schema(type_: InterruptType) -> JsonObject:
+    """JSON Schema of the answers to an interrupt of a type."""
+    return ANSWERS[type_].json_schema()

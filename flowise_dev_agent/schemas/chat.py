@@ -1,0 +1,84 @@
+"""What a person says to a flow when trying it out."""
+
+from typing import Final, Literal, Self
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.requests import Question, exactly_one
+from flowise_dev_agent.schemas.verdict import Trace
+
+#: Prefix of these conversations. It separates them from visitors' in Flowise, which cannot be read here.
+CHAT_PREFIX: Final = "fda-try-"
+CHAT_ID_PATTERN: Final = rf"^{CHAT_PREFIX}[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}$"
+
+
+class ChatDecision(BaseModel):
+    """A person's decision about the step at which a flow waits: `waits` of the answer before."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    node_id: str = Field(min_length=1, max_length=200)
+    decision: Literal["proceed", "reject"]
+    feedback: str = Field(default="", max_length=4_000)
+
+
+class ChatQuestion(BaseModel):
+    """The body of `POST /flows/{id}/chat`: a `question`, the fields of the flow's `form`, or a decision (`human`)."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra=exactly_one("question", "form", human="chat_id"))
+
+    question: Question | None = None
+    form: JsonObject | None = Field(default=None, description="By the names of the fields.", max_length=100)
+    human: ChatDecision | None = None
+    files: list[UUID] = Field(
+        default_factory=list, max_length=10, description="Ids of `POST /attachments`; the flow reads their text."
+    )
+    chat_id: str | None = Field(
+        default=None, pattern=CHAT_ID_PATTERN, description="Of the answer before; a new conversation when left out."
+    )
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if sum(given is not None for given in (self.question, self.form, self.human)) != 1:
+            raise ValueError("Give one of `question`, `form` and `human`.")
+        if self.human and not self.chat_id:
+            raise ValueError("A decision needs the `chat_id` of the conversation that waits for it.")
+        return self
+
+
+class ToolUse(BaseModel):
+    """A tool that the flow used."""
+
+    tool: str
+    error: str | None
+
+
+class SourceText(BaseModel):
+    """A piece of a document that the flow found."""
+
+    text: str
+    origin: str
+
+
+class WaitingStep(BaseModel):
+    """The step at which the flow waits for a person: `proceed` or `reject` is the next thing to say."""
+
+    node_id: str
+    label: str
+    feedback: bool = Field(description="Whether the flow reads what the person remarks.")
+
+
+class ChatAnswer(BaseModel):
+    """What the flow said. `chat_id` goes with the next question of the conversation."""
+
+    model_config = ConfigDict(frozen=True)
+
+    chat_id: str
+    answer: str
+    duration_ms: int
+    used_tools: list[ToolUse]
+    sources: list[SourceText]
+    waits: WaitingStep | None = Field(description="Where the flow waits for a person; null when it ran to its end.")
+    trace: Trace = Field(description="What happened inside; steps are told by agentflows only.")

@@ -1,0 +1,175 @@
+"""A flow described by a form."""
+
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from flowise_dev_agent.schemas.base import Contract
+from flowise_dev_agent.schemas.form_parts import (
+    FormField,
+    FormInput,
+    FormSchedule,
+    FormSource,
+    Name,
+    Text,
+    called,
+    shown_for,
+)
+from flowise_dev_agent.schemas.form_steps import FormStep, key, problems
+from flowise_dev_agent.schemas.plan import PlanContract
+
+
+class DesignForm(Contract):
+    """A new flow, part by part. What is left out is as a plain chatbot has it. `x-show` in the schema: a form asks for
+    the part only where it applies. `x-options`: how a form names what can be chosen. `x-lists`: what can be chosen is
+    listed at that path."""
+
+    name: Annotated[Name, Field(max_length=120)]
+    kind: Literal["chat", "task", "steps"] = Field(
+        default="chat",
+        description="A conversation, one answer for each message, or steps that follow one another.",
+        json_schema_extra=called(chat="Conversation", task="One answer for each message", steps="Steps"),
+    )
+    prompt: Text | None = Field(
+        default=None, description="What the model is told, word for word.", json_schema_extra=shown_for("chat", "task")
+    )
+    model: Name | None = Field(default=None, description="Provider or model, for example `Claude Sonnet`.")
+    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
+    memory: Literal["all", "none"] | Annotated[int, Field(ge=1, le=100)] = Field(
+        default="all", description="Of how many messages; `task` has none.", json_schema_extra=shown_for("chat")
+    )
+    tools: list[Name] = Field(
+        default_factory=list,
+        max_length=10,
+        description="Node types or titles: `calculator`.",
+        json_schema_extra=shown_for("chat"),
+    )
+    sources: list[FormSource] = Field(default_factory=list, max_length=10, json_schema_extra=shown_for("chat"))
+    fields: list[FormField] = Field(
+        default_factory=list, max_length=20, description="Of a structured answer.", json_schema_extra=shown_for("task")
+    )
+    refused_words: list[Name] = Field(
+        default_factory=list, max_length=50, title="Refused words", json_schema_extra=shown_for("chat", "task")
+    )
+    start: Literal["chat", "form", "schedule"] = Field(
+        default="chat",
+        json_schema_extra=shown_for("steps") | called(chat="With a message", form="With a form", schedule="At a time"),
+    )
+    inputs: list[FormInput] = Field(
+        default_factory=list,
+        max_length=20,
+        json_schema_extra=shown_for("steps", start=["form"]),
+    )
+    schedule: FormSchedule | None = Field(
+        default=None, title="Schedule", json_schema_extra=shown_for("steps", start=["schedule"])
+    )
+    steps: list[FormStep] = Field(
+        default_factory=list,
+        max_length=20,
+        description="Their texts name the answer of an earlier step `{Title}`, a field `{field}`, and the message "
+        "`{message}`.",
+        json_schema_extra=shown_for("steps"),
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if (self.kind == "steps") != bool(self.steps):
+            raise ValueError("`steps` belong to the kind `steps`, which needs at least one")
+        if self.fields and self.kind != "task":
+            raise ValueError("`fields` belong to the kind `task`")
+        if sum(source.kind == "store" for source in self.sources) > 1:
+            raise ValueError("a flow answers from one document store: name one")
+        if (self.tools or self.sources) and self.kind != "chat":
+            raise ValueError("`tools` and `sources` belong to the kind `chat`; a step has `tools` of its own")
+        if self.kind == "steps" and (self.prompt or self.refused_words):
+            raise ValueError("`prompt` and `refused_words` do not belong to the kind `steps`; a step has a `prompt`")
+        if self.kind != "steps" and (self.start != "chat" or self.inputs or self.schedule):
+            raise ValueError("`start`, `inputs` and `schedule` belong to the kind `steps`")
+        if self.kind == "steps" and self.memory != "all":
+            raise ValueError("`memory` does not belong to the kind `steps`")
+        if self.kind == "steps":
+            self._check_steps()
+        return self
+
+    def _check_steps(self) -> None:
+        """Raises ValueError, which says of each step what is wrong with it."""
+        if (self.start == "form") != bool(self.inputs):
+            raise ValueError("`inputs` belong to the start `form`, which needs at least one")
+        if (self.start == "schedule") != bool(self.schedule):
+            raise ValueError("`schedule` belongs to the start `schedule`, which needs it")
+        if self.start == "schedule" and any(step.kind == "approve" for step in self.steps):
+            raise ValueError(
+                "nobody can answer a flow that a schedule starts: leave `approve` out, or let it start otherwise"
+            )
+        if len({key(one.name) for one in self.inputs}) < len(self.inputs):
+            raise ValueError("two `inputs` have one name: give each a name of its own")
+        if found := problems(self.steps, self.fields_named):
+            raise ValueError("\n".join(found))
+
+    @property
+    def needs(self) -> list[str]:
+        """Paths of the parts that are still to be filled in, such as `sources.0.text`. Such a form can be kept, shown
+        and changed; it can neither start a session nor be planned."""
+        found = [f"sources.{n}.{one.needs}" for n, one in enumerate(self.sources) if one.needs]
+        return found + [f"steps.{n}.url" for n, one in enumerate(self.steps) if one.kind == "call" and not one.url]
+
+    @property
+    def fields_named(self) -> list[str] | None:
+        """What steps can name of what the flow starts with, see `names_at`."""
+        return [one.name for one in self.inputs] if self.start == "form" else None
+
+    @property
+    def quotes(self) -> list[str]:
+        """What the plan of a flow of steps accounts for: how it starts, and each step by the beginning of its line."""
+        started = [self._started] if self._started else []
+        return [*started, *(step.quote for step in self.steps)] if self.kind == "steps" else []
+
+    @property
+    def _started(self) -> str:
+        """How it starts, in one line; empty for a message."""
+        if self.schedule:
+            when = ", ".join(self.schedule.weekdays) or "every day"
+            return f"Schedule: {when} at {self.schedule.time} {self.schedule.timezone}"
+        return f"Form: {', '.join(one.label or one.name for one in self.inputs)}" if self.inputs else ""
+
+    def as_text(self) -> str:
+        """The form in one text, for lists of sessions and for a model that looks at the result."""
+        lines = [self.name, *([self.prompt] if self.prompt else []), *([self._started] if self._started else [])]
+        lines += [self.schedule.text] if self.schedule else []
+        lines += [step.line for step in self.steps]
+        lines += [f"Model: {self.model}"] if self.model else []
+        lines += [f"Tools: {', '.join(self.tools)}"] if self.tools else []
+        lines += [f"Source: {source.store or source.about or source.url or source.kind}" for source in self.sources]
+        lines += [f"Fields: {', '.join(field.name for field in self.fields)}"] if self.fields else []
+        return "\n".join(lines)[:32_000]
+
+
+class ChosenStarter(Contract):
+    """The form that was chosen for a requirement by its words, without a model."""
+
+    id: str
+    title: str
+    form: DesignForm
+    words: list[str] = Field(default_factory=list, description="Of the requirement, by which it was chosen.")
+    names: list[str] = Field(default_factory=list, description="What the server has and the requirement names.")
+    needs: list[str] = Field(default_factory=list, description="What the form lacks; without it nothing is built.")
+
+
+class DesignView(PlanContract):
+    """The plan of a session, and the form of it where a form can say it."""
+
+    form: DesignForm | None = Field(default=None, description="For building it again, step by step.")
+    questions: list[str] = Field(default_factory=list)
+    base_sha256: str | None = Field(default=None, description="Of the flow that it was made for.")
+
+
+#: The fields of nodes that hold what a model is told, the best one first.
+PROMPT_FIELDS: Final = ("systemMessagePrompt", "systemMessage", "responsePrompt", "template")
+
+
+def stored_form(form: object) -> DesignForm | None:
+    """A form that was kept, None where it is none: that of an earlier version, whose steps were sentences."""
+    try:
+        return DesignForm.model_validate(form)
+    except ValidationError:
+        return None

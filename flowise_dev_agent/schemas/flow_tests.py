@@ -1,0 +1,107 @@
+"""Checks and tests of flows without a session: what clients send and what they get."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+from uuid import UUID
+
+from pydantic import ConfigDict, Field, field_validator
+
+from flowise_dev_agent.patch import Finding, errors
+from flowise_dev_agent.schemas.base import Contract, Failure
+from flowise_dev_agent.schemas.flow_writes import FlowText, FlowType
+from flowise_dev_agent.schemas.plan import TestCase, numbered
+from flowise_dev_agent.schemas.requests import RequestBody, Whole, storable_json
+from flowise_dev_agent.schemas.verdict import Trial
+
+_TYPE = "Flowise's type; found from the nodes when left out."
+
+
+def _may_lack(schema: dict[str, Any]) -> None:
+    schema["required"] = [name for name in schema["required"] if name not in {"id", "turns"}]
+    schema["properties"]["turns"].pop("minItems")
+
+
+class GivenTest(TestCase):
+    """A conversation with the flow, of one to four turns. Without an id it gets the next free one; a form, a webhook or
+    a schedule needs no turns."""
+
+    model_config = ConfigDict(json_schema_extra=_may_lack)
+
+
+#: As people and programs write them.
+GivenTests = Annotated[list[GivenTest], numbered("t")]
+
+
+class ValidateFlow(RequestBody):
+    """The body of `POST /flows/validate`."""
+
+    flow_data: FlowText = Field(description="`flowData` as text, as Flowise stores it.")
+    kind: FlowType | None = Field(default=None, description=_TYPE)
+
+
+class FlowValidation(Contract):
+    """What the validator says of a flow. `valid` means without errors."""
+
+    valid: bool
+    errors: list[Finding] = Field(default_factory=list)
+    warnings: list[Finding] = Field(default_factory=list)
+
+    @classmethod
+    def of(cls, findings: list[Finding]) -> Self:
+        """From all findings."""
+        forbidding = errors(findings)
+        return cls(
+            valid=not forbidding, errors=forbidding, warnings=[item for item in findings if item not in forbidding]
+        )
+
+
+class ValidatedFlow(Contract):
+    """The answer of `POST /flows/validate`."""
+
+    validation: FlowValidation
+
+
+class TestFlow(RequestBody):
+    """The body of `POST /flows/{id}/test`. A test without an id gets the next free one."""
+
+    __test__ = False  # not a pytest class
+
+    tests: GivenTests = Field(
+        default_factory=list, max_length=10, description="Conversations; one plain question when left out."
+    )
+    trials: Whole = Field(default=1, ge=1, le=10, description="How often each conversation is held and has to pass.")
+
+    @field_validator("tests")
+    @classmethod
+    def _is_checkable(cls, tests: list[GivenTest]) -> list[GivenTest]:
+        for test in tests:
+            storable_json(test.model_dump(mode="json"))
+            if test.expect.language:
+                raise ValueError(f"{test.id}: `expect.language` needs a judge; use `contains` and `excludes`")
+        return tests
+
+
+class TestFlowText(TestFlow):
+    """The body of `POST /flows/test`: a flow that is not on the server."""
+
+    flow_data: FlowText = Field(description="`flowData` as text. It is tested as a draft, which is deleted afterwards.")
+    kind: FlowType | None = Field(default=None, description=_TYPE)
+
+
+class FlowTestView(Contract):
+    """A test of a flow. `passed` is null until it is done, and true when every conversation was held and passed."""
+
+    id: UUID
+    instance: str
+    chatflow_id: str | None = Field(description="Null for a flow that was sent as text.")
+    status: Literal["queued", "running", "done", "failed"]
+    passed: bool | None = None
+    trials: list[Trial] = Field(default_factory=list)
+    error: Failure | None = Field(default=None, description="Why it could not be tested.")
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing changes any more."""
+        return self.status in ("done", "failed")

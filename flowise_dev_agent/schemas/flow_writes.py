@@ -1,0 +1,152 @@
+"""Writes without a plan (imports, applied changes, promotions): what clients send, what is kept, what they get."""
+
+from typing import Annotated, Final, Literal, Self
+from uuid import UUID
+
+from pydantic import ConfigDict, Field, model_validator
+
+from flowise_dev_agent.patch import Finding, PatchOp
+from flowise_dev_agent.schemas.base import Contract
+from flowise_dev_agent.schemas.change import Difference
+from flowise_dev_agent.schemas.etags import ETAG
+from flowise_dev_agent.schemas.requests import Line, RequestBody, Storable, Truth, exactly_one
+
+MAX_FLOW_CHARS: Final = 8_000_000
+MAX_OPS: Final = 2_000
+
+FlowType = Literal["CHATFLOW", "AGENTFLOW", "MULTIAGENT", "ASSISTANT"]
+FlowText = Annotated[Storable, Field(min_length=1, max_length=MAX_FLOW_CHARS)]
+WriteOperation = Literal["import", "apply", "promote"]
+WriteStatus = Literal["checked", "in_progress", "completed", "cancelled"]
+
+
+class _FlowContent(RequestBody):
+    """A flow, or the ops that make or change one."""
+
+    model_config = ConfigDict(json_schema_extra=exactly_one("flow_data", "ops"))
+
+    flow_data: FlowText | None = Field(default=None, description="`flowData` as text, as Flowise stores it; or `ops`.")
+    ops: list[PatchOp] | None = Field(default=None, min_length=1, max_length=MAX_OPS)
+    dry_run: Truth = Field(default=False, description="Check only: findings and difference, nothing is written.")
+
+    @model_validator(mode="after")
+    def _is_one_of_two(self) -> Self:
+        if (self.flow_data is None) == (self.ops is None):
+            raise ValueError("send either `flow_data` or `ops`")
+        return self
+
+
+class ImportFlow(_FlowContent):
+    """The body of `POST /flows/import`. The flow is new; `ops` build it from nothing."""
+
+    name: Line = Field(default="Imported flow", description="Title of the new flow.")
+    type: FlowType | None = Field(default=None, description="Flowise's type; found from the nodes when left out.")
+
+
+class ApplyToFlow(_FlowContent):
+    """The body of `POST /flows/{id}/apply`. `ops` change the flow, `flow_data` replaces it."""
+
+    base_sha256: str | None = Field(
+        default=None,
+        pattern=r"^[0-9a-f]{64}$",
+        description="Refuse (409) when the flow is not this one any more: `sha256` of its export or of a version.",
+    )
+
+
+class PromoteFlow(RequestBody):
+    """The body of `POST /flows/{id}/promote`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [{"properties": {name: {"type": "null"}}} for name in ("name", "target_chatflow_id")]
+        }
+    )
+
+    source: Line | None = Field(default=None, description="Instance of the flow; the default one.")
+    target: Line = Field(description="Instance that gets the flow.")
+    name: Line | None = Field(default=None, description="Title of a new flow there; the same by default.")
+    target_chatflow_id: UUID | None = Field(
+        default=None, description="Flow there to replace; a new one is created when left out."
+    )
+    dry_run: Truth = Field(default=False, description="Check only: findings and difference, nothing is written.")
+
+    @model_validator(mode="after")
+    def _names_a_new_flow(self) -> Self:
+        if self.name is not None and self.target_chatflow_id is not None:
+            raise ValueError("`name` is for a new flow; a flow that is replaced keeps its own")
+        return self
+
+
+class MappedCredential(Contract):
+    """A credential and the one of the other instance that replaces it."""
+
+    type: str
+    name: str
+    target_id: str
+    target_name: str
+    by: str = Field(description="`name` (the same name and type) or `type` (the only one of its type).")
+
+
+class BaseFlow(Contract):
+    """The flow that is replaced, as it was when it was read."""
+
+    chatflow_id: str
+    sha256: str
+    updated_date: str
+
+
+class FlowWrite(Contract):
+    """The request of a write's session: where to write the text with the hash `sha256`, which passed the check. Without
+    `base` it becomes a new flow called `name`."""
+
+    operation: WriteOperation
+    name: str
+    type: str
+    sha256: str
+    base: BaseFlow | None
+    source: str | None = Field(default=None, description="Id of the flow that it is a copy of.")
+    ops: list[PatchOp] | None = None
+    credentials: list[MappedCredential] = Field(default_factory=list)
+    findings: list[Finding] = Field(default_factory=list, description="Warnings.")
+
+
+class FlowWriteResult(Contract):
+    """A write as read back from Flowise, one in progress, or for a dry run what would be written."""
+
+    status: WriteStatus = Field(description="`checked` is a dry run. A write that fails is answered with a problem.")
+    session_id: UUID | None = Field(
+        description="The write among the sessions: its versions, change and rollback. None for a dry run."
+    )
+    valid: bool = Field(default=True, description="False for a dry run whose findings forbid the write.")
+    instance: str
+    chatflow_id: str | None = Field(description="None for a new flow that is not there yet.")
+    name: str
+    type: str
+    sha256: str = Field(description="Of the text of `flowData`.")
+    created: bool = Field(description="False when it replaces what a flow holds, which is kept as a version.")
+    credentials: list[MappedCredential]
+    findings: list[Finding]
+    flow_data: str | None = Field(
+        default=None, description="Of a dry run of an import: what would be written, as text."
+    )
+    difference: Difference | None = Field(
+        default=None, description="Of a dry run; for a write see `GET /sessions/{session_id}/change`."
+    )
+
+
+class FlowDocument(Contract):
+    """A flow with everything in it, to be kept in a file."""
+
+    id: str
+    name: str
+    type: str
+    flow_data: str = Field(description="The text, byte for byte.")
+    sha256: str
+    updated: str
+    etag: str = Field(default="", description=ETAG)
+
+
+class FlowOps(Contract):
+    """The ops that build a flow from nothing, in today's version of each node."""
+
+    ops: list[PatchOp]

@@ -1,0 +1,143 @@
+"""Flows as clients see them: facts for lists, pictures, summaries. Never a credential or a secret."""
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from flowise_dev_agent.patch import CanvasView
+from flowise_dev_agent.patch.views.canvas_view import CanvasEdge, CanvasNode
+from flowise_dev_agent.patch.views.flow_diff import FieldChange
+from flowise_dev_agent.patch.views.picture import FlowPicture
+from flowise_dev_agent.schemas.base import Contract
+from flowise_dev_agent.schemas.etags import ETAG
+from flowise_dev_agent.schemas.plan import FlowKind, Part
+from flowise_dev_agent.schemas.session import PublicStatus
+
+
+class _View(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class FlowSession(_View):
+    """A session on a flow, in short."""
+
+    thread_id: UUID
+    session_name: str | None
+    status: PublicStatus
+    outcome: str | None
+    updated_at: datetime
+
+
+class FlowFacts(_View):
+    """What tells a flow from others."""
+
+    id: str
+    name: str
+    type: str
+    instance: str
+    url: str | None = Field(description="Where it opens in the Flowise editor.")
+    nodes: int
+    node_types: list[str] = Field(description="The eight most frequent ones.")
+    categories: list[str] = Field(description="The person's own tags.")
+    updated: str
+    deployed: bool
+    public: bool
+    draft: bool = Field(description="The draft of a session.")
+    changed_by: str | None = Field(
+        default=None, description="Who changed it last through this service; null: somebody in Flowise. In lists only."
+    )
+    last_session: FlowSession | None = Field(default=None, description="The newest session on it; in lists only.")
+    picture: FlowPicture | None = Field(default=None, description="In lists that are asked for pictures.")
+
+
+class FlowPage(_View):
+    """Flows that fit, best first; without words those changed last."""
+
+    flows: list[FlowFacts]
+    total: int = Field(description="Flows that fit, shown or not.")
+    searched: int = Field(description="Flows of the instance that were looked at, 20 000 at most.")
+    next_cursor: str | None = Field(default=None, description="Gets the next page; null on the last one.")
+
+
+class StartFormField(_View):
+    """A field of the form that starts a flow."""
+
+    name: str
+    label: str
+    type: str = Field(description="`string`, `number`, `boolean` or `options`.")
+    options: list[str] = Field(default_factory=list)
+
+
+class StartForm(_View):
+    """The form that starts a flow."""
+
+    title: str
+    description: str
+    fields: list[StartFormField]
+
+
+class FlowView(_View):
+    """A flow on the server with its picture."""
+
+    flow: FlowFacts
+    etag: str = Field(default="", description=ETAG)
+    graph: CanvasView
+    form: StartForm | None = Field(default=None, description="What the flow asks for first, in place of a question.")
+
+
+class FlowSummary(_View):
+    """A flow on the server in words."""
+
+    flow: FlowFacts
+    etag: str = Field(default="", description=ETAG)
+    summary: str = Field(
+        description="Nodes with what is set on them, then who feeds whom. Long texts by their length, credentials and "
+        "secrets only as set or not set."
+    )
+
+
+class PreviewNode(Contract):
+    """A node of the picture, drawn as it will be; a removed one as it is."""
+
+    node: CanvasNode
+    state: Literal["existing", "new", "changed", "removed"]
+    placed: bool = Field(description="The position is that of the flow in Flowise, not one that code chose.")
+    purpose: str = Field(default="", description="What the plan says that it is for.")
+    model: str = Field(default="", description="The model that it asks.")
+    prompt: str = Field(default="", description="The text that tells the model what to do; 4 000 characters of it.")
+    values: list[FieldChange] = Field(
+        default_factory=list,
+        description="What is set on it, by field or path: of a new node what differs from the defaults of its type, of "
+        "a changed one what changes. `before` is empty for nothing. Secrets are hidden.",
+    )
+    parts: list[str] = Field(default_factory=list, description="Ids of the parts of the wish that it serves.")
+
+
+class PreviewEdge(Contract):
+    """A connection of the picture."""
+
+    edge: CanvasEdge
+    state: Literal["existing", "new", "removed"]
+    expected: bool = Field(
+        default=False, description="Not in the plan: code expects it, from the types of the nodes or from their order."
+    )
+
+
+class Preview(Contract):
+    """What a session makes of its flow, put beside what there is now."""
+
+    source: Literal["plan", "ops", "flow"] = Field(
+        description="What it is drawn from: the plan, the ops that were compiled for it, or the flow that was written."
+    )
+    flow_name: str
+    kind: FlowKind
+    summary: str = Field(description="What changes, in one line.")
+    nodes: list[PreviewNode]
+    edges: list[PreviewEdge]
+    parts: list[Part] = Field(description="The parts of the wish with the ids of the nodes in the picture.")
+    unconnected: list[str] = Field(
+        default_factory=list, description="New nodes whose connections are decided while the flow is built."
+    )
+    cut: bool = Field(default=False, description="Values were left out, because the flow has too many.")

@@ -1,0 +1,284 @@
+"""The questions that a session asks a person, as a union by `type`."""
+
+import json
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter
+from typing_extensions import TypeAliasType
+
+from flowise_dev_agent.patch import Finding, PatchOp
+from flowise_dev_agent.sanitize import json_text
+from flowise_dev_agent.schemas.answers import Action, InterruptType, answer_schema
+from flowise_dev_agent.schemas.base import (
+    Bounded,
+    Contract,
+    JsonMapping,
+    JsonObject,
+    Maybe,
+    Versioned,
+    Worded,
+    read_as,
+)
+from flowise_dev_agent.schemas.change import Difference
+from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm
+from flowise_dev_agent.schemas.plan import Approach, Capability, Part, PlanContract
+from flowise_dev_agent.schemas.plan_text import PlanDetails
+from flowise_dev_agent.schemas.usage import BudgetCeilings, DegradedPhase, Usage
+from flowise_dev_agent.schemas.verdict import Regression, TestedIteration, Trial, Verdict
+
+WriteMode = Literal["staged", "direct"]
+
+
+class Option(Worded):
+    """An action that is offered now; answers with any other are refused."""
+
+    value: Action
+    label: str
+    description: str = ""
+
+
+class TargetCandidate(Contract):
+    """A flow that the person may mean."""
+
+    id: str
+    name: str
+    type: str
+    nodes: int
+    node_types: list[str] = Field(default_factory=list, description="The eight most frequent ones.")
+    about: str = Field(default="", description="The beginning of its first prompt, secrets masked.")
+    updated: str = ""
+    deployed: bool = False
+
+
+class TargetFlow(Contract):
+    """The flow to change or copy."""
+
+    id: str
+    name: str
+    type: str
+    deployed: bool
+
+
+class FlowLink(Contract):
+    """A flow with the address of its editor."""
+
+    id: str
+    name: str = ""
+    url: str
+
+
+class CredentialCandidate(Contract):
+    """A credential of the instance."""
+
+    id: str
+    name: str
+
+
+class MissingCredential(Contract):
+    """A credential type that the plan needs: without candidates there is none, with several one must be chosen."""
+
+    type: str
+    candidates: list[CredentialCandidate] = Field(default_factory=list)
+
+
+class PatternUse(Contract):
+    """The accepted flow that a new one starts from."""
+
+    pattern_used: bool = False
+    pattern_id: int | None = None
+    ops_in_base: int = 0
+
+
+class ClarificationData(Bounded):
+    """What a `clarification` is about."""
+
+    questions: list[str]
+    ambiguity: int | None = None
+
+
+class SelectTargetData(Bounded):
+    """What a `select_target` is about."""
+
+    candidates: list[TargetCandidate]
+
+
+class Approval(Contract):
+    """A person's answer that waits for another person to give the same one."""
+
+    by: str = Field(description="Name of the key.")
+    at: datetime
+    action: str
+    answer_sha256: str
+
+
+class Decided(Bounded, Worded):
+    """What a question that lets something be written is about."""
+
+    approvals: list[Approval] = Field(
+        default_factory=list,
+        exclude_if=lambda given: not given,
+        description="Where two persons decide: who has decided so far.",
+    )
+
+
+class PlanApprovalData(Decided):
+    """What a `plan_approval` is about."""
+
+    plan: str = Field(default="", description="Markdown.")
+    language: str = Field(default="en", description="Of the person, and of the plan's fixed words where known.")
+    contract: PlanContract
+    starter: ChosenStarter | None = Field(
+        default=None, description="What was chosen where no model read the requirement."
+    )
+    form: DesignForm | None = Field(
+        default=None, description="What the plan was made of; an answer may send it, changed, as `design`."
+    )
+    approaches: list[Approach] = Field(default_factory=list)
+    missing_credentials: list[str] = Field(default_factory=list, description="Credential types.")
+    target: TargetFlow | None = None
+    write_mode: WriteMode | None = None
+    notes: list[str] = Field(default_factory=list)
+    pattern: PatternUse = PatternUse()
+    details: PlanDetails | None = Field(default=None, description="What the plan means for the flow as it is.")
+    assumed: list[Part] = Field(default_factory=list, description="Parts of the requirement that leave a choice.")
+    not_done: list[Part] = Field(default_factory=list, description="Parts that the flow will not do, with the reason.")
+    capability: Capability | None = Field(default=None, description="What an approval allows.")
+    added: Capability | None = Field(default=None, description="What of it the last approval does not cover.")
+
+
+class CredentialCheckData(Decided):
+    """What a `credential_check` is about."""
+
+    credentials: list[MissingCredential]
+
+
+class PatchReviewData(Decided):
+    """What a `patch_review` is about."""
+
+    change: Maybe[Difference] = None
+    meanwhile: Maybe[Difference] = Field(default=None, description="What someone else changed since the flow was read.")
+    ops: list[PatchOp] = Field(default_factory=list)
+    findings: list[Finding] = Field(default_factory=list)
+    budget: BudgetCeilings = BudgetCeilings()
+
+
+class ResultReviewData(Decided):
+    """What a `result_review` is about."""
+
+    chatflow: FlowLink
+    verdict: Maybe[Verdict] = None
+    draft: FlowLink | None = None
+    write_mode: WriteMode | None = None
+    tests: list[Trial] = Field(default_factory=list)
+    baseline: list[Trial] = Field(default_factory=list, description="The same questions, asked before the change.")
+    regressions: list[Regression] = Field(default_factory=list)
+    iterations: list[TestedIteration] = Field(
+        default_factory=list, description="The iterations that can be accepted, the newest last; empty for one."
+    )
+    change: Maybe[Difference] = None
+    notes: list[str] = Field(default_factory=list)
+    usage: Usage = Usage()
+    warnings: list[Finding] = Field(default_factory=list)
+    placeholders: list[str] = Field(default_factory=list, description="What is still to be filled in.")
+    degraded: list[DegradedPhase] = Field(default_factory=list)
+
+
+class ListedInterrupt(Versioned, Worded):
+    """An open question in a list, without what it is about."""
+
+    id: str
+    type: InterruptType
+    reason: str
+    message: str
+    options: list[Option]
+
+
+class _Interrupt(Versioned, Worded):
+    id: str = Field(default="", description="Names this question in `resume`.")
+    message: str
+    options: list[Option]
+
+    def as_value(self) -> str:
+        """The value for LangGraph's `interrupt`, which gives it an id: as text, since an object is copied deeply."""
+        return json_text(self.model_dump(mode="json", exclude={"id"})).decode()
+
+
+def _schema_of(type_: InterruptType) -> Any:
+    return Field(default_factory=partial(answer_schema, type_), description="JSON Schema of `answer` in `resume`.")
+
+
+class ClarificationInterrupt(_Interrupt):
+    """The requirement leaves open what to build."""
+
+    type: Literal["clarification"] = "clarification"
+    reason: Literal["ambiguous_requirement"] = "ambiguous_requirement"
+    data: ClarificationData
+    response_schema: JsonObject = _schema_of("clarification")
+
+
+class SelectTargetInterrupt(_Interrupt):
+    """Which existing flow is meant."""
+
+    type: Literal["select_target"] = "select_target"
+    reason: Literal["existing_flow_named", "no_flows", "target_not_found", "target_ambiguous"]
+    data: SelectTargetData
+    response_schema: JsonObject = _schema_of("select_target")
+
+
+class PlanApprovalInterrupt(_Interrupt):
+    """The plan, before anything is written."""
+
+    type: Literal["plan_approval"] = "plan_approval"
+    reason: Literal["plan_ready", "plan_revised", "plan_widened", "question", "declined", "starter"]
+    data: PlanApprovalData
+    response_schema: JsonObject = _schema_of("plan_approval")
+
+
+class CredentialCheckInterrupt(_Interrupt):
+    """The instance lacks a credential that the plan needs, or has several."""
+
+    type: Literal["credential_check"] = "credential_check"
+    reason: Literal["credential_missing", "credential_ambiguous"]
+    data: CredentialCheckData
+    response_schema: JsonObject = _schema_of("credential_check")
+
+
+class PatchReviewInterrupt(_Interrupt):
+    """Something stops the write, or the person asked to see the change first."""
+
+    type: Literal["patch_review"] = "patch_review"
+    reason: Literal["diff_requested", "stale_base", "budget", "repeated_finding"]
+    data: PatchReviewData
+    response_schema: JsonObject = _schema_of("patch_review")
+
+
+class ResultReviewInterrupt(_Interrupt):
+    """The written and tested flow."""
+
+    type: Literal["result_review"] = "result_review"
+    reason: Literal["tests_passed", "tests_failed", "not_tested", "nothing_to_change"]
+    data: ResultReviewData
+    response_schema: JsonObject = _schema_of("result_review")
+
+
+Interrupt = TypeAliasType(
+    "Interrupt",
+    Annotated[
+        ClarificationInterrupt
+        | SelectTargetInterrupt
+        | PlanApprovalInterrupt
+        | CredentialCheckInterrupt
+        | PatchReviewInterrupt
+        | ResultReviewInterrupt,
+        Field(discriminator="type"),
+    ],
+)
+INTERRUPT: TypeAdapter[Interrupt] = TypeAdapter(Interrupt, config=ConfigDict(defer_build=True))
+
+
+def raised_interrupt(value: str | JsonMapping, id_: str) -> Interrupt:
+    """What a node has raised (`as_value`; earlier versions raised the object), with the id that LangGraph gave it."""
+    fields: JsonMapping = json.loads(value) if isinstance(value, str) else value
+    return read_as(INTERRUPT, {**fields, "id": id_})

@@ -1,0 +1,386 @@
+"""The plan: what the person wants, part by part, and what they approve."""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import BeforeValidator, Field, StringConstraints, computed_field, model_validator
+from typing_extensions import TypeAliasType
+
+from flowise_dev_agent.patch import Finding, PatchOp
+from flowise_dev_agent.schemas.base import Contract, JsonObject, JsonValue, Versioned
+from flowise_dev_agent.schemas.document_stores import PlannedStore
+
+Operation = Literal["create", "update", "copy", "question"]
+FlowKind = Literal["CHATFLOW", "AGENTFLOW"]
+NO_TEST: Final = "no question shows it"
+
+
+def numbered(prefix: str) -> BeforeValidator:
+    """Gives the items of a list that lack an id, or share one, the next free id."""
+
+    def number(items: Any) -> Any:
+        if not isinstance(items, list):
+            return items
+        seen: set[str] = set()
+        found: list[Any] = []
+        for item in items:
+            if isinstance(item, dict):
+                id_ = item.get("id")
+                if not (isinstance(id_, str) and re.fullmatch(rf"{prefix}\d{{1,3}}", id_)) or id_ in seen:
+                    taken = seen | {other["id"] for other in items if isinstance(other, dict) and _has_text_id(other)}
+                    id_ = next(new for n in range(1, len(items) + 2) if (new := f"{prefix}{n}") not in taken)
+                seen.add(id_)
+                item = {**item, "id": id_}
+            found.append(item)
+        return found
+
+    return BeforeValidator(number)
+
+
+def _has_text_id(item: dict[Any, Any]) -> bool:
+    return isinstance(item.get("id"), str)
+
+
+class Intent(Contract):
+    """What the person wants. `ambiguity` runs from 0 (clear) to 10 (anyone's guess); 5 and more asks `questions`."""
+
+    operation: Operation
+    ambiguity: int = Field(ge=0, le=10)
+    questions: list[str] = Field(default_factory=list, max_length=3)
+    title: str = Field(min_length=1, max_length=120, description="four to six words for the session list")
+    target_hint: str | None = Field(default=None, description="the existing flow that the person means, in their words")
+    language: str = Field(default="en", description="ISO 639-1 code of the person's language")
+    parts: list[str] = Field(default_factory=list, description="the requirement in verbatim quotes, one wish each")
+
+
+class Part(Contract):
+    """One thing that the person asked for, in their own words, and what the plan does about it."""
+
+    id: str = Field(pattern=r"^p\d+$")
+    quote: str = Field(min_length=1, description="Verbatim text of its source.")
+    source: str = Field(default="requirement", pattern=r"^(requirement|(answer|feedback):\d+)$")
+    state: Literal["covered", "assumed", "asked", "not_possible", "not_understood"] = "not_understood"
+    nodes: list[str] = Field(default_factory=list, description="Ids of the nodes that cover it.")
+    values: list[str] = Field(default_factory=list, description="Fields that cover it, as `node_id.param`.")
+    reason: str = ""
+
+
+class PartAccount(Contract):
+    """What a plan does about one part of what the person said."""
+
+    id: str
+    state: Literal["covered", "assumed", "not_possible", "not_understood"]
+    nodes: list[str] = Field(default_factory=list)
+    values: list[str] = Field(default_factory=list, description="as node_id.param")
+    reason: str = ""
+
+
+class PlannedNode(Contract):
+    """One node of the flow to be. `node_id` is what the ops will use, for example `chatOpenAI_0`."""
+
+    node_id: str = Field(pattern=r"^[A-Za-z0-9_]{1,100}$")
+    node_name: str
+    purpose: str
+    existing: bool = Field(default=False, description="already in the flow that is being changed")
+    label: str = Field(default="", max_length=200, description="title on the canvas; empty: the type's, or as it is")
+
+
+class Approach(Contract):
+    """One of several ways to do it, when they differ in a way that matters to the person."""
+
+    label: str = Field(min_length=1, max_length=80)
+    description: str
+
+
+class PlannedValue(Contract):
+    """A field that the plan sets. `param` is a name or a path, as in the op `SetParam`; never a secret."""
+
+    node_id: str
+    param: str
+    value: JsonValue
+    mode: Literal["set", "append"] = Field(default="set", description="append: the text is added to what is there")
+    part: str | None = Field(default=None, description="The part that asks for it.")
+
+
+class Expectation(Contract):
+    """What a test wants to see in an answer and in its trace."""
+
+    tools: list[str] = Field(default_factory=list, description="ids of tool nodes; inside an agent their types")
+    sources: list[str] = Field(default_factory=list)
+    branch: list[str] = Field(default_factory=list, description="Ids of the nodes that must run.")
+    fields: list[str] = Field(default_factory=list)
+    contains: list[str] = Field(default_factory=list)
+    excludes: list[str] = Field(default_factory=list)
+    language: str | None = None
+
+
+class TestCase(Contract):
+    """One conversation with the flow, of one to four turns."""
+
+    __test__ = False  # not a pytest class
+
+    id: str = Field(pattern=r"^t\d+$")
+    turns: list[str] = Field(min_length=1, max_length=4, description="[] for a form, a webhook or a schedule")
+    input: Literal["chat", "form", "webhook", "schedule"] = "chat"
+    payload: JsonObject | None = None
+    human: Literal["proceed", "reject"] | None = Field(default=None, description="The answer to a human-input node.")
+    human_feedback: str = ""
+    expect: Expectation = Expectation()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _say_what_starts_it(cls, data: Any) -> Any:
+        """A form, a webhook and a schedule have no message: what they are started with is shown in its place."""
+        if not isinstance(data, dict) or data.get("turns"):
+            return data
+        payload, started = data.get("payload"), data.get("input") or "chat"
+        if isinstance(payload, dict) and payload:
+            return {**data, "turns": ["; ".join(f"{name}: {value}" for name, value in payload.items())[:1_000]]}
+        return data if started == "chat" else {**data, "turns": [f"({started})"]}
+
+
+class Criterion(Contract):
+    """One condition of success, and the tests that show it."""
+
+    id: str = Field(pattern=r"^c\d+$")
+    text: str
+    part: str | None = None
+    tests: list[str] = Field(default_factory=list, description="Ids of test cases.")
+    not_tested: str | None = Field(default=None, description="Why no test shows it.")
+
+
+class FieldMapping(Contract):
+    """A field of one domain that becomes an input of a tool of another."""
+
+    source: str = Field(description="`workday.worker.id`.")
+    target: str = Field(description="Node and input: `openapi__getTicket.workerId`.")
+    personal: bool = False
+
+
+class NodeCapability(Contract):
+    """What may be done to one node. `all` is for added nodes only; `settings` are sampling and limits."""
+
+    node_name: str
+    action: Literal["add", "change", "remove", "replace"]
+    params: Literal["all"] | list[str] = Field(default_factory=list, description="`all`, or names and `settings`.")
+
+
+class CredentialBinding(Contract):
+    """A node that gets a credential of a type."""
+
+    node_id: str
+    type: str
+
+
+class ToolBinding(Contract):
+    """A node that gets a tool."""
+
+    node_id: str
+    name: str
+
+
+class Capability(Contract):
+    """Everything that an approved plan may touch; made by code and shown with the plan."""
+
+    nodes: dict[str, NodeCapability] = Field(default_factory=dict, description="By node id.")
+    hosts: list[str] = Field(default_factory=list)
+    credentials: list[CredentialBinding] = Field(default_factory=list)
+    code: list[str] = Field(default_factory=list, description="Ids of nodes that run code.")
+    tools: list[ToolBinding] = Field(default_factory=list)
+    effects: list[Annotated[str, StringConstraints(pattern=r"^(document_store|credential|upsert:.+)$")]] = Field(
+        default_factory=list
+    )
+
+
+class _Plan(Contract):
+    """What a plan says, whoever writes it."""
+
+    goal: str
+    flow_name: str = Field(min_length=1, max_length=120)
+    nodes: list[PlannedNode] = Field(default_factory=list)
+    removals: list[str] = Field(
+        default_factory=list, description="ids of nodes of the existing flow that are removed or replaced"
+    )
+    kept: list[str] = Field(
+        default_factory=list, description="ids of nodes of the existing flow that the person wants unchanged"
+    )
+    values: list[PlannedValue] = Field(
+        default_factory=list,
+        max_length=100,
+        description="what the person named or will notice: model, temperature, prompt in full, addresses, limits",
+    )
+    steps: list[str] = Field(default_factory=list, description="what will be done, in order, in plain words")
+    credential_requirements: list[str] = Field(default_factory=list, description="Flowise credential types needed")
+    data_fields: list[str] = Field(default_factory=list)
+    pii_fields: list[str] = Field(default_factory=list)
+    tests: Annotated[list[TestCase], numbered("t")] = Field(default_factory=list, max_length=10)
+    criteria: Annotated[list[Criterion], numbered("c")] = Field(default_factory=list, max_length=20)
+    approaches: list[Approach] = Field(default_factory=list, max_length=4)
+    placeholders: list[str] = Field(default_factory=list, description="text that the person promised and is not there")
+    declined: str | None = Field(default=None, description="why this cannot be built, and what could be instead")
+    answer: str | None = Field(default=None, description="for a question about a flow: the answer")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_words(cls, data: Any) -> Any:
+        """`success_criteria` and `test_questions` follow from `criteria` and `tests`. A row from before them, and an
+        answer without them, has the words only: each question becomes a test, and all tests show each criterion."""
+        if not isinstance(data, dict):
+            return data
+        read = {name: value for name, value in data.items() if name not in ("success_criteria", "test_questions")}
+        words, questions = data.get("success_criteria"), data.get("test_questions")
+        if "tests" not in read and isinstance(questions, list):
+            read["tests"] = [{"id": f"t{n}", "turns": [text]} for n, text in enumerate(questions, start=1)]
+            if "criteria" not in read and isinstance(words, list):
+                shown_by = [test["id"] for test in read["tests"]]
+                read["criteria"] = [{"text": text, "tests": shown_by} for text in words]
+        elif "criteria" not in read and isinstance(words, list):
+            read["criteria"] = [{"text": text, "not_tested": NO_TEST} for text in words]
+        return read
+
+
+class PlanProposal(_Plan):
+    """A plan as a model writes it. What code knows for certain is not asked for."""
+
+    parts: list[PartAccount] = Field(default_factory=list)
+
+
+class DesignConnection(Contract):
+    """A connection by names, as in the ops `Connect` and `Disconnect`."""
+
+    source: str
+    output: str = ""
+    target: str
+    input: str = ""
+
+
+class PlanContract(_Plan, Versioned):
+    """The approved agreement: drives the scope, the tests and the judgement. `declined` says why it cannot be done."""
+
+    operation: Operation
+    flow_kind: FlowKind = "CHATFLOW"
+    new_name: str | None = Field(default=None, max_length=120, description="What a flow that exists is renamed to.")
+    domain_targets: list[str] = Field(default_factory=lambda: ["flowise"])
+    parts: list[Part] = Field(default_factory=list, max_length=40)
+    capability: Capability | None = None
+    connections: list[DesignConnection] = Field(
+        default_factory=list, description="Connections that do not follow from the types of the nodes."
+    )
+    disconnections: list[DesignConnection] = Field(default_factory=list)
+    document_stores: list[PlannedStore] = Field(
+        default_factory=list, description="Made of the person's files before the flow is written."
+    )
+    mappings: list[FieldMapping] = Field(default_factory=list, description="What passes from one domain to another.")
+    pii_tools: list[str] = Field(default_factory=list, description="Tools whose texts may be about a person.")
+    findings: list[Finding] = Field(
+        default_factory=list, description="What code found in the plan and the model did not correct; for the person."
+    )
+
+    @computed_field
+    @property
+    def success_criteria(self) -> list[str]:
+        """The criteria in words."""
+        return [criterion.text for criterion in self.criteria]
+
+    @computed_field
+    @property
+    def test_questions(self) -> list[str]:
+        """The first turn of each test."""
+        return [test.turns[0] for test in self.tests]
+
+    @property
+    def not_done(self) -> list[Part]:
+        """What the person asked for and does not get."""
+        return [part for part in self.parts if part.state in ("not_possible", "not_understood")]
+
+    @property
+    def asks(self) -> bool:
+        """Whether it is declined with a question whose answer would settle it."""
+        return bool(self.declined) and str(self.declined).rstrip().endswith("?")
+
+    @property
+    def only_renames(self) -> bool:
+        """Whether the flow gets another name and stays as it is."""
+        return bool(self.new_name) and not (self.nodes or self.removals or self.values or self.connections)
+
+    @property
+    def only_fills(self) -> bool:
+        """Whether a document store that the flow answers from gets files, and the flow stays as it is."""
+        changes = self.removals or self.values or self.connections or self.new_name
+        return any(one.id for one in self.document_stores) and not (changes or self.new_nodes)
+
+    @property
+    def new_nodes(self) -> set[str]:
+        """The ids of the nodes that it adds."""
+        return {node.node_id for node in self.nodes if not node.existing}
+
+    def linked(self) -> Self:
+        """The same with criteria that name tests of the plan only; one that names none says why."""
+        known = {test.id for test in self.tests}
+        criteria: list[Criterion] = []
+        for criterion in self.criteria:
+            tests = [id_ for id_ in dict.fromkeys(criterion.tests) if id_ in known]
+            not_tested = None if tests else criterion.not_tested or NO_TEST
+            criteria.append(criterion.model_copy(update={"tests": tests, "not_tested": not_tested}))
+        return self.model_copy(update={"criteria": criteria})
+
+    def with_questions(self, questions: Sequence[str]) -> Self:
+        """The same plan, tested with these questions. A question of the plan keeps its test; a criterion whose tests
+        are all gone is to be shown by any of the new ones."""
+        former = {test.turns[0]: test for test in self.tests}
+        tests: list[TestCase] = []
+        new_ids: dict[str, str] = {}
+        for number, question in enumerate(questions, start=1):
+            test = former.get(question) or TestCase(id="t0", turns=[question])
+            new_ids[test.id] = f"t{number}"
+            tests.append(test.model_copy(update={"id": f"t{number}"}))
+        everything = [test.id for test in tests]
+        criteria = [
+            criterion.model_copy(
+                update={"tests": [new_ids[id_] for id_ in criterion.tests if id_ in new_ids] or everything}
+            )
+            if criterion.tests
+            else criterion
+            for criterion in self.criteria
+        ]
+        return self.model_copy(update={"tests": tests, "criteria": criteria})
+
+
+class FunctionSample(Contract):
+    """What a custom function must give for an example of its input; without a `result` it only must not fail."""
+
+    node_id: str
+    variables: JsonObject = Field(default_factory=dict, description="By the names in the code, without $.")
+    result: JsonValue = None
+
+
+class OpsAnswer(Contract):
+    """The ops for an approved plan, and samples for the functions in it."""
+
+    kind: Literal["ops"] = "ops"
+    ops: list[PatchOp] = Field(default_factory=list)
+    samples: list[FunctionSample] = Field(default_factory=list, max_length=40)
+
+
+class AmendAnswer(Contract):
+    """The plan needs more than it says."""
+
+    kind: Literal["amend"] = "amend"
+    nodes: list[PlannedNode] = Field(default_factory=list)
+    removals: list[str] = Field(default_factory=list)
+    values: list[PlannedValue] = Field(default_factory=list)
+    reason: str
+
+
+class NothingToChange(Contract):
+    """The flow already is as the plan wants it."""
+
+    kind: Literal["nothing_to_change"] = "nothing_to_change"
+    reason: str
+
+
+#: What the phase `patch` answers.
+PatchAnswer = TypeAliasType(
+    "PatchAnswer", Annotated[OpsAnswer | AmendAnswer | NothingToChange, Field(discriminator="kind")]
+)

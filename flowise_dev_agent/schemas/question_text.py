@@ -1,0 +1,52 @@
+"""Questions and results of tests in words, for whoever reads them without the page: models and chats."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from flowise_dev_agent.sanitize import clean_text, shortened
+from flowise_dev_agent.schemas.interrupts import (
+    ClarificationInterrupt,
+    CredentialCheckInterrupt,
+    Interrupt,
+    PatchReviewInterrupt,
+    PlanApprovalInterrupt,
+    ResultReviewInterrupt,
+    SelectTargetInterrupt,
+)
+from flowise_dev_agent.schemas.verdict import Trial
+
+_PLAN_CHARS: Final = 4_000
+_LINE_CHARS: Final = 300
+_MOST_LINES: Final = 30
+
+
+def question_text(interrupt: Interrupt, *, plan_chars: int | None = _PLAN_CHARS) -> str:
+    """A question with what is needed to answer it; with `plan_chars` None its plan is whole."""
+    return "\n".join([interrupt.message, *_about(interrupt, plan_chars)])
+
+
+def _about(interrupt: Interrupt, plan_chars: int | None) -> Iterator[str]:
+    match interrupt:
+        case PlanApprovalInterrupt(data=data):
+            yield clean_text(data.plan) if plan_chars is None else shortened(data.plan, plan_chars)
+        case ClarificationInterrupt(data=data):
+            yield from (f"- {question}" for question in data.questions)
+        case SelectTargetInterrupt(data=data):
+            yield from (f"- chatflow_id {flow.id}: {flow.name}" for flow in data.candidates[:_MOST_LINES])
+        case CredentialCheckInterrupt(data=data):
+            for item in data.credentials[:_MOST_LINES]:
+                named = ", ".join(f"{one.name} ({one.id})" for one in item.candidates) or "none"
+                yield f"- {item.type}: {named}"
+        case PatchReviewInterrupt(data=data):
+            for finding in data.findings[:_MOST_LINES]:
+                yield f"- {finding.line}"
+        case ResultReviewInterrupt(data=data):
+            yield from test_lines(data.tests)
+
+
+def test_lines(tests: Iterable[Trial]) -> Iterator[str]:
+    """The results of tests, a line each."""
+    for test in list(tests)[:_MOST_LINES]:
+        mark = "passed" if test.passed else "failed" if test.category else "not held"
+        said = " ".join((test.answer or test.error).split())
+        yield f"- {mark}: {shortened(test.question, _LINE_CHARS)} -> {shortened(said, _LINE_CHARS)}"

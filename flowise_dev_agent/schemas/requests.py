@@ -1,0 +1,268 @@
+"""What clients send: the start of a session and the answer to an interrupt. Unknown fields are refused."""
+
+import hashlib
+import json
+import math
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    JsonValue,
+    Strict,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from flowise_dev_agent.sanitize import json_size
+from flowise_dev_agent.schemas.answers import Answer
+from flowise_dev_agent.schemas.attachments import MOST_ATTACHMENTS
+from flowise_dev_agent.schemas.base import Contract, JsonObject
+from flowise_dev_agent.schemas.designs import DesignForm
+
+_MAX_ANSWER_BYTES = 200_000
+_DEEPEST_ANSWER = 32
+
+
+def _storable(text: str) -> str:
+    """Refuses what Postgres does."""
+    if "\x00" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        raise ValueError("must not contain NUL characters or lone surrogates")
+    return text
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
+def storable_json(value: JsonValue) -> None:
+    """Refuse what Postgres does, anywhere in the value. Raises ValueError."""
+    match value:
+        case str():
+            _storable(value)
+        case dict():
+            for key, item in value.items():
+                _storable(key)
+                storable_json(item)
+        case list():
+            for item in value:
+                storable_json(item)
+        case float():
+            if not math.isfinite(value):
+                raise ValueError("must not contain NaN or infinity")
+        case _:
+            return
+
+
+def _not_deep(value: object) -> object:
+    """Refuses what later steps would read by deep recursion."""
+    level = [value]
+    for _ in range(_DEEPEST_ANSWER):
+        level = [
+            item
+            for outer in level
+            if isinstance(outer, dict | list)
+            for item in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return value
+    raise ValueError(f"must not be nested deeper than {_DEEPEST_ANSWER} levels")
+
+
+def _storable_answer(answer: JsonObject) -> JsonObject:
+    storable_json(answer)
+    if json_size(answer) > _MAX_ANSWER_BYTES:
+        raise ValueError(f"must not be larger than {_MAX_ANSWER_BYTES} bytes")
+    return answer
+
+
+class _ShownAsAnswer:
+    """Any object is accepted: only the open interrupt can say what is wrong with it. The schema shows what fits."""
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler(TypeAdapter[Answer](Answer).core_schema)
+
+
+def _iso_8601(value: object) -> object:
+    # Pydantic also reads numbers as times, in texts too.
+    if isinstance(value, datetime) or (isinstance(value, str) and "T" in value.upper()):
+        return value
+    raise ValueError("must be a time as ISO 8601, such as 2030-01-31T12:00:00Z")
+
+
+def exactly_one(*names: str, **needing: str) -> JsonObject:
+    """For the JSON Schema of a body: one of these fields is given, the others are left out or null. Those of `needing`
+    need another field beside them."""
+    groups = [(name,) for name in names] + list(needing.items())
+    none: JsonObject = {group[0]: {"type": "null"} for group in groups}
+    some: JsonValue = {"not": {"type": "null"}}
+    return {"oneOf": [{"required": [*group], "properties": none | dict.fromkeys(group, some)} for group in groups]}
+
+
+def _no_text_or_truth_value(value: object) -> object:
+    if isinstance(value, str | bool):
+        raise ValueError("must be a number")  # noqa: TRY004 - Pydantic shows this kind to the client
+    return value
+
+
+#: Numbers and truth values as JSON has them: a text is neither, and a truth value is not a number.
+Whole = Annotated[int, BeforeValidator(_no_text_or_truth_value)]
+Number = Annotated[float, BeforeValidator(_no_text_or_truth_value)]
+Truth = Annotated[bool, Strict()]
+Moment = Annotated[AwareDatetime, BeforeValidator(_iso_8601)]
+Storable = Annotated[str, AfterValidator(_storable)]
+Line = Annotated[Storable, Field(min_length=1, max_length=200), AfterValidator(_not_blank)]
+SessionName = Annotated[Storable, Field(min_length=1, max_length=120), AfterValidator(_not_blank)]
+Note = Annotated[Storable, Field(min_length=1, max_length=2_000), AfterValidator(_not_blank)]
+Question = Annotated[Storable, Field(min_length=1, max_length=4_000), AfterValidator(_not_blank)]
+WebhookUrl = Annotated[Storable, Field(min_length=1, max_length=2_000)]
+LongText = Annotated[Storable, Field(min_length=1, max_length=32_000), AfterValidator(_not_blank)]
+SentAnswer = Annotated[JsonObject, BeforeValidator(_not_deep), AfterValidator(_storable_answer), _ShownAsAnswer()]
+
+
+class RequestBody(Contract):
+    """What clients send. Unknown fields are refused."""
+
+    # FastAPI hides a warning of Pydantic about its own use of a body's type, but only while it builds it at once.
+    model_config = ConfigDict(defer_build=False)
+
+    def fingerprint(self) -> str:
+        """Hash of what was sent, to tell a repeated request from another one under the same Idempotency-Key."""
+        sent = self.model_dump(mode="json", exclude_unset=True)
+        return hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()
+
+
+class Budget(RequestBody):
+    """Hard ceilings of the session; one that is left out stays as the settings have it."""
+
+    tokens: Whole | None = Field(default=None, ge=1, le=100_000_000)
+    usd: Number | None = Field(default=None, gt=0, le=10_000, allow_inf_nan=False)
+
+
+class StartSession(RequestBody):
+    """The body of `POST /sessions`."""
+
+    requirement: LongText = Field(default="", description="What to build or change, in plain words.")
+    design: DesignForm | None = Field(
+        default=None, description="A new flow part by part, instead of `requirement`; see `GET /designs/schema`."
+    )
+    attachments: list[UUID] = Field(
+        default_factory=list[UUID],
+        max_length=MOST_ATTACHMENTS,
+        description="Ids of files that go with the requirement; see `POST /attachments`.",
+    )
+    new_name: SessionName | None = Field(
+        default=None,
+        description="Instead of `requirement`: the name of a plain copy of `target` (`operation: copy`), or its new "
+        "name (`operation: update`).",
+    )
+    thread_id: UUID | None = Field(default=None, description="The session's id; made by the server when left out.")
+    session_name: SessionName | None = Field(default=None, description="Display title; made from the requirement.")
+    operation: Literal["auto", "create", "update", "copy"] = Field(default="auto", description="Forces the intent.")
+    target: Line | None = Field(default=None, description="Id or name of the chatflow to update or copy.")
+    flowise_instance_id: Line | None = Field(default=None, description="The Flowise instance; the default one.")
+    write_mode: Literal["staged", "direct"] | None = Field(
+        default=None, description="Staged (through a draft) for updates and direct for creates when left out."
+    )
+    review_patch: Truth = Field(default=False, description="Stop with the diff before any write.")
+    skip_clarification: Truth | None = Field(default=None, description="Ask no questions; the setting when left out.")
+    test_trials: Whole = Field(default=1, ge=1, le=10, description="How often each question must pass.")
+    test_questions: list[Question] | None = Field(
+        default=None, max_length=10, description="Questions to test with; those of the plan when left out."
+    )
+    model: Line | None = Field(default=None, description="Model for the agent's reasoning in this session.")
+    budget: Budget | None = None
+    webhook_url: WebhookUrl | None = Field(
+        default=None, description="Called whenever the session asks, ends or fails. https, at a public address."
+    )
+    webhook_own_secret: Truth = Field(
+        default=False, description="Sign with a secret of this session's own, shown once in the answer to this start."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _says_what_to_build(cls, data: Any) -> Any:
+        """A form is also kept as text: lists show it, and a model that looks at the result reads it."""
+        if not isinstance(data, dict):
+            return data
+        sent: dict[str, Any] = {**data}
+        if sent.get("new_name") is not None:
+            return _with_new_name(sent)
+        if sent.get("design") is None:
+            if "requirement" not in sent:
+                raise ValueError("send `requirement` (a text), `design` (an object) or `new_name` (a text)")
+            return sent
+        if sent.get("operation", "auto") not in ("auto", "create") or sent.get("target") is not None:
+            raise ValueError("a `design` describes a new flow: leave `operation` and `target` out")
+        try:
+            form = DesignForm.model_validate(sent["design"])
+            text = form.as_text()
+        except ValidationError:
+            # What is wrong with the form is said of its own fields.
+            return {**sent, "requirement": "design"}
+        if form.needs:
+            raise ValueError(f"the `design` is not complete. Fill in: {', '.join(f'`{one}`' for one in form.needs)}")
+        if sent.get("requirement", text) != text:
+            raise ValueError("send either `requirement` (a text) or `design` (an object), not both")
+        return {**sent, "requirement": text}
+
+    @model_validator(mode="after")
+    def _has_a_webhook_to_sign(self) -> "StartSession":
+        if self.webhook_own_secret and self.webhook_url is None:
+            raise ValueError("`webhook_own_secret` needs a `webhook_url`")
+        return self
+
+
+def _with_new_name(sent: dict[str, Any]) -> dict[str, Any]:
+    """A start that only copies or renames, with the text that lists show. Raises ValueError."""
+    if sent.get("operation") not in ("copy", "update") or not sent.get("target"):
+        raise ValueError("`new_name` needs a `target` and the `operation` copy or update")
+    if sent.get("design") is not None or sent.get("attachments"):
+        raise ValueError("send either `new_name`, `design` or `requirement`")
+    does, how = ("Copy", "as") if sent["operation"] == "copy" else ("Rename", "to")
+    text = f"{does} '{sent['target']}' {how} '{sent['new_name']}'."
+    if sent.get("requirement", text) != text:
+        raise ValueError("send either `requirement` (a text) or `new_name` (a text), not both")
+    return {**sent, "requirement": text}
+
+
+class RenameSession(RequestBody):
+    """The body of `PATCH /sessions/{id}/name`."""
+
+    session_name: SessionName
+
+
+class ResumeSession(RequestBody):
+    """The body of `POST /sessions/{id}/resume`: a typed `answer`, or a free text `response`."""
+
+    model_config = ConfigDict(json_schema_extra=exactly_one("response", answer="interrupt_id"))
+
+    interrupt_id: Line | None = Field(default=None, description="The interrupt that is answered; needed with `answer`.")
+    answer: SentAnswer | None = Field(default=None, description="As the interrupt's `response_schema` says.")
+    response: LongText | None = Field(
+        default=None, description="Plain yes-words approve, a few commands act, everything else is feedback."
+    )
+    attachments: list[UUID] = Field(
+        default_factory=list[UUID],
+        max_length=MOST_ATTACHMENTS,
+        description="Ids of files that go with the answer: the session has them from then on.",
+    )
+
+    @model_validator(mode="after")
+    def _is_one_answer(self) -> "ResumeSession":
+        if (self.answer is None) == (self.response is None):
+            raise ValueError("send either `answer` (an object) or `response` (a text)")
+        if self.answer is not None and self.interrupt_id is None:
+            raise ValueError("an `answer` needs the `interrupt_id` that it answers")
+        return self

@@ -1,0 +1,156 @@
+"""State and settings of the service and of its Flowise servers. Never a key or a secret."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.knowledge import KnowledgeReport
+
+
+class Drift(BaseModel):
+    """How a server's node types differ from the committed snapshot; at most 20 names each."""
+
+    snapshot_version: str
+    added: list[str]
+    removed: list[str]
+    changed: list[str]
+    differs: bool
+
+
+class InstanceView(BaseModel):
+    """One Flowise server."""
+
+    id: str
+    default: bool
+    endpoint: str
+    state: Literal["ok", "unavailable"]
+    version: str | None = None
+    nodes: int | None = Field(default=None, description="Number of node types.")
+    drift: Drift | None = None
+    error: str | None = None
+
+
+class InstanceList(BaseModel):
+    """All servers of the settings, the default one first."""
+
+    instances: list[InstanceView]
+
+
+class FlowiseHealth(BaseModel):
+    """Whether a Flowise server responds, and the error if not."""
+
+    endpoint: str
+    state: Literal["ok", "unavailable"]
+    error: dict[str, Any] | None = None
+
+
+class DatabaseState(BaseModel):
+    """The database: its latency in ms, and migrations that are not applied."""
+
+    state: Literal["ok", "unavailable"]
+    latency_ms: float | None = None
+    pending_migrations: list[str] = Field(default_factory=list)
+
+
+class QueueState(BaseModel):
+    """Runs that wait for a worker, the age of the oldest in seconds, and the number of workers."""
+
+    name: str
+    queued: int
+    oldest_secs: float
+    workers: int
+
+
+class WorkerState(BaseModel):
+    """The worker of this process, and the number of its active runs."""
+
+    state: Literal["running", "restarting"]
+    runs: int
+
+
+class Readiness(BaseModel):
+    """What a new session depends on."""
+
+    database: DatabaseState
+    queue: QueueState
+
+
+class ProcessHealth(BaseModel):
+    """This process and the database. Without a database there is no `queue` and no `knowledge`."""
+
+    status: Literal["ok", "degraded", "unavailable"]
+    feed: Literal["listening", "polling"]
+    worker: WorkerState | None = Field(description="None when other processes do the work.")
+    database: DatabaseState
+    queue: QueueState | None = None
+    knowledge: KnowledgeReport | None = Field(default=None, description="None while migrations are pending.")
+
+
+class ReadyView(Readiness):
+    """The service takes new work."""
+
+    status: Literal["ok"] = "ok"
+
+
+class ReasoningView(BaseModel):
+    """The reasoning engine and the model that plans."""
+
+    engine: str
+    model: str
+    error: JsonObject | None = Field(default=None, description="Why nothing plans: `connection_unreadable`.")
+
+
+class HealthView(ProcessHealth):
+    """What the service runs on, and whether each part responds."""
+
+    version: str
+    reasoning: ReasoningView
+    flowise: dict[str, FlowiseHealth] = Field(description="By instance id.")
+    drift_policy: Literal["warn", "fail", "refresh"]
+    model_stand_in: bool = Field(description="The models in Flowise are a local stand-in.")
+
+
+class InfoView(BaseModel):
+    """What this service is, and with which model it could plan."""
+
+    version: str
+    reasoning: ReasoningView
+    local_models: list[str] = Field(
+        description="Models of an Ollama in reach. They are used only where settings say so."
+    )
+    offer: str | None = Field(description="Without a model: in one sentence, what one would change.")
+
+
+class PhaseSettings(BaseModel):
+    """Who does one phase of reasoning."""
+
+    mode: str
+    model: str
+
+
+class InstanceSettings(BaseModel):
+    """A Flowise server of the settings."""
+
+    id: str
+    default: bool
+
+
+class PublicSettings(BaseModel):
+    """How this service is set up. Each is an environment variable of the documentation."""
+
+    version: str
+    auth: bool = Field(description="AGENT_API_KEY is set.")
+    engine: str
+    phases: dict[str, PhaseSettings]
+    fallback_enabled: bool
+    retry_count: int
+    instances: list[InstanceSettings]
+    schema_drift_policy: str
+    limits: dict[str, Any] = Field(description="Ceilings of a session.")
+    retention_days: dict[str, float] = Field(description="0 keeps for ever.")
+    rate_limit_sessions_per_min: int = Field(description="0 is off.")
+    worker_concurrency: int
+    webhooks_signed: bool = Field(description="WEBHOOK_SECRET is set.")
+    public_base_url: str | None
+    tracing: bool

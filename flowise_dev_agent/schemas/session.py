@@ -1,0 +1,116 @@
+"""A session as clients see it, the same for HTTP, webhooks, MCP and the client library."""
+
+from datetime import datetime
+from typing import Literal, TypeAlias
+from uuid import UUID
+
+from pydantic import Field
+
+from flowise_dev_agent.patch import Finding
+from flowise_dev_agent.schemas.base import Bounded, Contract, Failure, Maybe, Outcome
+from flowise_dev_agent.schemas.change import Conflict
+from flowise_dev_agent.schemas.designs import DesignForm
+from flowise_dev_agent.schemas.etags import ETAG
+from flowise_dev_agent.schemas.interrupts import Interrupt, ListedInterrupt
+from flowise_dev_agent.schemas.plan import PlanContract
+from flowise_dev_agent.schemas.usage import DegradedPhase, PhaseMetrics, Totals
+from flowise_dev_agent.schemas.verdict import Regression, Trial, Verdict
+
+PublicStatus: TypeAlias = Literal["in_progress", "pending_interrupt", "completed", "error", "cancelled"]
+
+
+class ResultView(Bounded):
+    """What the last review showed of the flow: kept after its answer, and replaced by the next review."""
+
+    summary: str = Field(default="", description="The outcome in a sentence.")
+    verdict: Maybe[Verdict] = Field(default=None, description="Null when nothing was judged.")
+    tests: list[Trial] = Field(default_factory=list, description="One for each question and trial.")
+    regressions: list[Regression] = Field(
+        default_factory=list, description="Questions whose answers differ from those before the change."
+    )
+    change: str = Field(default="", description="What the session changed in the flow, in words.")
+    warnings: list[Finding] = Field(default_factory=list)
+    placeholders: list[str] = Field(default_factory=list, description="What is still to be filled in.")
+    conflicts: list[Conflict] = Field(
+        default_factory=list, description="Writes of the session that others saved over at once. Told at its rest."
+    )
+
+
+class PlanView(Bounded):
+    """The plan that the person approved last, as it was shown, with what the answer changed of it."""
+
+    text: str = Field(default="", description="Markdown.")
+    contract: Maybe[PlanContract] = Field(default=None, description="The same as data; null when it is too large.")
+    approach: str | None = Field(default=None, description="The approach that was chosen, where the plan had several.")
+    form: DesignForm | None = Field(default=None, description="The form that the plan was made of.")
+
+
+class _Session(Contract):
+    thread_id: UUID
+    session_id: UUID = Field(description="The same value as `thread_id`.")
+    session_name: str | None
+    status: PublicStatus
+    outcome: Outcome | None = Field(description="How it ended.")
+    answer: str | None = Field(default=None, description="For a question about a flow: the answer.")
+    phase: str | None
+    operation_mode: str | None
+    instance: str
+    chatflow_id: str | None
+    chatflow_url: str | None
+    iteration: int
+    totals: Totals
+    degraded: list[DegradedPhase] = Field(description="Reasoning phases that the other mode had to answer.")
+    runtime_mode: Literal["capability_first"] = "capability_first"
+    error: Failure | None = Field(description="Why it failed.")
+    requirement: str
+    last_event_seq: int = Field(description="Number of the newest event; a stream after it brings only what is new.")
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def in_progress(self) -> bool:
+        """A run is queued or running: no question is open."""
+        return self.status == "in_progress"
+
+
+class SessionView(_Session):
+    """A session as every response but a list carries it."""
+
+    etag: str = Field(default="", description=ETAG)
+    interrupt: Interrupt | None
+    plan: PlanView | None = Field(default=None, description="The plan that was approved.")
+    result: ResultView | None = Field(default=None, description="The last review's tests and verdict.")
+    phase_metrics: list[PhaseMetrics] = Field(
+        default_factory=list, description="The session's phases in order, the latest 60."
+    )
+
+
+class ListedSession(_Session):
+    """A session in a list: the beginning of its requirement, and its open question without what it is about."""
+
+    interrupt: ListedInterrupt | None
+    started_by: str | None = Field(default=None, description="Name of the person or key that started it.")
+
+
+class ListTotals(Contract):
+    """Number and cost of all sessions that a list's filters let through, not of one page."""
+
+    sessions: int
+    input_tokens: int
+    output_tokens: int
+    usd: float
+
+
+class SessionPage(Contract):
+    """Sessions, newest first. `next_cursor` gets the next page; None on the last one."""
+
+    sessions: list[ListedSession]
+    next_cursor: str | None
+    totals: ListTotals | None = Field(default=None, description="On the first page only.")
+
+
+class SessionSummary(Contract):
+    """A session on one page of Markdown, to be pasted into a ticket or a chat."""
+
+    thread_id: UUID
+    summary: str

@@ -1,0 +1,243 @@
+"""Tests of a flow and what is concluded from them."""
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.base import Contract, JsonMapping, JsonObject, JsonValue, Versioned, Worded
+from flowise_dev_agent.texts import text
+
+#: What a model may give as the cause of a failure. STRUCTURE, LOGIC and INCOMPLETE are flow bugs and iterate; the
+#: others ask the person.
+JudgedCategory = Literal["STRUCTURE", "LOGIC", "INCOMPLETE", "CREDENTIAL", "CONFIG", "EXTERNAL", "TIMEOUT"]
+VerdictCategory = JudgedCategory | Literal["UNKNOWN"]
+FLOW_BUGS: frozenset[str] = frozenset({"STRUCTURE", "LOGIC", "INCOMPLETE"})
+#: Of what was not shown for the same reason a line names so many, in so many characters each.
+_MOST_LISTED, _LONGEST_LISTED = 4, 100
+Headline = Literal["works", "runs", "fails", "not_tested"]
+
+
+class Trial(Versioned, Worded):
+    """One conversation with the written flow, held once. `category` is None when transport and shape of the answers
+    are fine; content is judged later. One that is not `passed` and has no `category` was not held: `error` says why."""
+
+    question: str = Field(description="What was said, one turn a line.")
+    trial: int = Field(default=1, description="Which of the trials of this question, from 1.")
+    passed: bool
+    answer: str = ""
+    category: VerdictCategory | None = None
+    error: str = ""
+    duration_ms: int = 0
+    used_tools: list[str] = Field(default_factory=list)
+    test: str | None = Field(default=None, description="Id of the test case.")
+    human: Literal["proceed", "reject"] | None = Field(
+        default=None, description="What was decided where the flow waits for a person."
+    )
+    trace_sha256: str | None = Field(default=None, description="For `GET /sessions/{id}/traces/{sha256}`.")
+
+    def shortened(self, limit: int) -> "Trial":
+        """The same with `answer` and `error` cut to `limit` characters."""
+        answer = self.answer if len(self.answer) <= limit else self.answer[: limit - 1] + "…"
+        return self.model_copy(update={"answer": answer, "error": self.error[:limit]})
+
+
+class Regression(Contract):
+    """What differs in kind between the answers to a question before and after a change."""
+
+    question: str
+    kind: Literal["status", "error", "shape", "tools"] = Field(
+        description="Works or fails, fails otherwise than before, text or JSON, tools used."
+    )
+    worse: bool
+    before: str
+    after: str
+
+
+class TraceStep(Contract):
+    """One node that ran; a loop or an iteration gives several of the same node."""
+
+    node_id: str
+    label: str = ""
+    name: str = ""
+    status: str = ""
+    input: JsonValue = None
+    output: JsonValue = None
+    error: str = ""
+    duration_ms: int | None = None
+
+
+class TracedTool(Contract):
+    """One call of a tool."""
+
+    tool: str
+    input: JsonValue = None
+    output: JsonValue = None
+    error: str = ""
+
+
+class TracedSource(Contract):
+    """A piece of text that was retrieved."""
+
+    text: str
+    metadata: JsonObject = Field(default_factory=dict)
+
+
+class TracedTurn(Contract):
+    """What was said to the flow and what it said."""
+
+    said: str
+    answer: str
+
+
+class Trace(Versioned):
+    """What happened inside the flow during a trial; secrets are masked."""
+
+    turns: list[TracedTurn] = Field(default_factory=list)
+    steps: list[TraceStep] = Field(default_factory=list)
+    used_tools: list[TracedTool] = Field(default_factory=list)
+    sources: list[TracedSource] = Field(default_factory=list)
+    state: JsonObject = Field(default_factory=dict)
+    tokens: dict[str, int] = Field(default_factory=dict, description="Sums over the steps, where told.")
+    cut: bool = Field(default=False, description="Texts were shortened, or steps left out, because of the size.")
+
+
+class PassK(Contract):
+    """pass^k: a question has passed when each of its `k` trials has."""
+
+    k: int
+    questions: int
+    passed: int
+
+
+class Evidence(Contract):
+    """Where a trial or its trace shows something."""
+
+    trial: int = Field(description="Number of the trial, from 1.")
+    node_id: str | None = None
+    quote: str
+
+
+class CriterionVote(Contract):
+    """What a model says about one criterion."""
+
+    id: str
+    state: Literal["shown", "not_shown", "failed"]
+    evidence: list[Evidence] = Field(default_factory=list, description="verbatim quotes from trials")
+    reason: str = ""
+    sure: bool = Field(default=True, description="false: a close call")
+
+
+class Judgement(Contract):
+    """Whether the trials show the criteria. `category`, `reason` and `fix` say why not; null when done."""
+
+    # A model is asked for the votes in any case.
+    model_config = ConfigDict(json_schema_extra={"required": ["done", "criteria"]})
+
+    done: bool
+    category: JudgedCategory | None = None
+    reason: str = ""
+    fix: str = ""
+    criteria: list[CriterionVote] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list, description="one short remark per trial, in order")
+    failed_trials: list[int] = Field(default_factory=list, description="numbers of the trials that fail, from 1")
+
+
+class CriterionVerdict(Worded):
+    """One condition of success, judged."""
+
+    id: str
+    text: str = ""
+    state: Literal["shown", "not_shown", "failed", "not_tested"] = "not_tested"
+    judged_by: Literal["code", "model", "person"] = "code"
+    evidence: list[Evidence] = Field(default_factory=list)
+    reason: str = ""
+
+
+class PartVerdict(Worded):
+    """One part of the requirement, as the flow has it now."""
+
+    id: str
+    quote: str = ""
+    state: Literal["done", "assumed", "not_shown", "missing", "not_possible"] = "missing"
+    reason: str = ""
+
+
+class TestedIteration(Contract):
+    """What an iteration of the session showed; `accept` can take an earlier one."""
+
+    __test__ = False  # not a pytest class
+
+    iteration: int
+    headline: Headline
+    shown: list[str] = Field(default_factory=list, description="The criteria that it showed.")
+
+
+class Verdict(Versioned, Worded):
+    """A judgement with what code has counted."""
+
+    done: bool
+    category: VerdictCategory | None = None
+    reason: str = ""
+    fix: str = ""
+    notes: list[str] = Field(default_factory=list, description="One short remark per trial, in order.")
+    failed_trials: list[int] = Field(default_factory=list, description="Numbers of the trials that fail, from 1.")
+    pass_k: PassK | None = None
+    headline: Headline | None = None
+    criteria: list[CriterionVerdict] = Field(default_factory=list)
+    parts: list[PartVerdict] = Field(default_factory=list)
+
+    def to_dict(self) -> JsonObject:
+        """The short form: `{verdict: DONE | ITERATE, category, reason, fixes}`."""
+        return {
+            "verdict": "DONE" if self.done else "ITERATE",
+            "category": self.category,
+            "reason": self.reason,
+            "fixes": [self.fix] if self.fix else [],
+        }
+
+    @classmethod
+    def from_dict(cls, short: JsonMapping) -> "Verdict":
+        """The inverse of `to_dict`. Raises pydantic.ValidationError."""
+        fixes = short.get("fixes")
+        return cls.model_validate(
+            {
+                "done": short.get("verdict") == "DONE",
+                "category": short.get("category"),
+                "reason": short.get("reason") or "",
+                "fix": " ".join(str(fix) for fix in fixes) if isinstance(fixes, list) else "",
+            }
+        )
+
+    def what_was_shown(self) -> str:
+        """What is known of the answers of a flow that runs: that it answers shows nothing of what is wished."""
+        shown = sum(item.state == "shown" for item in self.criteria)
+        if shown and shown == len(self.criteria):
+            return text("verdict.not_every_part")
+        if shown:
+            return text("verdict.some_shown", shown=shown, total=len(self.criteria))
+        if any(item.judged_by == "model" for item in self.criteria):
+            return text("verdict.answers_not_shown")
+        return text("verdict.answers_not_checked")
+
+    def not_shown(self) -> list[str]:
+        """What keeps a flow that runs from being called working, a line for each reason."""
+        told = {item.reason for item in self.criteria}
+        found = [(item.reason, _short(item.text)) for item in self.criteria if item.state != "shown"] + [
+            (part.reason, f"“{_short(part.quote)}”")
+            for part in self.parts
+            if part.state not in ("done", "assumed") and (not part.reason or part.reason not in told)
+        ]
+        by_reason: dict[str, list[str]] = {}
+        for reason, words in found:
+            by_reason.setdefault(reason.rstrip(". "), []).append(words)
+        return [_listed(texts, reason) for reason, texts in by_reason.items()]
+
+
+def _short(text: str) -> str:
+    return shortened(text.rstrip(". "), _LONGEST_LISTED)
+
+
+def _listed(texts: list[str], reason: str) -> str:
+    rest = f" and {len(texts) - _MOST_LISTED} more" if len(texts) > _MOST_LISTED else ""
+    return f"{'; '.join(texts[:_MOST_LISTED])}{rest}{f' ({reason})' if reason else ''}"

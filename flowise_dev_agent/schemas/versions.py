@@ -1,0 +1,86 @@
+"""The versions of a flow as people count them, over all sessions."""
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from flowise_dev_agent.schemas.base import Contract, Worded
+from flowise_dev_agent.schemas.requests import RequestBody
+
+
+class NumberedVersion(Worded):
+    """One state of a flow. `session_id` and `label` name it in routes of sessions."""
+
+    name: str = Field(description="`v1`, `v2`, ... over all sessions of the flow; never a label of a session.")
+    title: str = Field(description="The wish that led to it: the session's title. Of others what happened.")
+    origin: Literal["session", "restored", "elsewhere"] = Field(
+        description="Written by a session, put back from an earlier version, or saved by somebody else."
+    )
+    flow_name: str = Field(default="", description="What the flow was called.")
+    renamed_from: str | None = Field(default=None, description="What it was called before, if that was something else.")
+    by: str | None = Field(default=None, description="Who wrote it, as in the audit log; None: somebody in Flowise.")
+    restores: str | None = Field(default=None, description="The earlier version with the same text and name.")
+    session_id: UUID
+    label: str = Field(description="`v1.0`, `v2.0`, ... within that session.")
+    instance: str
+    sha256: str
+    created_at: datetime
+    current: bool = Field(description="The newest that is kept.")
+    bookmark: str | None = Field(default=None, description="The note of a bookmark, null without one.")
+
+
+class NumberedVersions(Contract):
+    """Newest first. `next_before` gets the page of older ones as `before`; null on the last one."""
+
+    versions: list[NumberedVersion]
+    next_before: int | None
+
+
+class Bookmark(RequestBody):
+    """Marks a version to be found again."""
+
+    note: str = Field(default="", max_length=200)
+
+
+class VersionView(BaseModel):
+    """One state of a chatflow. `current` is the version that the flow was left with by the session's last write."""
+
+    model_config = ConfigDict(frozen=True)
+
+    label: str = Field(description="`v1.0`, `v2.0`, ... counted within the session.")
+    session_id: UUID
+    instance: str
+    chatflow_id: str
+    name: str
+    reason: str = Field(description="The write that came next (`before_update`, ...), or that made it (`update`, ...).")
+    iteration: int
+    sha256: str
+    created_at: datetime
+    current: bool = False
+
+
+class VersionList(BaseModel):
+    """Versions, oldest first for a session and newest first for a chatflow."""
+
+    versions: list[VersionView]
+
+
+class VersionDiff(BaseModel):
+    """What differs between two versions: in words (`text`) and as data."""
+
+    from_label: str
+    to_label: str
+    text: str
+    change: dict[str, Any]
+
+
+class RolledBack(BaseModel):
+    """A rollback as read back from the server."""
+
+    label: str = Field(description="The version that the flow holds now.")
+    chatflow_id: str
+    sha256: str
+    updated_date: str
+    already_there: bool = Field(description="The flow held this version already; nothing was written.")
