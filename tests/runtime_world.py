@@ -41,7 +41,6 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.runtime import Agent, Runtime, Timings
 from flowise_dev_agent.runtime.runs.emission import count_call
-from flowise_dev_agent.runtime.webhooks.service import WebhookConfig
 from flowise_dev_agent.schemas.event_data import CostData, DecisionData, TokenData
 from flowise_dev_agent.schemas.events import NodeEvent
 from flowise_dev_agent.schemas.interrupts import ClarificationData, ClarificationInterrupt, Interrupt
@@ -50,6 +49,7 @@ from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
 from flowise_dev_agent.schemas.session import PlanView, ResultView
 from flowise_dev_agent.schemas.verdict import Trial, Verdict
 from flowise_dev_agent.settings import FlowiseSettings, ServerSettings
+from flowise_dev_agent.webhooks.service import WebhookConfig
 
 FAST = Timings(heartbeat=0.2, stalled=1.2, recovery=0.2, drain=1.0, poll=0.5, backoff=0.05, backoff_max=0.2)
 DEADLINE_SECS = 30.0

@@ -57,13 +57,13 @@ from flowise_dev_agent.runtime.sessions.feed import Feed
 from flowise_dev_agent.runtime.sessions.service import ExpectedCosts, SessionService
 from flowise_dev_agent.runtime.sessions.summary import Summaries
 from flowise_dev_agent.runtime.sessions.views import ArtifactService
-from flowise_dev_agent.runtime.webhooks.client import WebhookClient
 from flowise_dev_agent.runtime.webhooks.payload import render
-from flowise_dev_agent.runtime.webhooks.service import WebhookConfig, WebhookService
-from flowise_dev_agent.runtime.webhooks.worker import DeliveryWorker
 from flowise_dev_agent.schemas.service import ProcessHealth, Readiness
 from flowise_dev_agent.settings import RetentionSettings, Settings, load_settings
 from flowise_dev_agent.timings import Timings
+from flowise_dev_agent.webhooks.client import WebhookClient
+from flowise_dev_agent.webhooks.service import WebhookConfig, WebhookService
+from flowise_dev_agent.webhooks.worker import DeliveryWorker
 
 
 class Runtime:

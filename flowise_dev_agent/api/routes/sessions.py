@@ -27,7 +27,6 @@ from flowise_dev_agent.api.responses import REPEATED, declared
 from flowise_dev_agent.api.sse import STREAM_ENDS, event_stream
 from flowise_dev_agent.errors import WebhookSecretError
 from flowise_dev_agent.runtime.sessions.summary import as_html
-from flowise_dev_agent.runtime.webhooks.service import started_view
 from flowise_dev_agent.schemas.designs import DesignView
 from flowise_dev_agent.schemas.events import EventPage
 from flowise_dev_agent.schemas.flows import Preview
@@ -39,6 +38,7 @@ from flowise_dev_agent.schemas.verdict import Trace
 from flowise_dev_agent.schemas.webhooks import DeliveryList, DeliveryView, StartedView
 from flowise_dev_agent.settings import ServerSettings
 from flowise_dev_agent.texts import Language
+from flowise_dev_agent.webhooks.service import started_view
 
 _LATER = "Still working; come back by GET or the stream."
 _RUNNING = {202: {"model": SessionView, "description": _LATER}}

@@ -27,8 +27,8 @@ from flowise_dev_agent.runtime.flows.flow_tests import FlowTester
 from flowise_dev_agent.runtime.flows.reconciler import Reconciler
 from flowise_dev_agent.runtime.runs.executor import RunExecutor
 from flowise_dev_agent.runtime.runs.recovery import LostWork, Recovery
-from flowise_dev_agent.runtime.webhooks.worker import DeliveryWorker
 from flowise_dev_agent.timings import Timings, end_tasks
+from flowise_dev_agent.webhooks.worker import DeliveryWorker
 
 logger = logging.getLogger(__name__)
 

@@ -34,7 +34,6 @@ from flowise_dev_agent.runtime.sessions.approvals import ApprovalRules, Approval
 from flowise_dev_agent.runtime.sessions.feed import Feed, set_within
 from flowise_dev_agent.runtime.sessions.own_hand import OwnHand
 from flowise_dev_agent.runtime.sessions.views import event_view, listed_session, open_interrupt, session_view
-from flowise_dev_agent.runtime.webhooks.service import WebhookService, started_view
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.schemas.designs import DesignView, stored_form
 from flowise_dev_agent.schemas.etags import Expected, session_etag
@@ -46,6 +45,7 @@ from flowise_dev_agent.schemas.usage import ExpectedCost, SessionKind
 from flowise_dev_agent.schemas.verdict import Trace
 from flowise_dev_agent.schemas.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
 from flowise_dev_agent.texts import text
+from flowise_dev_agent.webhooks.service import WebhookService, started_view
 
 _MAX_KEY_CHARS = 255
 _MAX_PAGE = 200

@@ -33,8 +33,8 @@ from flowise_dev_agent.persistence import (
 )
 from flowise_dev_agent.persistence.sessions import NewSession
 from flowise_dev_agent.runtime.admin.shares import ShareSigner
-from flowise_dev_agent.runtime.webhooks.service import WebhookConfig
 from flowise_dev_agent.settings import ServerSettings, load_settings
+from flowise_dev_agent.webhooks.service import WebhookConfig
 from tests.fixtures.database import superuser
 from tests.runtime_world import running_engine
 

@@ -11,8 +11,8 @@ from flowise_dev_agent.api import create_app
 from flowise_dev_agent.client.asgi import StreamingASGITransport
 from flowise_dev_agent.observability.logs import _ContextFilter
 from flowise_dev_agent.persistence import Database
-from flowise_dev_agent.runtime.webhooks.service import WebhookConfig
 from flowise_dev_agent.settings import ServerSettings, load_settings
+from flowise_dev_agent.webhooks.service import WebhookConfig
 from tests.runtime_world import running_engine
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 
 from flowise_dev_agent.persistence.deliveries import DeliveryAttempt, Endpoint
-from flowise_dev_agent.runtime.webhooks.client import WebhookClient
-from flowise_dev_agent.runtime.webhooks.policy import UrlPolicy
+from flowise_dev_agent.webhooks.client import WebhookClient
+from flowise_dev_agent.webhooks.policy import UrlPolicy
 from tests.fixtures.receiver import running_receiver
 
 #: A certificate for `hooks.test`, signed by itself, made for this test.

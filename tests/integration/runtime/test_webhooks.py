@@ -16,11 +16,11 @@ import pytest
 
 from flowise_dev_agent.errors import DeliveryNotFoundError, SessionNotFoundError, WebhookSecretError, WebhookUrlError
 from flowise_dev_agent.runtime import Runtime
-from flowise_dev_agent.runtime.webhooks.policy import UrlPolicy
-from flowise_dev_agent.runtime.webhooks.service import WebhookConfig
 from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
 from flowise_dev_agent.schemas.session import SessionView
 from flowise_dev_agent.schemas.webhooks import DeliveryView
+from flowise_dev_agent.webhooks.policy import UrlPolicy
+from flowise_dev_agent.webhooks.service import WebhookConfig
 from tests.fixtures.receiver import Receiver, running_receiver
 from tests.integration.runtime.conftest import StartWorker
 from tests.runtime_world import World, running_engine, until

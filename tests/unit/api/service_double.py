@@ -27,7 +27,6 @@ from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.persistence import Fact
 from flowise_dev_agent.runtime.connections import Connections
 from flowise_dev_agent.runtime.flows.views import change_of
-from flowise_dev_agent.runtime.webhooks.service import started_view
 from flowise_dev_agent.schemas.change import SessionChange
 from flowise_dev_agent.schemas.etags import Expected
 from flowise_dev_agent.schemas.events import SessionEvent, session_event
@@ -63,6 +62,7 @@ from flowise_dev_agent.settings import (
     Settings,
     TracingSettings,
 )
+from flowise_dev_agent.webhooks.service import started_view
 from tests.fixtures.interrupts import interrupt_of
 
 #: The session of every write.

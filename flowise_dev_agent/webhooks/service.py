@@ -13,8 +13,6 @@ from flowise_dev_agent.errors import WebhookSecretError
 from flowise_dev_agent.persistence import Deliveries
 from flowise_dev_agent.persistence.deliveries import DeliveryRow, Endpoint, ListedDelivery
 from flowise_dev_agent.persistence.sessions import NewWebhook
-from flowise_dev_agent.runtime.webhooks.client import TIMEOUT_SECS
-from flowise_dev_agent.runtime.webhooks.policy import UrlPolicy
 from flowise_dev_agent.schemas.requests import StartSession
 from flowise_dev_agent.schemas.session import SessionView
 from flowise_dev_agent.schemas.webhooks import (
@@ -26,6 +24,8 @@ from flowise_dev_agent.schemas.webhooks import (
     StartedView,
 )
 from flowise_dev_agent.settings import ServerSettings
+from flowise_dev_agent.webhooks.client import TIMEOUT_SECS
+from flowise_dev_agent.webhooks.policy import UrlPolicy
 
 
 def started_view(view: SessionView, secret: str | None) -> StartedView:

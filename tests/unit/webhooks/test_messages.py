@@ -11,9 +11,9 @@ import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from flowise_dev_agent.persistence import SessionRow
-from flowise_dev_agent.runtime.webhooks.client import _judged, signature_headers
 from flowise_dev_agent.runtime.webhooks.payload import render
-from flowise_dev_agent.runtime.webhooks.service import RETRY_SECS, WebhookConfig
+from flowise_dev_agent.webhooks.client import _judged, signature_headers
+from flowise_dev_agent.webhooks.service import RETRY_SECS, WebhookConfig
 from tests.fixtures.interrupts import interrupt_of
 
 OLD, NEW, OTHER = (f"whsec_{base64.b64encode(letter * 32).decode()}" for letter in (b"o", b"n", b"x"))

@@ -7,7 +7,7 @@ from ipaddress import ip_network
 import pytest
 
 from flowise_dev_agent.errors import WebhookUrlError
-from flowise_dev_agent.runtime.webhooks.policy import Resolve, UrlPolicy
+from flowise_dev_agent.webhooks.policy import Resolve, UrlPolicy
 
 PUBLIC = "93.184.216.34"
 

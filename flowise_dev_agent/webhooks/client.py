@@ -16,7 +16,7 @@ from standardwebhooks.webhooks import Webhook
 from flowise_dev_agent import __version__
 from flowise_dev_agent.errors import WebhookUrlError
 from flowise_dev_agent.persistence.deliveries import DeliveryAttempt, Result
-from flowise_dev_agent.runtime.webhooks.policy import Target, UrlPolicy
+from flowise_dev_agent.webhooks.policy import Target, UrlPolicy
 
 TIMEOUT_SECS: Final = 10.0
 

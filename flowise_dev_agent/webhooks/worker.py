@@ -12,9 +12,9 @@ from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.observability.metrics import DELIVERIES
 from flowise_dev_agent.persistence import Deliveries
-from flowise_dev_agent.runtime.webhooks.client import WebhookClient
-from flowise_dev_agent.runtime.webhooks.service import WebhookConfig
 from flowise_dev_agent.timings import Timings
+from flowise_dev_agent.webhooks.client import WebhookClient
+from flowise_dev_agent.webhooks.service import WebhookConfig
 
 logger = logging.getLogger(__name__)
 
