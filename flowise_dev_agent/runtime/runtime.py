@@ -5,6 +5,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flows.flow_tests import FlowTester, FlowTestService
+from flowise_dev_agent.flows.proposals import Proposals
+from flowise_dev_agent.flows.reconciler import Reconciler
+from flowise_dev_agent.flows.service import FlowService
+from flowise_dev_agent.flows.version_history import FlowVersions
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.observability import configure_tracing
@@ -41,13 +46,8 @@ from flowise_dev_agent.runtime.admin.shares import ShareService, ShareSigner
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.attachments import AttachmentService
 from flowise_dev_agent.runtime.connections import Connections
-from flowise_dev_agent.runtime.flows.flow_tests import FlowTester, FlowTestService
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter
 from flowise_dev_agent.runtime.flows.preview import Previews
-from flowise_dev_agent.runtime.flows.proposals import Proposals
-from flowise_dev_agent.runtime.flows.reconciler import Reconciler
-from flowise_dev_agent.runtime.flows.service import FlowService
-from flowise_dev_agent.runtime.flows.version_history import FlowVersions
 from flowise_dev_agent.runtime.runs.executor import RunExecutor
 from flowise_dev_agent.runtime.runs.recovery import Recovery
 from flowise_dev_agent.runtime.runs.worker import Worker

@@ -14,8 +14,8 @@ from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.document_stores import VectorSpec
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flows.reconciler import Reconciler
 from flowise_dev_agent.persistence import Database, Leftovers
-from flowise_dev_agent.runtime.flows.reconciler import Reconciler
 from flowise_dev_agent.settings import FlowiseSettings
 from tests.e2e.people import MakeService, http_of, ok
 from tests.e2e.scripted import READS, SEARCHES, model_environment, script

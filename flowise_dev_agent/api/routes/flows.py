@@ -20,11 +20,11 @@ from flowise_dev_agent.api.limits import limit_chat
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import FLOWISE, REPEATED, declared
 from flowise_dev_agent.flowise.models import HumanAnswer
+from flowise_dev_agent.flows.chat import ChatInput
+from flowise_dev_agent.flows.flow_tests import FlowTestService
+from flowise_dev_agent.flows.service import FlowService
 from flowise_dev_agent.patch import CanvasView
-from flowise_dev_agent.runtime.flows.chat import ChatInput
-from flowise_dev_agent.runtime.flows.flow_tests import FlowTestService
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter
-from flowise_dev_agent.runtime.flows.service import FlowService
 from flowise_dev_agent.runtime.sessions.service import SessionService
 from flowise_dev_agent.schemas.change import FlowChange, SessionChange
 from flowise_dev_agent.schemas.chat import CHAT_ID_PATTERN, ChatAnswer, ChatQuestion

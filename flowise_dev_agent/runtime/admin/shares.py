@@ -22,12 +22,12 @@ from flowise_dev_agent.errors import (
     ShareNotSignableError,
     VersionNotFoundError,
 )
+from flowise_dev_agent.flows.service import FlowService
+from flowise_dev_agent.flows.version_history import FlowVersions
 from flowise_dev_agent.patch import CanvasView
 from flowise_dev_agent.persistence import Database, SessionFilter, SessionRow, Sessions, ShareRow, Shares, Versions
 from flowise_dev_agent.redaction import masked, without_contacts
 from flowise_dev_agent.runtime.flows.preview import Previews
-from flowise_dev_agent.runtime.flows.service import FlowService
-from flowise_dev_agent.runtime.flows.version_history import FlowVersions
 from flowise_dev_agent.runtime.sessions.conversation import Conversations
 from flowise_dev_agent.runtime.sessions.views import open_interrupt
 from flowise_dev_agent.schemas.flows import Preview

@@ -15,6 +15,8 @@ from langgraph.runtime import RunControl
 
 from flowise_dev_agent.errors import InvalidInputError, PatchError, StaleBaseError, WriteFailedError
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flows.proposals import Proposal, Proposals
+from flowise_dev_agent.flows.views import difference
 from flowise_dev_agent.patch import GraphIR, errors, payload_sha256
 from flowise_dev_agent.persistence import Blobs, Claim, SessionRow, Sessions, Versions, WriteIntents
 from flowise_dev_agent.persistence.read_model import public_status
@@ -22,8 +24,6 @@ from flowise_dev_agent.persistence.runs import RunResult
 from flowise_dev_agent.persistence.sessions import NewSession
 from flowise_dev_agent.publish import Base, Publisher, Stale, Written, stale_base
 from flowise_dev_agent.redaction import masked
-from flowise_dev_agent.runtime.flows.proposals import Proposal, Proposals
-from flowise_dev_agent.runtime.flows.views import difference
 from flowise_dev_agent.runtime.runs.emission import Emit, new_event
 from flowise_dev_agent.runtime.sessions.approvals import ApprovalRules
 from flowise_dev_agent.runtime.sessions.service import check_key, key_reused

@@ -10,6 +10,8 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
+from flowise_dev_agent.flows.flow_tests import FlowTester
+from flowise_dev_agent.flows.reconciler import Reconciler
 from flowise_dev_agent.persistence import Database, Queue, Retention
 from flowise_dev_agent.persistence.queue import (
     DELIVERY_QUEUE,
@@ -23,8 +25,6 @@ from flowise_dev_agent.persistence.queue import (
 )
 from flowise_dev_agent.persistence.queue_stats import is_busy
 from flowise_dev_agent.runtime.admin.knowledge import Refresher
-from flowise_dev_agent.runtime.flows.flow_tests import FlowTester
-from flowise_dev_agent.runtime.flows.reconciler import Reconciler
 from flowise_dev_agent.runtime.runs.executor import RunExecutor
 from flowise_dev_agent.runtime.runs.recovery import LostWork, Recovery
 from flowise_dev_agent.timings import Timings, end_tasks

@@ -7,8 +7,8 @@ from typing import Final, Literal
 from uuid import UUID
 
 from flowise_dev_agent.errors import AgentError, SessionExistsError, SessionNotFoundError
+from flowise_dev_agent.flows.service import FlowService
 from flowise_dev_agent.redaction import redacted
-from flowise_dev_agent.runtime.flows.service import FlowService
 from flowise_dev_agent.runtime.sessions.conversation import Conversations
 from flowise_dev_agent.runtime.sessions.service import SessionService
 from flowise_dev_agent.sanitize import shortened

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.flows.service import FlowService
+from flowise_dev_agent.flows.views import ChatflowLink
 from flowise_dev_agent.persistence import AuditFilter, AuditLog, Events, Sessions, StoredEvent
-from flowise_dev_agent.runtime.flows.service import FlowService
-from flowise_dev_agent.runtime.flows.views import ChatflowLink
 from flowise_dev_agent.runtime.sessions.answer_words import ledger_lines
 from flowise_dev_agent.runtime.sessions.views import session_view
 from flowise_dev_agent.sanitize import shortened

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from flowise_dev_agent.caller import current_request
+from flowise_dev_agent.flows.views import ChatflowLink
 from flowise_dev_agent.persistence import ArtifactFilter, ArtifactRow, NodeArtifacts, Sessions
 from flowise_dev_agent.persistence.read_model import public_status
-from flowise_dev_agent.runtime.flows.views import ChatflowLink
 from flowise_dev_agent.schemas.base import Failure, read, read_as
 from flowise_dev_agent.schemas.etags import session_etag
 from flowise_dev_agent.schemas.events import SessionEvent, session_event

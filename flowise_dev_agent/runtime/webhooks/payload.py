@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from flowise_dev_agent.caller import current_request
+from flowise_dev_agent.flows.views import ChatflowLink
 from flowise_dev_agent.persistence import SessionRow
 from flowise_dev_agent.persistence.deliveries import WebhookMessage
-from flowise_dev_agent.runtime.flows.views import ChatflowLink
 from flowise_dev_agent.runtime.sessions.views import session_view
 from flowise_dev_agent.sanitize import clean_json, shortened
 from flowise_dev_agent.schemas.interrupts import Interrupt

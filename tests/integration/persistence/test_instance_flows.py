@@ -9,9 +9,9 @@ import pytest
 from flowise_dev_agent.agent.targets import FoundTargets, find_targets
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowPage
+from flowise_dev_agent.flows.search import FlowSearch
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.persistence import Database
-from flowise_dev_agent.runtime.flows.search import FlowSearch
 
 SECRET = "sk-abcdefghijklmnopqrstuvwx"
 

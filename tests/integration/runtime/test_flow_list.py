@@ -77,7 +77,7 @@ async def test_a_flow_comes_with_the_newest_session_on_it(runtime: Runtime) -> N
 async def test_a_flow_says_who_changed_it_last_until_somebody_does_in_flowise(
     runtime: Runtime, servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flowise_dev_agent.runtime.flows.search._KEPT_SECS", 0.0)
+    monkeypatch.setattr("flowise_dev_agent.flows.search._KEPT_SECS", 0.0)
 
     async def changed_by(words: str) -> str | None:
         (flow,) = (await runtime.flows.find(None, words, limit=5)).flows

@@ -10,9 +10,9 @@ import pytest
 from pydantic import HttpUrl, SecretStr
 
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flows import flow_tests
+from flowise_dev_agent.flows.flow_tests import FlowTester
 from flowise_dev_agent.persistence import Database, FlowTests, Queue
-from flowise_dev_agent.runtime.flows import flow_tests
-from flowise_dev_agent.runtime.flows.flow_tests import FlowTester
 from flowise_dev_agent.settings import FlowiseSettings
 from flowise_dev_agent.timings import Timings
 

@@ -11,11 +11,11 @@ from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import ChatflowCreate
+from flowise_dev_agent.flows.reconciler import Reconciler
 from flowise_dev_agent.patch import payload_sha256
 from flowise_dev_agent.persistence import Database, Leftovers, Queue, Sessions, WriteIntents
 from flowise_dev_agent.persistence.database import Lease
 from flowise_dev_agent.publish import draft_tag, flow_tag
-from flowise_dev_agent.runtime.flows.reconciler import Reconciler
 from flowise_dev_agent.settings import FlowiseSettings
 from tests.chaos.fake_flowise import FakeFlowise
 from tests.integration.persistence.test_saver import add_run

@@ -22,11 +22,11 @@ from flowise_dev_agent.errors import (
     SessionNotFoundError,
 )
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flows.views import change_of
 from flowise_dev_agent.observability.metrics import exposition
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.persistence import Fact
 from flowise_dev_agent.runtime.connections import Connections
-from flowise_dev_agent.runtime.flows.views import change_of
 from flowise_dev_agent.schemas.change import SessionChange
 from flowise_dev_agent.schemas.etags import Expected
 from flowise_dev_agent.schemas.events import SessionEvent, session_event

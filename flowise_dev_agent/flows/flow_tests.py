@@ -21,11 +21,11 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flows.proposals import Proposal, Proposals
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.patch import Finding, GraphIR, errors, payload_sha256
 from flowise_dev_agent.persistence import FlowTestRow, FlowTests
 from flowise_dev_agent.publish import create_draft, draft_tag, find_tagged, remove_unclaimed, why_not_staged
-from flowise_dev_agent.runtime.flows.proposals import Proposal, Proposals
 from flowise_dev_agent.schemas.base import Failure
 from flowise_dev_agent.schemas.flow_tests import (
     FlowTestView,

@@ -5,9 +5,9 @@ from typing import Final
 from flowise_dev_agent.cursors import decode_key, encode_key
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
+from flowise_dev_agent.flows.views import ChatflowLink
 from flowise_dev_agent.knowledge.flow_index import FlowIndex, indexed
 from flowise_dev_agent.persistence.instance_flows import FlowRow, PageKey
-from flowise_dev_agent.runtime.flows.views import ChatflowLink
 from flowise_dev_agent.schemas.flows import FlowFacts, FlowPage
 
 #: What a person has just accepted is looked for at once.

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from flowise_dev_agent.errors import InvalidInputError, StaleBaseError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import Chatflow
+from flowise_dev_agent.flows.credential_mapping import map_credentials, refuse_missing_files
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.flow_check import check_flow, excused
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.patch import Finding, GraphIR, PatchOp, Schemas, compile_ops, payload_sha256
-from flowise_dev_agent.runtime.flows.credential_mapping import map_credentials, refuse_missing_files
 from flowise_dev_agent.schemas.etags import Expected, etag_of
 from flowise_dev_agent.schemas.flow_writes import (
     ApplyToFlow,

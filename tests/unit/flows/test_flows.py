@@ -7,9 +7,9 @@ import pytest
 
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow, Prediction
+from flowise_dev_agent.flows.chat import ChatInput, TryOut
+from flowise_dev_agent.flows.views import change_of
 from flowise_dev_agent.patch import AddNode, GraphIR, SetParam
-from flowise_dev_agent.runtime.flows.chat import ChatInput, TryOut
-from flowise_dev_agent.runtime.flows.views import change_of
 from flowise_dev_agent.schemas.chat import CHAT_PREFIX
 
 SECRET = "sk-abcdefghijklmnopqrstuvwx"

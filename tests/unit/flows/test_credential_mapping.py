@@ -6,7 +6,7 @@ import pytest
 
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow, Credential
-from flowise_dev_agent.runtime.flows.credential_mapping import map_credentials, refuse_missing_files
+from flowise_dev_agent.flows.credential_mapping import map_credentials, refuse_missing_files
 
 DEV_OPENAI = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c001"
 DEV_SERP = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c002"

@@ -6,16 +6,16 @@ from uuid import UUID
 
 from flowise_dev_agent.errors import InvalidInputError, PatchError, VersionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flows.chat import ChatInput, TryOut
+from flowise_dev_agent.flows.proposals import Proposals, row_etag
+from flowise_dev_agent.flows.search import FlowSearch, facts_of
+from flowise_dev_agent.flows.views import ChatflowLink, change_of, start_form
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.patch import CanvasView, GraphIR, canvas_view, decompile, payload_sha256, summarize
 from flowise_dev_agent.persistence import AuditLog, Blobs, Fact, FlowVersion, Sessions, Versions
 from flowise_dev_agent.persistence.flow_versions import LastWrite
 from flowise_dev_agent.persistence.read_model import FlowSessionRow, public_status
 from flowise_dev_agent.redaction import masked
-from flowise_dev_agent.runtime.flows.chat import ChatInput, TryOut
-from flowise_dev_agent.runtime.flows.proposals import Proposals, row_etag
-from flowise_dev_agent.runtime.flows.search import FlowSearch, facts_of
-from flowise_dev_agent.runtime.flows.views import ChatflowLink, change_of, start_form
 from flowise_dev_agent.schemas.change import FlowChange, SessionChange
 from flowise_dev_agent.schemas.chat import ChatAnswer
 from flowise_dev_agent.schemas.flow_writes import FlowDocument, FlowOps
