@@ -40,7 +40,6 @@ from flowise_dev_agent.errors import FlowiseAuthError, FlowiseTimeoutError, Inva
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.runtime import Agent, Runtime, Timings
-from flowise_dev_agent.runtime.runs.emission import count_call
 from flowise_dev_agent.schemas.event_data import CostData, DecisionData, TokenData
 from flowise_dev_agent.schemas.events import NodeEvent
 from flowise_dev_agent.schemas.interrupts import ClarificationData, ClarificationInterrupt, Interrupt
@@ -48,6 +47,7 @@ from flowise_dev_agent.schemas.plan import PlanContract
 from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
 from flowise_dev_agent.schemas.session import PlanView, ResultView
 from flowise_dev_agent.schemas.verdict import Trial, Verdict
+from flowise_dev_agent.sessions.emission import count_call
 from flowise_dev_agent.settings import FlowiseSettings, ServerSettings
 from flowise_dev_agent.webhooks.service import WebhookConfig
 

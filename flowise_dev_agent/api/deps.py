@@ -10,9 +10,9 @@ from fastapi import Depends, Header, Path, Query, Request, Response
 from flowise_dev_agent.runtime.admin.memories import MemoryService
 from flowise_dev_agent.runtime.admin.pattern_admin import PatternService
 from flowise_dev_agent.runtime.runtime import Runtime
-from flowise_dev_agent.runtime.sessions.service import SessionService
 from flowise_dev_agent.schemas.etags import Expected
 from flowise_dev_agent.schemas.session import SessionView
+from flowise_dev_agent.sessions.service import SessionService
 
 MAX_WAIT_SECS = 300
 #: The largest Postgres bigint; a larger cursor could not be compared with a sequence number.

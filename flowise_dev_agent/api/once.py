@@ -23,7 +23,7 @@ from flowise_dev_agent.api.access import authorize
 from flowise_dev_agent.api.deps import IDEMPOTENCY_KEY_PATTERN, IdempotencyKey, engine
 from flowise_dev_agent.errors import AnswerNotKeptError, DatabaseUnavailableError, RequestInProgressError
 from flowise_dev_agent.persistence import DoneRequest, DoneRequests
-from flowise_dev_agent.runtime.sessions.service import key_reused
+from flowise_dev_agent.sessions.service import key_reused
 
 logger = logging.getLogger(__name__)
 _Handler = Callable[[Request], Coroutine[Any, Any, Response]]

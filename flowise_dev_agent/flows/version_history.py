@@ -12,7 +12,6 @@ from flowise_dev_agent.persistence import FlowVersion, Sessions, Versions, Write
 from flowise_dev_agent.persistence.flow_versions import NumberedRow
 from flowise_dev_agent.publish import Publisher, changes
 from flowise_dev_agent.redaction import holds_secret, masked
-from flowise_dev_agent.runtime.runs.emission import new_event
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.etags import Expected, session_etag
 from flowise_dev_agent.schemas.event_data import WriteData
@@ -24,6 +23,7 @@ from flowise_dev_agent.schemas.versions import (
     VersionList,
     VersionView,
 )
+from flowise_dev_agent.sessions.emission import new_event
 from flowise_dev_agent.texts import text
 
 #: Reasons of versions that a session saw and did not write.

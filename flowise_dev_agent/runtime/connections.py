@@ -32,7 +32,6 @@ from flowise_dev_agent.reasoning.contracts import Message
 from flowise_dev_agent.reasoning.engines import engine_for
 from flowise_dev_agent.reasoning.phased import make_reasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
-from flowise_dev_agent.runtime.runs.emission import count_call
 from flowise_dev_agent.schemas.base import Contract
 from flowise_dev_agent.schemas.connections import (
     ConnectFlowise,
@@ -43,6 +42,7 @@ from flowise_dev_agent.schemas.connections import (
     Source,
 )
 from flowise_dev_agent.schemas.etags import Expected, changed_meanwhile, etag_of
+from flowise_dev_agent.sessions.emission import count_call
 from flowise_dev_agent.settings import ReasoningSettings, Settings
 from flowise_dev_agent.texts import text
 from flowise_dev_agent.timings import end_tasks

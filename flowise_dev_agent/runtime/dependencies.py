@@ -50,13 +50,13 @@ from flowise_dev_agent.persistence import (
 )
 from flowise_dev_agent.persistence.blobs import encoded
 from flowise_dev_agent.publish import Publisher
-from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.connections import Connections
-from flowise_dev_agent.runtime.runs.emission import Emit
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
 from flowise_dev_agent.schemas.base import JsonMapping
 from flowise_dev_agent.schemas.interrupts import Interrupt
 from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
+from flowise_dev_agent.sessions.agent import Agent
+from flowise_dev_agent.sessions.emission import Emit
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings, ReasoningSettings, Settings
 
 _FRESH_SECS: Final = 1.0

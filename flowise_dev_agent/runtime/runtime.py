@@ -43,22 +43,22 @@ from flowise_dev_agent.runtime.admin.keys import KeyService
 from flowise_dev_agent.runtime.admin.knowledge import KnowledgeService, Refresher
 from flowise_dev_agent.runtime.admin.node_types import NodeTypes
 from flowise_dev_agent.runtime.admin.shares import ShareService, ShareSigner
-from flowise_dev_agent.runtime.agent import Agent
-from flowise_dev_agent.runtime.attachments import AttachmentService
 from flowise_dev_agent.runtime.connections import Connections
-from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter
-from flowise_dev_agent.runtime.flows.preview import Previews
-from flowise_dev_agent.runtime.runs.executor import RunExecutor
-from flowise_dev_agent.runtime.runs.recovery import Recovery
 from flowise_dev_agent.runtime.runs.worker import Worker
-from flowise_dev_agent.runtime.sessions.approvals import ApprovalRules
-from flowise_dev_agent.runtime.sessions.conversation import Conversations
-from flowise_dev_agent.runtime.sessions.feed import Feed
-from flowise_dev_agent.runtime.sessions.service import ExpectedCosts, SessionService
-from flowise_dev_agent.runtime.sessions.summary import Summaries
-from flowise_dev_agent.runtime.sessions.views import ArtifactService
-from flowise_dev_agent.runtime.webhooks.payload import render
 from flowise_dev_agent.schemas.service import ProcessHealth, Readiness
+from flowise_dev_agent.sessions.agent import Agent
+from flowise_dev_agent.sessions.approvals import ApprovalRules
+from flowise_dev_agent.sessions.attachments import AttachmentService
+from flowise_dev_agent.sessions.conversation import Conversations
+from flowise_dev_agent.sessions.executor import RunExecutor
+from flowise_dev_agent.sessions.feed import Feed
+from flowise_dev_agent.sessions.flow_writer import FlowWriter
+from flowise_dev_agent.sessions.preview import Previews
+from flowise_dev_agent.sessions.recovery import Recovery
+from flowise_dev_agent.sessions.service import ExpectedCosts, SessionService
+from flowise_dev_agent.sessions.summary import Summaries
+from flowise_dev_agent.sessions.views import ArtifactService
+from flowise_dev_agent.sessions.webhook_payload import render
 from flowise_dev_agent.settings import RetentionSettings, Settings, load_settings
 from flowise_dev_agent.timings import Timings
 from flowise_dev_agent.webhooks.client import WebhookClient

@@ -15,7 +15,7 @@ from langgraph.runtime import RunControl
 from langgraph.types import Command, interrupt
 from psycopg import Capabilities
 
-from flowise_dev_agent.runtime.runs.executor import STRICT_RESUME_KEY
+from flowise_dev_agent.sessions.executor import STRICT_RESUME_KEY
 
 
 class State(TypedDict, total=False):

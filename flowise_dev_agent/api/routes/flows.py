@@ -24,8 +24,6 @@ from flowise_dev_agent.flows.chat import ChatInput
 from flowise_dev_agent.flows.flow_tests import FlowTestService
 from flowise_dev_agent.flows.service import FlowService
 from flowise_dev_agent.patch import CanvasView
-from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter
-from flowise_dev_agent.runtime.sessions.service import SessionService
 from flowise_dev_agent.schemas.change import FlowChange, SessionChange
 from flowise_dev_agent.schemas.chat import CHAT_ID_PATTERN, ChatAnswer, ChatQuestion
 from flowise_dev_agent.schemas.flow_tests import FlowTestView, TestFlow, TestFlowText, ValidatedFlow, ValidateFlow
@@ -40,6 +38,8 @@ from flowise_dev_agent.schemas.flow_writes import (
 from flowise_dev_agent.schemas.flows import FlowPage, FlowSummary, FlowView
 from flowise_dev_agent.schemas.turns import Conversation
 from flowise_dev_agent.schemas.verdict import Trace
+from flowise_dev_agent.sessions.flow_writer import FlowWriter
+from flowise_dev_agent.sessions.service import SessionService
 
 router = APIRouter(tags=["flows"], route_class=OnceRoute)
 

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from flowise_dev_agent.api.deps import MAX_SEQ, SessionId, engine
 from flowise_dev_agent.api.responses import declared
 from flowise_dev_agent.persistence import ArtifactFilter
-from flowise_dev_agent.runtime.sessions.views import ArtifactService
 from flowise_dev_agent.schemas.node_artifacts import ArtifactDetail, ArtifactKind, ArtifactPage
+from flowise_dev_agent.sessions.views import ArtifactService
 
 router = APIRouter(tags=["artifacts"])
 

@@ -11,8 +11,8 @@ from flowise_dev_agent.api.limits import count_session_start
 from flowise_dev_agent.api.responses import FLOWISE, declared
 from flowise_dev_agent.api.sse import stream_of
 from flowise_dev_agent.caller import require
-from flowise_dev_agent.runtime.sessions.chat_entry import ChatEntry
 from flowise_dev_agent.schemas.process_conversation import ChatFrame, ProcessConversation
+from flowise_dev_agent.sessions.chat_entry import ChatEntry
 
 router = APIRouter(tags=["sessions"])
 

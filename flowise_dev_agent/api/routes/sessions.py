@@ -26,7 +26,6 @@ from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
 from flowise_dev_agent.api.sse import STREAM_ENDS, event_stream
 from flowise_dev_agent.errors import WebhookSecretError
-from flowise_dev_agent.runtime.sessions.summary import as_html
 from flowise_dev_agent.schemas.designs import DesignView
 from flowise_dev_agent.schemas.events import EventPage
 from flowise_dev_agent.schemas.flows import Preview
@@ -36,6 +35,7 @@ from flowise_dev_agent.schemas.turns import TurnList
 from flowise_dev_agent.schemas.usage import ExpectedCost, SessionKind
 from flowise_dev_agent.schemas.verdict import Trace
 from flowise_dev_agent.schemas.webhooks import DeliveryList, DeliveryView, StartedView
+from flowise_dev_agent.sessions.summary import as_html
 from flowise_dev_agent.settings import ServerSettings
 from flowise_dev_agent.texts import Language
 from flowise_dev_agent.webhooks.service import started_view

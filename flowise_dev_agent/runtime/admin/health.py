@@ -12,7 +12,6 @@ from flowise_dev_agent.persistence.queue import RUN_QUEUE
 from flowise_dev_agent.persistence.queue_stats import QueueStats, read_database_health, read_queue_stats
 from flowise_dev_agent.persistence.read_model import public_statuses
 from flowise_dev_agent.runtime.runs.worker import CONSUMERS, Worker
-from flowise_dev_agent.runtime.sessions.feed import Feed
 from flowise_dev_agent.schemas.knowledge import KnowledgeReport
 from flowise_dev_agent.schemas.service import (
     DatabaseState,
@@ -21,6 +20,7 @@ from flowise_dev_agent.schemas.service import (
     Readiness,
     WorkerState,
 )
+from flowise_dev_agent.sessions.feed import Feed
 
 #: The parts of the pool's own report that are shown, and their names.
 _POOL: Final = {"pool_size": "open", "pool_available": "idle", "requests_waiting": "waiting"}

@@ -12,7 +12,6 @@ from flowise_dev_agent.errors import AgentError, InvalidInputError
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, InputEntry, NodeSchema
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
 from flowise_dev_agent.runtime.admin.node_form import node_form
-from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonMapping
 from flowise_dev_agent.schemas.nodes import (
@@ -23,6 +22,7 @@ from flowise_dev_agent.schemas.nodes import (
     NodeTypeView,
     OptionView,
 )
+from flowise_dev_agent.sessions.agent import Agent
 
 _MOST: Final = 500
 _DESCRIPTION_CHARS: Final = 300

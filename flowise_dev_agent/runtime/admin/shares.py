@@ -27,14 +27,14 @@ from flowise_dev_agent.flows.version_history import FlowVersions
 from flowise_dev_agent.patch import CanvasView
 from flowise_dev_agent.persistence import Database, SessionFilter, SessionRow, Sessions, ShareRow, Shares, Versions
 from flowise_dev_agent.redaction import masked, without_contacts
-from flowise_dev_agent.runtime.flows.preview import Previews
-from flowise_dev_agent.runtime.sessions.conversation import Conversations
-from flowise_dev_agent.runtime.sessions.views import open_interrupt
 from flowise_dev_agent.schemas.flows import Preview
 from flowise_dev_agent.schemas.interrupts import PlanApprovalInterrupt
 from flowise_dev_agent.schemas.plan_text import without_section
 from flowise_dev_agent.schemas.shares import MadeShare, NewShare, SharedVersion, SharedView, ShareList, ShareView
 from flowise_dev_agent.schemas.turns import ConversationSession, Turn
+from flowise_dev_agent.sessions.conversation import Conversations
+from flowise_dev_agent.sessions.preview import Previews
+from flowise_dev_agent.sessions.views import open_interrupt
 from flowise_dev_agent.settings import Settings
 from flowise_dev_agent.texts import text
 

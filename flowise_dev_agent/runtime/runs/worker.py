@@ -25,8 +25,8 @@ from flowise_dev_agent.persistence.queue import (
 )
 from flowise_dev_agent.persistence.queue_stats import is_busy
 from flowise_dev_agent.runtime.admin.knowledge import Refresher
-from flowise_dev_agent.runtime.runs.executor import RunExecutor
-from flowise_dev_agent.runtime.runs.recovery import LostWork, Recovery
+from flowise_dev_agent.sessions.executor import RunExecutor
+from flowise_dev_agent.sessions.recovery import LostWork, Recovery
 from flowise_dev_agent.timings import Timings, end_tasks
 from flowise_dev_agent.webhooks.worker import DeliveryWorker
 

@@ -14,9 +14,9 @@ from pydantic import SecretStr, TypeAdapter
 from flowise_dev_agent.agent import NODE_PHASES
 from flowise_dev_agent.api import create_app
 from flowise_dev_agent.client.asgi import StreamingASGITransport
-from flowise_dev_agent.runtime.sessions.chat_entry import STAGES, pairs_of
 from flowise_dev_agent.schemas.process_conversation import ChatFrame
 from flowise_dev_agent.schemas.turns import Turn
+from flowise_dev_agent.sessions.chat_entry import STAGES, pairs_of
 from flowise_dev_agent.settings import ServerSettings, load_settings
 from tests.runtime_world import World, running_engine
 

@@ -26,8 +26,8 @@ from tests.e2e.people import run_command
 from tests.e2e.service import ServiceProcess
 from tests.e2e.test_mcp import Agent, Person
 from tests.fixtures.oidc import CLIENT, SECRET, OidcProvider
-from tests.integration.runtime.test_approvals import _questions_are_plans
-from tests.integration.runtime.test_approvals import service as approving_service
+from tests.integration.sessions.test_approvals import _questions_are_plans
+from tests.integration.sessions.test_approvals import service as approving_service
 
 __all__ = ["_questions_are_plans"]
 

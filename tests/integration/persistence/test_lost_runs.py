@@ -13,9 +13,9 @@ from flowise_dev_agent.persistence import Claim, Database, FencedSaver, Queue, R
 from flowise_dev_agent.persistence.queue import RUN_QUEUE, RUN_TASK
 from flowise_dev_agent.persistence.runs import Lost
 from flowise_dev_agent.persistence.sessions import NewSession
-from flowise_dev_agent.runtime.runs.executor import failure
-from flowise_dev_agent.runtime.runs.recovery import LostWork, Recovery
 from flowise_dev_agent.schemas.base import Failure
+from flowise_dev_agent.sessions.executor import failure
+from flowise_dev_agent.sessions.recovery import LostWork, Recovery
 from flowise_dev_agent.timings import Timings
 from tests.integration.persistence.test_saver import add_run, checkpoint, config
 

@@ -11,10 +11,10 @@ from flowise_dev_agent.forms.plan import plan_of
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
 from flowise_dev_agent.planning.preview import PlannedFlow, planned_flow
-from flowise_dev_agent.runtime.flows.preview import Picture, drawn
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.flows import Preview
 from flowise_dev_agent.schemas.plan import DesignConnection, Part, PlanContract
+from flowise_dev_agent.sessions.preview import Picture, drawn
 from tests.unit.agent.test_plan_review import node, planned
 
 CHAIN = [

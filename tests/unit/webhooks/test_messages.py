@@ -11,7 +11,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from flowise_dev_agent.persistence import SessionRow
-from flowise_dev_agent.runtime.webhooks.payload import render
+from flowise_dev_agent.sessions.webhook_payload import render
 from flowise_dev_agent.webhooks.client import _judged, signature_headers
 from flowise_dev_agent.webhooks.service import RETRY_SECS, WebhookConfig
 from tests.fixtures.interrupts import interrupt_of

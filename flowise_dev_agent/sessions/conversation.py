@@ -7,7 +7,6 @@ from uuid import UUID
 from flowise_dev_agent.cursors import decode_cursor, encode_cursor
 from flowise_dev_agent.persistence import SessionFilter, SessionRow, Sessions, Turns
 from flowise_dev_agent.persistence.read_model import TurnRow, public_status
-from flowise_dev_agent.runtime.sessions.own_hand import edits_of
 from flowise_dev_agent.schemas.base import JsonMapping, read
 from flowise_dev_agent.schemas.event_data import InterruptData
 from flowise_dev_agent.schemas.interrupts import ListedInterrupt
@@ -20,6 +19,7 @@ from flowise_dev_agent.schemas.turns import (
     TurnList,
     TurnQuestion,
 )
+from flowise_dev_agent.sessions.manual_edits import edits_of
 from flowise_dev_agent.texts import lines, text
 
 _KINDS: Final[Mapping[str, TurnKind]] = {

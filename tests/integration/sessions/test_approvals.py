@@ -15,10 +15,10 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import SetParam
 from flowise_dev_agent.persistence import AuditFilter, Database
 from flowise_dev_agent.runtime import Runtime
-from flowise_dev_agent.runtime.sessions.approvals import ApprovalRules
 from flowise_dev_agent.schemas.flow_writes import ApplyToFlow
 from flowise_dev_agent.schemas.requests import ResumeSession
 from flowise_dev_agent.schemas.session import SessionView
+from flowise_dev_agent.sessions.approvals import ApprovalRules
 from flowise_dev_agent.settings import ServerSettings
 from tests import runtime_world
 from tests.fixtures.interrupts import interrupt_of

@@ -9,8 +9,6 @@ from uuid import UUID
 from flowise_dev_agent.errors import AgentError, SessionExistsError, SessionNotFoundError
 from flowise_dev_agent.flows.service import FlowService
 from flowise_dev_agent.redaction import redacted
-from flowise_dev_agent.runtime.sessions.conversation import Conversations
-from flowise_dev_agent.runtime.sessions.service import SessionService
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.events import DoneEvent, ErrorEvent, InterruptEvent, NodeStartEvent, SessionEvent
 from flowise_dev_agent.schemas.process_conversation import (
@@ -30,6 +28,8 @@ from flowise_dev_agent.schemas.question_text import question_text
 from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
 from flowise_dev_agent.schemas.session import SessionView
 from flowise_dev_agent.schemas.turns import Turn
+from flowise_dev_agent.sessions.conversation import Conversations
+from flowise_dev_agent.sessions.service import SessionService
 
 #: The stage of each phase; docs/api.md has the same table.
 STAGES: Final[Mapping[str, ChatStage]] = {

@@ -25,7 +25,7 @@ from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.persistence import Database, FencedSaver, Lease
 from flowise_dev_agent.persistence.intents import WriteIntent
 from flowise_dev_agent.persistence.saver import plain_serializer
-from flowise_dev_agent.runtime.runs.executor import STRICT_RESUME_KEY
+from flowise_dev_agent.sessions.executor import STRICT_RESUME_KEY
 from tests.unit.agent.rig import OPENAI, OTHER_OPENAI, Bench
 from tests.unit.agent.test_graph import credentials, ops
 from tests.unit.agent.test_update import drafts, inputs_of, made_for

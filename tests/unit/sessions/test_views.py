@@ -10,7 +10,7 @@ from flowise_dev_agent.cursors import decode_cursor, encode_cursor
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.persistence import SessionRow
 from flowise_dev_agent.persistence.read_model import row_statuses
-from flowise_dev_agent.runtime.sessions.views import session_view
+from flowise_dev_agent.sessions.views import session_view
 
 ROW = SessionRow(
     id=uuid4(),

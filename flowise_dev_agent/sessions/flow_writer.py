@@ -24,9 +24,6 @@ from flowise_dev_agent.persistence.runs import RunResult
 from flowise_dev_agent.persistence.sessions import NewSession
 from flowise_dev_agent.publish import Base, Publisher, Stale, Written, stale_base
 from flowise_dev_agent.redaction import masked
-from flowise_dev_agent.runtime.runs.emission import Emit, new_event
-from flowise_dev_agent.runtime.sessions.approvals import ApprovalRules
-from flowise_dev_agent.runtime.sessions.service import check_key, key_reused
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.schemas.change import Conflict, Difference
 from flowise_dev_agent.schemas.etags import Expected
@@ -41,6 +38,9 @@ from flowise_dev_agent.schemas.flow_writes import (
     PromoteFlow,
     WriteStatus,
 )
+from flowise_dev_agent.sessions.approvals import ApprovalRules
+from flowise_dev_agent.sessions.emission import Emit, new_event
+from flowise_dev_agent.sessions.service import check_key, key_reused
 
 _OPERATIONS: Final = frozenset({"import", "apply", "promote"})
 #: The status of a write by that of its session's row.

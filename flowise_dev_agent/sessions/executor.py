@@ -29,9 +29,6 @@ from flowise_dev_agent.persistence.read_model import public_status
 from flowise_dev_agent.persistence.runs import RunResult
 from flowise_dev_agent.persistence.saver import Standing, standing
 from flowise_dev_agent.reasoning.engines.limiter import calls_of
-from flowise_dev_agent.runtime.agent import Agent, Graph
-from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter, is_flow_write
-from flowise_dev_agent.runtime.runs.emission import CallCount, EventWriter, counting, new_event
 from flowise_dev_agent.schemas.base import Failure
 from flowise_dev_agent.schemas.event_data import (
     DoneData,
@@ -50,6 +47,9 @@ from flowise_dev_agent.schemas.interrupts import (
     raised_interrupt,
 )
 from flowise_dev_agent.schemas.session import ResultView
+from flowise_dev_agent.sessions.agent import Agent, Graph
+from flowise_dev_agent.sessions.emission import CallCount, EventWriter, counting, new_event
+from flowise_dev_agent.sessions.flow_writer import FlowWriter, is_flow_write
 from flowise_dev_agent.texts import text
 from flowise_dev_agent.timings import Timings
 

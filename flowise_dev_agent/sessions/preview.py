@@ -13,11 +13,11 @@ from flowise_dev_agent.patch.views.flow_diff import FieldChange, field_changes
 from flowise_dev_agent.patch.views.summary import model_of, prompt_of
 from flowise_dev_agent.persistence import Blobs, Events, SessionRow, Sessions
 from flowise_dev_agent.planning.preview import planned_flow
-from flowise_dev_agent.runtime.agent import Agent
-from flowise_dev_agent.runtime.sessions.views import open_interrupt, session_view
 from flowise_dev_agent.schemas.flows import Preview, PreviewEdge, PreviewNode
 from flowise_dev_agent.schemas.interrupts import PlanApprovalInterrupt
 from flowise_dev_agent.schemas.plan import Part, PlanContract, PlannedNode
+from flowise_dev_agent.sessions.agent import Agent
+from flowise_dev_agent.sessions.views import open_interrupt, session_view
 from flowise_dev_agent.texts import text
 
 Source = Literal["plan", "ops", "flow"]

@@ -10,12 +10,12 @@ from flowise_dev_agent.errors import InvalidAnswerError
 from flowise_dev_agent.patch import EditView, Finding, GraphIR, PatchOp, RemoveNode, SetParam, edit_views, ops_from_list
 from flowise_dev_agent.persistence import Blobs, SessionRow, Sessions
 from flowise_dev_agent.planning.preview import planned_flow
-from flowise_dev_agent.runtime.agent import Agent
-from flowise_dev_agent.runtime.sessions.views import session_view
 from flowise_dev_agent.schemas.answers import PlanEdits
 from flowise_dev_agent.schemas.base import JsonMapping
 from flowise_dev_agent.schemas.interrupts import Interrupt, PlanApprovalInterrupt
 from flowise_dev_agent.schemas.plan import PlanContract
+from flowise_dev_agent.sessions.agent import Agent
+from flowise_dev_agent.sessions.views import session_view
 from flowise_dev_agent.texts import text
 
 _MOST_TOLD = 3

@@ -11,8 +11,8 @@ from flowise_dev_agent.caller import serving
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.persistence import Runs
 from flowise_dev_agent.persistence.runs import Lost
-from flowise_dev_agent.runtime.runs.executor import failure
 from flowise_dev_agent.schemas.base import Failure
+from flowise_dev_agent.sessions.executor import failure
 from flowise_dev_agent.texts import text
 from flowise_dev_agent.timings import Timings
 

@@ -10,10 +10,10 @@ import pytest
 from flowise_dev_agent.errors import SessionNotFoundError
 from flowise_dev_agent.persistence import Events, StoredEvent
 from flowise_dev_agent.runtime import Runtime
-from flowise_dev_agent.runtime.sessions import feed
 from flowise_dev_agent.schemas.event_data import DecisionData, DoneData
 from flowise_dev_agent.schemas.events import SessionEvent
 from flowise_dev_agent.schemas.requests import ResumeSession
+from flowise_dev_agent.sessions import feed
 from tests.runtime_world import World, running_engine, script, until
 
 WAIT = 20.0

@@ -22,7 +22,7 @@ from flowise_dev_agent.schemas.webhooks import DeliveryView
 from flowise_dev_agent.webhooks.policy import UrlPolicy
 from flowise_dev_agent.webhooks.service import WebhookConfig
 from tests.fixtures.receiver import Receiver, running_receiver
-from tests.integration.runtime.conftest import StartWorker
+from tests.integration.sessions.conftest import StartWorker
 from tests.runtime_world import World, running_engine, until
 
 SECRET = "whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0"

@@ -10,7 +10,7 @@ from random import SystemRandom
 
 import pytest
 
-from tests.unit.runtime.simulation.world import trial
+from tests.unit.sessions.simulation.world import trial
 
 TRIALS = 100
 NIGHTLY_TRIALS = 5_000

@@ -18,7 +18,7 @@ from flowise_dev_agent.persistence import Claim, Lease, NewEvent, WriteIntent
 from flowise_dev_agent.persistence.runs import Lost, RunResult
 from flowise_dev_agent.persistence.saver import CanWait, next_nodes
 from tests.unit.publish.fakes import FakeIntents, FakeVersions
-from tests.unit.runtime.simulation.clock import CURRENT, Process, point
+from tests.unit.sessions.simulation.clock import CURRENT, Process, point
 
 
 @dataclass

@@ -5,7 +5,7 @@ import re
 from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.schemas.requests import ResumeSession
 from tests.fixtures.metrics import value_of
-from tests.integration.runtime.conftest import StartWorker
+from tests.integration.sessions.conftest import StartWorker
 from tests.runtime_world import World, running_engine, script, until
 
 WAIT = 20.0

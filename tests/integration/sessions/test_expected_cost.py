@@ -8,8 +8,8 @@ from psycopg.types.json import Jsonb
 
 from flowise_dev_agent.caller import ALL_SCOPES, Caller, acting_for
 from flowise_dev_agent.persistence import Database
-from flowise_dev_agent.runtime.sessions.service import ExpectedCosts
 from flowise_dev_agent.schemas.usage import ExpectedCost
+from flowise_dev_agent.sessions.service import ExpectedCosts
 from tests import runtime_world
 from tests.fixtures.database import superuser
 from tests.runtime_world import World, running_engine, script

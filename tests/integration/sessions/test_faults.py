@@ -10,11 +10,11 @@ import pytest
 
 from flowise_dev_agent.persistence import Database, Queue, Runs
 from flowise_dev_agent.runtime import Runtime, Timings
-from flowise_dev_agent.runtime.runs.recovery import Recovery
 from flowise_dev_agent.schemas.requests import ResumeSession
 from flowise_dev_agent.schemas.session import SessionView
+from flowise_dev_agent.sessions.recovery import Recovery
 from tests.forked import Forked
-from tests.integration.runtime.conftest import StartWorker
+from tests.integration.sessions.conftest import StartWorker
 from tests.runtime_world import DEADLINE_SECS, FAST, World, running_engine, script, until
 
 WAIT = 25.0

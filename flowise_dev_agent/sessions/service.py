@@ -28,12 +28,6 @@ from flowise_dev_agent.persistence.database import translated_errors
 from flowise_dev_agent.persistence.read_model import AVERAGE_COST, public_status, row_statuses
 from flowise_dev_agent.persistence.sessions import Answer, NewSession
 from flowise_dev_agent.redaction import guarded_json, holds_secret
-from flowise_dev_agent.runtime.agent import Agent
-from flowise_dev_agent.runtime.sessions.answer_words import words_of
-from flowise_dev_agent.runtime.sessions.approvals import ApprovalRules, Approvals
-from flowise_dev_agent.runtime.sessions.feed import Feed, set_within
-from flowise_dev_agent.runtime.sessions.own_hand import OwnHand
-from flowise_dev_agent.runtime.sessions.views import event_view, listed_session, open_interrupt, session_view
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.schemas.designs import DesignView, stored_form
 from flowise_dev_agent.schemas.etags import Expected, session_etag
@@ -44,6 +38,12 @@ from flowise_dev_agent.schemas.session import ListTotals, SessionPage, SessionVi
 from flowise_dev_agent.schemas.usage import ExpectedCost, SessionKind
 from flowise_dev_agent.schemas.verdict import Trace
 from flowise_dev_agent.schemas.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
+from flowise_dev_agent.sessions.agent import Agent
+from flowise_dev_agent.sessions.answer_words import words_of
+from flowise_dev_agent.sessions.approvals import ApprovalRules, Approvals
+from flowise_dev_agent.sessions.feed import Feed, set_within
+from flowise_dev_agent.sessions.manual_edits import OwnHand
+from flowise_dev_agent.sessions.views import event_view, listed_session, open_interrupt, session_view
 from flowise_dev_agent.texts import text
 from flowise_dev_agent.webhooks.service import WebhookService, started_view
 

@@ -21,13 +21,13 @@ from flowise_dev_agent.errors import (
 from flowise_dev_agent.persistence import Blobs, Events, Sessions
 from flowise_dev_agent.persistence.queue import RUN_QUEUE
 from flowise_dev_agent.runtime import Runtime
-from flowise_dev_agent.runtime.sessions.feed import Feed
 from flowise_dev_agent.schemas.base import Failure
 from flowise_dev_agent.schemas.interrupts import ClarificationInterrupt
 from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
 from flowise_dev_agent.schemas.service import ProcessHealth, WorkerState
 from flowise_dev_agent.schemas.session import SessionView
 from flowise_dev_agent.schemas.verdict import Trace, TracedTurn
+from flowise_dev_agent.sessions.feed import Feed
 from tests.runtime_world import FAST, PLAN, RESULT, World, running_engine, script, until
 
 WAIT = 20.0

@@ -11,11 +11,11 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.persistence import Lease, SessionRow
 from flowise_dev_agent.persistence.saver import CanWait, never
-from flowise_dev_agent.runtime.runs.emission import Emit
 from flowise_dev_agent.schemas.base import JsonMapping
 from flowise_dev_agent.schemas.interrupts import Interrupt
 from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
 from flowise_dev_agent.schemas.session import PlanView, ResultView
+from flowise_dev_agent.sessions.emission import Emit
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 

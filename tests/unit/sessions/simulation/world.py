@@ -34,21 +34,21 @@ from flowise_dev_agent.persistence.saver import CanWait
 from flowise_dev_agent.publish import Publisher, flow_tag, is_draft
 from flowise_dev_agent.reasoning.contracts import Intent, Reasoned
 from flowise_dev_agent.runtime import Agent, Timings
-from flowise_dev_agent.runtime.agent import Graph
 from flowise_dev_agent.runtime.dependencies import RunBlobs, waiting_texts
-from flowise_dev_agent.runtime.runs import executor
-from flowise_dev_agent.runtime.runs.executor import RunExecutor
-from flowise_dev_agent.runtime.runs.recovery import LostWork, Recovery
 from flowise_dev_agent.schemas.base import read_as
 from flowise_dev_agent.schemas.interrupts import INTERRUPT
 from flowise_dev_agent.schemas.plan import OpsAnswer, PatchAnswer
+from flowise_dev_agent.sessions import executor
+from flowise_dev_agent.sessions.agent import Graph
+from flowise_dev_agent.sessions.executor import RunExecutor
+from flowise_dev_agent.sessions.recovery import LostWork, Recovery
 from flowise_dev_agent.settings import LimitSettings
 from flowise_dev_agent.timings import end_tasks
 from tests.unit.agent.rig import OPENAI, BenchFlowise, BenchKnowledge, Script, plan
 from tests.unit.agent.test_graph import credentials, ops
 from tests.unit.publish.simulation import Server, reconcile
-from tests.unit.runtime.simulation.clock import CURRENT, Faults, Outside, Process, run
-from tests.unit.runtime.simulation.tables import Saver, Session, Tables
+from tests.unit.sessions.simulation.clock import CURRENT, Faults, Outside, Process, run
+from tests.unit.sessions.simulation.tables import Saver, Session, Tables
 
 #: Seconds of simulated time within which a session must have ended.
 _DEADLINE = 20_000.0

@@ -12,7 +12,6 @@ from flowise_dev_agent.caller import current_request
 from flowise_dev_agent.flows.views import ChatflowLink
 from flowise_dev_agent.persistence import SessionRow
 from flowise_dev_agent.persistence.deliveries import WebhookMessage
-from flowise_dev_agent.runtime.sessions.views import session_view
 from flowise_dev_agent.sanitize import clean_json, shortened
 from flowise_dev_agent.schemas.interrupts import Interrupt
 from flowise_dev_agent.schemas.webhooks import (
@@ -24,6 +23,7 @@ from flowise_dev_agent.schemas.webhooks import (
     WebhookTotals,
     WebhookType,
 )
+from flowise_dev_agent.sessions.views import session_view
 
 #: Bounds of a payload's parts; the whole stays below 20 KB, as the specification asks.
 _MAX_TEXT_CHARS: Final = 2_000

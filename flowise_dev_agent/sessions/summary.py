@@ -9,13 +9,13 @@ from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flows.service import FlowService
 from flowise_dev_agent.flows.views import ChatflowLink
 from flowise_dev_agent.persistence import AuditFilter, AuditLog, Events, Sessions, StoredEvent
-from flowise_dev_agent.runtime.sessions.answer_words import ledger_lines
-from flowise_dev_agent.runtime.sessions.views import session_view
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.audit import AuditRow
 from flowise_dev_agent.schemas.base import TextCode, Worded
 from flowise_dev_agent.schemas.change import Conflict, SessionChange
 from flowise_dev_agent.schemas.session import PlanView, SessionSummary, SessionView
+from flowise_dev_agent.sessions.answer_words import ledger_lines
+from flowise_dev_agent.sessions.views import session_view
 from flowise_dev_agent.texts import Param, say_in, translated
 
 _TOLD = ("interrupt", "write", "test", "fallback", "drift", "error")

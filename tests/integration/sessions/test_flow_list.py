@@ -9,7 +9,7 @@ from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowPage
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.runtime import Runtime
-from tests.integration.runtime.test_flow_writes import apply, edited
+from tests.integration.sessions.test_flow_writes import apply, edited
 from tests.writing_world import BOT, Servers, writing_service
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.persistence import Events, Lease, NewEvent, StoredEvent
-from flowise_dev_agent.runtime.runs.emission import EventWriter
 from flowise_dev_agent.schemas.event_data import CostData, DoneData, TokenData, ToolCallData
 from flowise_dev_agent.schemas.events import NodeEvent
+from flowise_dev_agent.sessions.emission import EventWriter
 
 
 class Log(Events):

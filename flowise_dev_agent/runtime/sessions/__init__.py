@@ -1,1 +1,0 @@
-"""Sessions as clients see them: start, answer, read, list, stream."""
