@@ -31,7 +31,7 @@ from flowise_dev_agent.runtime.runtime import Runtime
 from flowise_dev_agent.texts import text
 
 if TYPE_CHECKING:
-    from flowise_dev_agent.runtime.admin.sign_in import SignIn
+    from flowise_dev_agent.access.sign_in import SignIn
 
 #: The page and its files hold nothing that is not in this repository; `/live` reveals nothing; the others lead to the
 #: provider that people sign in at.

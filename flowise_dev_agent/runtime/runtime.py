@@ -3,6 +3,9 @@
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from flowise_dev_agent.access.audit import AuditService
+from flowise_dev_agent.access.keys import KeyService
+from flowise_dev_agent.access.shares import ShareService, ShareSigner
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flows.flow_tests import FlowTester, FlowTestService
@@ -36,13 +39,10 @@ from flowise_dev_agent.persistence import (
     WriteIntents,
     migrate,
 )
-from flowise_dev_agent.runtime.admin.audit import AuditService
 from flowise_dev_agent.runtime.admin.catalogue import CatalogueService
 from flowise_dev_agent.runtime.admin.health import HealthReporter
-from flowise_dev_agent.runtime.admin.keys import KeyService
 from flowise_dev_agent.runtime.admin.knowledge import KnowledgeService, Refresher
 from flowise_dev_agent.runtime.admin.node_types import NodeTypes
-from flowise_dev_agent.runtime.admin.shares import ShareService, ShareSigner
 from flowise_dev_agent.runtime.connections import Connections
 from flowise_dev_agent.runtime.runs.worker import Worker
 from flowise_dev_agent.schemas.service import ProcessHealth, Readiness

@@ -6,10 +6,10 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import StreamingResponse
 
+from flowise_dev_agent.access.audit import AuditService, ExportFormat
 from flowise_dev_agent.api.deps import MAX_SEQ, engine
 from flowise_dev_agent.api.responses import declared
 from flowise_dev_agent.persistence import AuditFilter
-from flowise_dev_agent.runtime.admin.audit import AuditService, ExportFormat
 from flowise_dev_agent.schemas.audit import AuditPage, AuditReport, ErasedWords
 from flowise_dev_agent.schemas.requests import Moment
 

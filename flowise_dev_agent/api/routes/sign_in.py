@@ -18,7 +18,7 @@ from flowise_dev_agent.settings import Settings
 
 if TYPE_CHECKING:
     # Loaded where it is on: it brings cryptography along.
-    from flowise_dev_agent.runtime.admin.sign_in import SignIn
+    from flowise_dev_agent.access.sign_in import SignIn
 
 router = APIRouter(tags=["keys"])
 
@@ -30,7 +30,7 @@ def service(settings: Settings, engine: Callable[[], Runtime]) -> "SignIn | None
     address = settings.server.public_base_url
     if not settings.sign_in.is_on or address is None:
         return None
-    from flowise_dev_agent.runtime.admin.sign_in import SignIn
+    from flowise_dev_agent.access.sign_in import SignIn
 
     return SignIn(settings.sign_in, address, lambda: engine().db)
 

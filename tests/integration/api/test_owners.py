@@ -14,6 +14,7 @@ from psycopg import sql
 from psycopg.errors import InsufficientPrivilege
 from pydantic import SecretStr
 
+from flowise_dev_agent.access.shares import ShareSigner
 from flowise_dev_agent.api import create_app
 from flowise_dev_agent.caller import acting_for, serving
 from flowise_dev_agent.client.asgi import StreamingASGITransport
@@ -32,7 +33,6 @@ from flowise_dev_agent.persistence import (
     WriteIntents,
 )
 from flowise_dev_agent.persistence.sessions import NewSession
-from flowise_dev_agent.runtime.admin.shares import ShareSigner
 from flowise_dev_agent.settings import ServerSettings, load_settings
 from flowise_dev_agent.webhooks.service import WebhookConfig
 from tests.fixtures.database import superuser

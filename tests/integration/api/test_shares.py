@@ -11,12 +11,12 @@ import pytest
 from fastapi import FastAPI
 from pydantic import SecretStr
 
+from flowise_dev_agent.access.shares import ShareSigner
 from flowise_dev_agent.api import create_app, middleware
 from flowise_dev_agent.api.access import ROUTES, SHARED
 from flowise_dev_agent.caller import DEFAULT_OWNER, serving
 from flowise_dev_agent.client.asgi import StreamingASGITransport
 from flowise_dev_agent.persistence import Blobs, Database, Versions
-from flowise_dev_agent.runtime.admin.shares import ShareSigner
 from flowise_dev_agent.settings import DatabaseSettings, ServerSettings, load_settings
 from tests.fixtures.database import stored_text, superuser
 from tests.runtime_world import running_engine

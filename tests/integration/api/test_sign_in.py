@@ -288,7 +288,7 @@ async def test_a_new_key_of_the_provider_is_fetched_once_and_unknown_ones_ask_no
     for _ in range(3):
         assert await who(browser(app, Authorization=f"Bearer {provider.token(aud=here, kid='odd')}")) == 401
     assert (provider.asked.count("keys"), provider.asked.count("discovery")) == (1, 1)
-    monkeypatch.setattr("flowise_dev_agent.runtime.admin.oidc._AGAIN_SECS", 0.0)
+    monkeypatch.setattr("flowise_dev_agent.access.oidc._AGAIN_SECS", 0.0)
     provider.rotate()
     assert await who(browser(app, Authorization=f"Bearer {provider.token(aud=here)}")) != 401
     assert provider.asked.count("keys") == 2

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from pydantic.networks import HttpUrl
 
+from flowise_dev_agent.access.oidc import OidcProvider, groups_of
 from flowise_dev_agent.caller import DEFAULT_OWNER, PERSON, Caller, Door, acting_for, with_implied
 from flowise_dev_agent.errors import SignInFailedError, SignInUnavailableError
 from flowise_dev_agent.persistence import ApiKeys, Database, SignIns
-from flowise_dev_agent.runtime.admin.oidc import OidcProvider, groups_of
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.settings import SignInSettings
 

@@ -7,9 +7,9 @@ from uuid import UUID
 import jwt
 import pytest
 
+from flowise_dev_agent.access.shares import ShareSigner
 from flowise_dev_agent.errors import ShareNotSignableError
 from flowise_dev_agent.redaction import masked, without_contacts
-from flowise_dev_agent.runtime.admin.shares import ShareSigner
 from flowise_dev_agent.schemas.plan_text import without_section
 
 OLD, NEW = bytes([1] * 32), bytes([2] * 32)
