@@ -38,8 +38,8 @@ from langgraph.types import interrupt
 from flowise_dev_agent.caller import SERVICE, acting_for
 from flowise_dev_agent.errors import FlowiseAuthError, FlowiseTimeoutError, InvalidAnswerError
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.persistence import Database
-from flowise_dev_agent.runtime import Agent, Runtime, Timings
 from flowise_dev_agent.schemas.event_data import CostData, DecisionData, TokenData
 from flowise_dev_agent.schemas.events import NodeEvent
 from flowise_dev_agent.schemas.interrupts import ClarificationData, ClarificationInterrupt, Interrupt
@@ -47,8 +47,10 @@ from flowise_dev_agent.schemas.plan import PlanContract
 from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
 from flowise_dev_agent.schemas.session import PlanView, ResultView
 from flowise_dev_agent.schemas.verdict import Trial, Verdict
+from flowise_dev_agent.sessions import Agent
 from flowise_dev_agent.sessions.emission import count_call
 from flowise_dev_agent.settings import FlowiseSettings, ServerSettings
+from flowise_dev_agent.timings import Timings
 from flowise_dev_agent.webhooks.service import WebhookConfig
 
 FAST = Timings(heartbeat=0.2, stalled=1.2, recovery=0.2, drain=1.0, poll=0.5, backoff=0.05, backoff_max=0.2)

@@ -9,9 +9,9 @@ from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.patch import GraphIR, compile_ops
 from flowise_dev_agent.persistence import Database
-from flowise_dev_agent.runtime import Runtime
 from tests.fixtures.golden_flows import NOWHERE, chat
 from tests.runtime_world import FAST, World, make_agent
 from tests.unit.publish.fakes import FakeServer

@@ -43,7 +43,7 @@ from flowise_dev_agent.api.routes import (
     sign_in,
     versions,
 )
-from flowise_dev_agent.runtime.runtime import Runtime
+from flowise_dev_agent.ops.runtime import Runtime
 from flowise_dev_agent.settings import Settings
 
 _DESCRIPTION = """A sentence becomes a tested chatflow on your Flowise server, with your approval before anything is

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from fastapi import Depends, Header, Path, Query, Request, Response
 
-from flowise_dev_agent.runtime.admin.memories import MemoryService
-from flowise_dev_agent.runtime.admin.pattern_admin import PatternService
-from flowise_dev_agent.runtime.runtime import Runtime
+from flowise_dev_agent.ops.memories import MemoryService
+from flowise_dev_agent.ops.patterns import PatternService
+from flowise_dev_agent.ops.runtime import Runtime
 from flowise_dev_agent.schemas.etags import Expected
 from flowise_dev_agent.schemas.session import SessionView
 from flowise_dev_agent.sessions.service import SessionService

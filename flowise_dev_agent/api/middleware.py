@@ -27,7 +27,7 @@ from flowise_dev_agent.caller import ALL_SCOPES, Caller, Door, RequestIds, actin
 from flowise_dev_agent.errors import AgentError, SignInFailedError
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.observability.metrics import HTTP_SECONDS
-from flowise_dev_agent.runtime.runtime import Runtime
+from flowise_dev_agent.ops.runtime import Runtime
 from flowise_dev_agent.texts import text
 
 if TYPE_CHECKING:

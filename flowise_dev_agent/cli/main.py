@@ -92,7 +92,7 @@ def serve_command(
     concurrency: Concurrency = None,
 ) -> None:
     """Run the service: API, page and (unless --no-worker) a worker."""
-    load_modules("flowise_dev_agent.cli.serve", "flowise_dev_agent.api", "flowise_dev_agent.runtime.dependencies")
+    load_modules("flowise_dev_agent.cli.serve", "flowise_dev_agent.api", "flowise_dev_agent.ops.dependencies")
     from flowise_dev_agent.cli.serve import open_listener, serve
 
     settings = with_concurrency(command_settings(), concurrency)
@@ -117,7 +117,7 @@ def worker_command(
     ] = None,
 ) -> None:
     """Run sessions, without an API. Any number of workers can share one Postgres."""
-    load_modules("flowise_dev_agent.cli.serve", "flowise_dev_agent.runtime.dependencies")
+    load_modules("flowise_dev_agent.cli.serve", "flowise_dev_agent.ops.dependencies")
     from flowise_dev_agent.cli.serve import work
 
     settings = require_database(with_concurrency(command_settings(), concurrency))

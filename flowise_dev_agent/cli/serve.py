@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from flowise_dev_agent.cli.console import say, warn
-from flowise_dev_agent.runtime.admin.instances import flowise_health
-from flowise_dev_agent.runtime.runtime import Runtime
+from flowise_dev_agent.ops.instances import flowise_health
+from flowise_dev_agent.ops.runtime import Runtime
 from flowise_dev_agent.settings import Settings
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from flowise_dev_agent.knowledge.document_stores import store_lines
 from flowise_dev_agent.mcp.consent import Confirmation, check_confirmed, refresh_confirmation
 from flowise_dev_agent.mcp.host import Instance, ToolContext, client_of
 from flowise_dev_agent.mcp.results import succeeded
+from flowise_dev_agent.ops.catalogue import MOST_HITS
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
-from flowise_dev_agent.runtime.admin.catalogue import MOST_HITS
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.document_stores import DocumentStoreList, RefreshedStore
 from flowise_dev_agent.schemas.nodes import (

@@ -1,4 +1,4 @@
-"""The connections that people have stored, each as a sealed text: see `runtime/connections.py` for what is in it."""
+"""The connections that people have stored, each as a sealed text: see `ops/connections.py` for what is in it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

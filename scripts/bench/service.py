@@ -26,8 +26,8 @@ from psycopg_pool import AsyncConnectionPool
 from yardstick import plain_cpu
 
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
+from flowise_dev_agent.ops.worker import CONSUMERS
 from flowise_dev_agent.persistence.database import Connection
-from flowise_dev_agent.runtime.runs.worker import CONSUMERS
 
 _ROOT = Path(__file__).resolve().parents[2]
 _HERE = Path(__file__).resolve().parent

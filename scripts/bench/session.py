@@ -317,7 +317,7 @@ async def start(bench: Bench) -> None:
     show("CLI --help", f"{min(helps):.2f} s ({spread(helps)})")
     for name, modules in (
         ("--help", "flowise_dev_agent.cli"),
-        ("serve", "flowise_dev_agent.cli.serve, flowise_dev_agent.api, flowise_dev_agent.runtime.dependencies"),
+        ("serve", "flowise_dev_agent.cli.serve, flowise_dev_agent.api, flowise_dev_agent.ops.dependencies"),
     ):
         show(f"modules of {name}", imports(modules))
 

@@ -30,9 +30,9 @@ from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, compile_ops
-from flowise_dev_agent.runtime import Timings
 from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
 from flowise_dev_agent.schemas.session import SessionView
+from flowise_dev_agent.timings import Timings
 from tests.chaos.fake_flowise import CREDENTIALS, FakeFlowise
 from tests.e2e.people import make_flow
 from tests.e2e.scripted import COLDER, REQUIREMENT, SUPPORT, change, model_environment, script

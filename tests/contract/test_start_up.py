@@ -46,7 +46,7 @@ def test_commands_for_files_load_what_reads_flows_and_nothing_that_writes_them()
 
 
 def test_a_worker_loads_no_web_framework_and_leaves_the_garbage_collector_on() -> None:
-    load = "load_modules('flowise_dev_agent.cli.serve', 'flowise_dev_agent.runtime.dependencies')"
+    load = "load_modules('flowise_dev_agent.cli.serve', 'flowise_dev_agent.ops.dependencies')"
     code = f"import gc; from flowise_dev_agent.cli.startup import load_modules; {load}; assert gc.isenabled()"
     modules = loaded(code)
     assert "langgraph.graph" in modules

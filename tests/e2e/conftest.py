@@ -9,7 +9,7 @@ import pytest
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.devkit.postgres import PostgresServer
-from flowise_dev_agent.runtime import Timings
+from flowise_dev_agent.timings import Timings
 from tests.e2e.people import MakeService, SharedService
 from tests.e2e.service import ServiceProcess
 

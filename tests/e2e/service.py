@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from flowise_dev_agent.cli import main
 from flowise_dev_agent.client import AgentClient, ServiceError, ServiceUnreachableError
-from flowise_dev_agent.runtime import Timings, runtime
+from flowise_dev_agent.ops import runtime
 from flowise_dev_agent.schemas.events import SessionEvent
 from flowise_dev_agent.schemas.session import SessionView
 from flowise_dev_agent.settings import (
@@ -29,6 +29,7 @@ from flowise_dev_agent.settings import (
     ServerSettings,
     TracingSettings,
 )
+from flowise_dev_agent.timings import Timings
 from tests.forked import Forked
 
 _READY_SECS = 240

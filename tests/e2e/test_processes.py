@@ -16,8 +16,8 @@ from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.devkit.standin.protocol import StandInFailure
-from flowise_dev_agent.runtime import Timings
 from flowise_dev_agent.schemas.requests import StartSession
+from flowise_dev_agent.timings import Timings
 from tests.e2e.service import QUICK, ServiceProcess
 from tests.e2e.topology import serves
 from tests.fixtures.pooler import TransactionPooler

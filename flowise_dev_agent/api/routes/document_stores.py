@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import FLOWISE, REPEATED, declared
-from flowise_dev_agent.runtime.admin.document_stores import document_stores, refresh_store
+from flowise_dev_agent.ops.document_stores import document_stores, refresh_store
 from flowise_dev_agent.schemas.document_stores import DocumentStoreList, RefreshedStore
 
 router = APIRouter(tags=["instances"], route_class=OnceRoute)

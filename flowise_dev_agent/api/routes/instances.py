@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request
 
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.responses import declared
-from flowise_dev_agent.runtime.admin.instances import survey
+from flowise_dev_agent.ops.instances import survey
 from flowise_dev_agent.schemas.service import InstanceList
 
 router = APIRouter(tags=["instances"])

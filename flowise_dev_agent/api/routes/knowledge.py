@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query, Request
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
-from flowise_dev_agent.runtime.admin.catalogue import MOST_HITS
+from flowise_dev_agent.ops.catalogue import MOST_HITS
 from flowise_dev_agent.schemas.knowledge import KnowledgeList, RefreshView
 from flowise_dev_agent.schemas.nodes import CatalogueHits
 

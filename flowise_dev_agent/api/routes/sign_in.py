@@ -12,7 +12,7 @@ from flowise_dev_agent.api.middleware import cookies_of
 from flowise_dev_agent.api.problems import status_of
 from flowise_dev_agent.api.responses import declared
 from flowise_dev_agent.errors import AgentError
-from flowise_dev_agent.runtime.runtime import Runtime
+from flowise_dev_agent.ops.runtime import Runtime
 from flowise_dev_agent.schemas.keys import ProtectedResource, SignedOut
 from flowise_dev_agent.settings import Settings
 

@@ -18,10 +18,10 @@ from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.devkit.standin.protocol import StandInFailure
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.ops import connections as module
+from flowise_dev_agent.ops.connections import Connections
+from flowise_dev_agent.ops.runtime import Runtime
 from flowise_dev_agent.persistence import Database
-from flowise_dev_agent.runtime import connections as module
-from flowise_dev_agent.runtime.connections import Connections
-from flowise_dev_agent.runtime.runtime import Runtime
 from flowise_dev_agent.settings import (
     DatabaseSettings,
     FlowiseSettings,

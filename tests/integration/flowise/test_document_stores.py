@@ -21,11 +21,11 @@ from flowise_dev_agent.errors import (
 from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
 from flowise_dev_agent.flowise.document_stores import Component, LoaderSpec, VectorSpec
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.ops.document_stores import refresh_store
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp, Schemas, compile_ops
 from flowise_dev_agent.patch.model.placeholders import placeholder_file
 from flowise_dev_agent.persistence import AuditFilter, AuditLog, Database
 from flowise_dev_agent.publish import Publisher, StoreSpec
-from flowise_dev_agent.runtime.admin.document_stores import refresh_store
 from flowise_dev_agent.settings import FlowiseSettings
 from tests.unit.publish.fakes import FakeIntents, FakeVersions
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from flowise_dev_agent.runtime import Runtime
+from flowise_dev_agent.ops import Runtime
 from tests.forked import Forked
 from tests.runtime_world import FAST, World, running_engine, serve
 

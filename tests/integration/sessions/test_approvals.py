@@ -12,9 +12,9 @@ from langgraph.types import interrupt
 from flowise_dev_agent.caller import ALL_SCOPES, Caller, acting_for, with_implied
 from flowise_dev_agent.errors import ApprovalNeededError, ScopeMissingError, SessionConflictError
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.patch import SetParam
 from flowise_dev_agent.persistence import AuditFilter, Database
-from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.schemas.flow_writes import ApplyToFlow
 from flowise_dev_agent.schemas.requests import ResumeSession
 from flowise_dev_agent.schemas.session import SessionView

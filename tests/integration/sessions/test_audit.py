@@ -15,10 +15,10 @@ from flowise_dev_agent.caller import ALL_SCOPES, Caller, Door, acting_for
 from flowise_dev_agent.errors import FlowiseError, InvalidInputError, SessionConflictError
 from flowise_dev_agent.flows.chat import ChatInput
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.patch import SetParam
 from flowise_dev_agent.persistence import AuditFilter, AuditLog, Database, Fact, WriteIntents
 from flowise_dev_agent.persistence.audit import SERVICE_CHAIN
-from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.schemas.audit import AuditRow
 from flowise_dev_agent.schemas.flow_writes import ApplyToFlow
 from flowise_dev_agent.schemas.keys import NewKey

@@ -6,7 +6,7 @@ import pytest
 
 from flowise_dev_agent.caller import ALL_SCOPES, Caller, acting_for
 from flowise_dev_agent.errors import InvalidInputError, SessionNotFoundError
-from flowise_dev_agent.runtime import Runtime
+from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.schemas.requests import ResumeSession
 from flowise_dev_agent.schemas.session import SessionView
 from tests.runtime_world import World, script

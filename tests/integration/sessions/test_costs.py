@@ -12,7 +12,7 @@ from psycopg import AsyncCursor
 from pydantic import SecretStr
 
 from flowise_dev_agent.agent.emit import NODE_PHASES
-from flowise_dev_agent.runtime import Runtime
+from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.schemas.requests import ResumeSession
 from flowise_dev_agent.schemas.session import SessionView
 from flowise_dev_agent.settings import DatabaseSettings, FlowiseSettings, ReasoningSettings, load_settings

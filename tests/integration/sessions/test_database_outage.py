@@ -7,7 +7,7 @@ import pytest
 
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
 from flowise_dev_agent.errors import DatabaseUnavailableError
-from flowise_dev_agent.runtime import Runtime
+from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.schemas.events import SessionEvent
 from flowise_dev_agent.schemas.requests import ResumeSession
 from tests.fixtures.postgres import restart

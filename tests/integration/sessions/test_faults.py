@@ -8,11 +8,12 @@ from uuid import UUID
 
 import pytest
 
+from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.persistence import Database, Queue, Runs
-from flowise_dev_agent.runtime import Runtime, Timings
 from flowise_dev_agent.schemas.requests import ResumeSession
 from flowise_dev_agent.schemas.session import SessionView
 from flowise_dev_agent.sessions.recovery import Recovery
+from flowise_dev_agent.timings import Timings
 from tests.forked import Forked
 from tests.integration.sessions.conftest import StartWorker
 from tests.runtime_world import DEADLINE_SECS, FAST, World, running_engine, script, until

@@ -8,7 +8,7 @@ from flowise_dev_agent.caller import ALL_SCOPES, Caller, acting_for
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowPage
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.runtime import Runtime
+from flowise_dev_agent.ops import Runtime
 from tests.integration.sessions.test_flow_writes import apply, edited
 from tests.writing_world import BOT, Servers, writing_service
 

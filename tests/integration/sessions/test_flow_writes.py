@@ -21,10 +21,10 @@ from flowise_dev_agent.errors import (
     WriteFailedError,
 )
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.patch import SetParam, payload_sha256
 from flowise_dev_agent.persistence import Blobs, Database, NewEvent, Queue, Sessions, Versions, WriteIntents
 from flowise_dev_agent.publish import Base, Publisher
-from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.schemas.flow_writes import ApplyToFlow, FlowWriteResult, ImportFlow, PromoteFlow
 from tests.fixtures.golden_flows import NOWHERE, chat
 from tests.writing_world import BOT, PROD_KEY, Servers, writing_service

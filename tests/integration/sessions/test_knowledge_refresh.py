@@ -12,9 +12,9 @@ from flowise_dev_agent.errors import FlowiseAuthError, InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import Credential, NodeList
+from flowise_dev_agent.ops import Runtime
+from flowise_dev_agent.ops.knowledge_refresh import STEPS, KnowledgeService, Refresher
 from flowise_dev_agent.persistence import Database, Queue, Refreshes
-from flowise_dev_agent.runtime import Runtime
-from flowise_dev_agent.runtime.admin.knowledge import STEPS, KnowledgeService, Refresher
 from flowise_dev_agent.schemas.knowledge import RefreshView
 from flowise_dev_agent.settings import FlowiseSettings
 from tests.runtime_world import FAST, World, running_engine, until

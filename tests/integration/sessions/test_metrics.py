@@ -2,7 +2,7 @@
 
 import re
 
-from flowise_dev_agent.runtime import Runtime
+from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.schemas.requests import ResumeSession
 from tests.fixtures.metrics import value_of
 from tests.integration.sessions.conftest import StartWorker

@@ -14,7 +14,7 @@ from flowise_dev_agent.api import create_app
 from flowise_dev_agent.api.server import Server, bind, url_of
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.mcp import AgentMcpServer, Host
-from flowise_dev_agent.runtime import Runtime
+from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.settings import (
     DatabaseSettings,
     FlowiseSettings,

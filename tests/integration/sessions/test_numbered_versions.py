@@ -8,8 +8,8 @@ import pytest
 from flowise_dev_agent.caller import ALL_SCOPES, Caller, acting_for
 from flowise_dev_agent.errors import InvalidInputError, SecretInTextError
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.persistence.schema import migrate
-from flowise_dev_agent.runtime import Runtime
 from tests.integration.sessions.test_flow_writes import apply, edited
 from tests.runtime_world import World
 from tests.writing_world import BOT, Servers, writing_service

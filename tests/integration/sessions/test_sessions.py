@@ -18,9 +18,9 @@ from flowise_dev_agent.errors import (
     SessionNotFoundError,
     TraceNotFoundError,
 )
+from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.persistence import Blobs, Events, Sessions
 from flowise_dev_agent.persistence.queue import RUN_QUEUE
-from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.schemas.base import Failure
 from flowise_dev_agent.schemas.interrupts import ClarificationInterrupt
 from flowise_dev_agent.schemas.requests import ResumeSession, StartSession

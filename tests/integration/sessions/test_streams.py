@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.errors import SessionNotFoundError
+from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.persistence import Events, StoredEvent
-from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.schemas.event_data import DecisionData, DoneData
 from flowise_dev_agent.schemas.events import SessionEvent
 from flowise_dev_agent.schemas.requests import ResumeSession

@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from flowise_dev_agent.errors import DeliveryNotFoundError, SessionNotFoundError, WebhookSecretError, WebhookUrlError
-from flowise_dev_agent.runtime import Runtime
+from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
 from flowise_dev_agent.schemas.session import SessionView
 from flowise_dev_agent.schemas.webhooks import DeliveryView

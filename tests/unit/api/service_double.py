@@ -24,9 +24,9 @@ from flowise_dev_agent.errors import (
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flows.views import change_of
 from flowise_dev_agent.observability.metrics import exposition
+from flowise_dev_agent.ops.connections import Connections
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.persistence import Fact
-from flowise_dev_agent.runtime.connections import Connections
 from flowise_dev_agent.schemas.change import SessionChange
 from flowise_dev_agent.schemas.etags import Expected
 from flowise_dev_agent.schemas.events import SessionEvent, session_event

@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 from flowise_dev_agent.agent import FlowiseCapability, ToolRegistry
 from flowise_dev_agent.agent.domain import Domains, ToolScope
 from flowise_dev_agent.errors import FlowiseUnreachableError, InvalidInputError, NodeTypeNotFoundError
-from flowise_dev_agent.runtime.admin.node_form import node_form
-from flowise_dev_agent.runtime.admin.node_types import NodeTypes
+from flowise_dev_agent.ops.node_form import node_form
+from flowise_dev_agent.ops.node_types import NodeTypes
 from tests.unit.agent.rig import OPENAI, OTHER_OPENAI, Bench
 from tests.unit.agent.test_graph import credentials, ops
 

@@ -62,7 +62,7 @@ def test_the_api_page_names_exactly_the_error_codes_that_clients_can_meet() -> N
 
 
 def test_the_operations_page_names_exactly_the_metrics_that_exist() -> None:
-    sources = [ROOT / "flowise_dev_agent" / name for name in ("observability/metrics.py", "runtime/admin/health.py")]
+    sources = [ROOT / "flowise_dev_agent" / name for name in ("observability/metrics.py", "ops/health.py")]
     code = "".join(path.read_text() for path in sources)
     counters = set(re.findall(r'Counter\(\s*"(fda_[a-z_]+)"', code))
     exist = {f"{name}_total" if name in counters else name for name in re.findall(r'"(fda_[a-z_]+)"', code)}

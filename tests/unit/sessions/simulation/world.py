@@ -28,22 +28,21 @@ from flowise_dev_agent.agent.emit import NODE_PHASES
 from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.errors import FlowiseServerError, FlowiseTimeoutError
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate, ChatflowPage
+from flowise_dev_agent.ops.dependencies import RunBlobs, waiting_texts
 from flowise_dev_agent.patch import GraphIR, SetParam, compile_ops, payload_sha256
 from flowise_dev_agent.persistence import Lease
 from flowise_dev_agent.persistence.saver import CanWait
 from flowise_dev_agent.publish import Publisher, flow_tag, is_draft
 from flowise_dev_agent.reasoning.contracts import Intent, Reasoned
-from flowise_dev_agent.runtime import Agent, Timings
-from flowise_dev_agent.runtime.dependencies import RunBlobs, waiting_texts
 from flowise_dev_agent.schemas.base import read_as
 from flowise_dev_agent.schemas.interrupts import INTERRUPT
 from flowise_dev_agent.schemas.plan import OpsAnswer, PatchAnswer
-from flowise_dev_agent.sessions import executor
+from flowise_dev_agent.sessions import Agent, executor
 from flowise_dev_agent.sessions.agent import Graph
 from flowise_dev_agent.sessions.executor import RunExecutor
 from flowise_dev_agent.sessions.recovery import LostWork, Recovery
 from flowise_dev_agent.settings import LimitSettings
-from flowise_dev_agent.timings import end_tasks
+from flowise_dev_agent.timings import Timings, end_tasks
 from tests.unit.agent.rig import OPENAI, BenchFlowise, BenchKnowledge, Script, plan
 from tests.unit.agent.test_graph import credentials, ops
 from tests.unit.publish.simulation import Server, reconcile

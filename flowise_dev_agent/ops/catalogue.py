@@ -8,9 +8,9 @@ from typing import Final
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.knowledge.templates import Template, TemplateKnowledge
+from flowise_dev_agent.ops.node_types import node_type_view
 from flowise_dev_agent.patch import AddNode, Connect, Disconnect, PatchOp, decompile
 from flowise_dev_agent.persistence import Database, InstanceNodes, InstanceTemplates
-from flowise_dev_agent.runtime.admin.node_types import node_type_view
 from flowise_dev_agent.schemas.change import public_ops
 from flowise_dev_agent.schemas.nodes import CatalogueHits, NodeExample, TemplateHit
 

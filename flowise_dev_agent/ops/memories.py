@@ -3,9 +3,9 @@
 from flowise_dev_agent.errors import SecretInTextError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.pattern_library import terms_of
+from flowise_dev_agent.ops.patterns import PatternService
 from flowise_dev_agent.persistence import Database, NoteRow, Notes, StoredPattern
 from flowise_dev_agent.redaction import holds_secret
-from flowise_dev_agent.runtime.admin.pattern_admin import PatternService
 from flowise_dev_agent.schemas.node_artifacts import Memory, MemoryDetail, MemoryKind, MemoryPage, NewMemory
 from flowise_dev_agent.sessions.views import ids_of_request
 

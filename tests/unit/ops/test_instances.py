@@ -6,7 +6,7 @@ from typing import Any, NoReturn, cast
 
 from flowise_dev_agent.errors import FlowiseUnreachableError
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.runtime.admin.instances import survey
+from flowise_dev_agent.ops.instances import survey
 
 
 class Away:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.ops import dependencies
+from flowise_dev_agent.ops.connections import Connections
 from flowise_dev_agent.persistence import Database
-from flowise_dev_agent.runtime import dependencies
-from flowise_dev_agent.runtime.connections import Connections
 from flowise_dev_agent.settings import FlowiseSettings, ReasoningSettings, load_settings
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.runtime.dependencies import check_budget, check_start
+from flowise_dev_agent.ops.dependencies import check_budget, check_start
 from flowise_dev_agent.schemas.requests import StartSession
 from flowise_dev_agent.settings import LimitSettings, ReasoningSettings
 

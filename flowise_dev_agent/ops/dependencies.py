@@ -34,6 +34,7 @@ from flowise_dev_agent.knowledge.nodes import NodeKnowledge, NodeStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary, terms_of
 from flowise_dev_agent.knowledge.repair import Repair
 from flowise_dev_agent.knowledge.templates import Template, TemplateKnowledge, TemplateStore
+from flowise_dev_agent.ops.connections import Connections
 from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.persistence import (
     Attachments,
@@ -50,7 +51,6 @@ from flowise_dev_agent.persistence import (
 )
 from flowise_dev_agent.persistence.blobs import encoded
 from flowise_dev_agent.publish import Publisher
-from flowise_dev_agent.runtime.connections import Connections
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
 from flowise_dev_agent.schemas.base import JsonMapping
 from flowise_dev_agent.schemas.interrupts import Interrupt

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from flowise_dev_agent.cursors import decode_key, encode_key, foreign_cursor
 from flowise_dev_agent.errors import AgentError, InvalidInputError
+from flowise_dev_agent.ops.node_form import node_form
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, InputEntry, NodeSchema
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
-from flowise_dev_agent.runtime.admin.node_form import node_form
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonMapping
 from flowise_dev_agent.schemas.nodes import (

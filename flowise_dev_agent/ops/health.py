@@ -7,11 +7,11 @@ from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.drift import knowledge_health
 from flowise_dev_agent.observability.metrics import GaugeMetricFamily, exposition, gauge
+from flowise_dev_agent.ops.worker import CONSUMERS, Worker
 from flowise_dev_agent.persistence import Database, InstanceNodes
 from flowise_dev_agent.persistence.queue import RUN_QUEUE
 from flowise_dev_agent.persistence.queue_stats import QueueStats, read_database_health, read_queue_stats
 from flowise_dev_agent.persistence.read_model import public_statuses
-from flowise_dev_agent.runtime.runs.worker import CONSUMERS, Worker
 from flowise_dev_agent.schemas.knowledge import KnowledgeReport
 from flowise_dev_agent.schemas.service import (
     DatabaseState,

@@ -12,6 +12,7 @@ from procrastinate import JobContext
 
 from flowise_dev_agent.flows.flow_tests import FlowTester
 from flowise_dev_agent.flows.reconciler import Reconciler
+from flowise_dev_agent.ops.knowledge_refresh import Refresher
 from flowise_dev_agent.persistence import Database, Queue, Retention
 from flowise_dev_agent.persistence.queue import (
     DELIVERY_QUEUE,
@@ -24,7 +25,6 @@ from flowise_dev_agent.persistence.queue import (
     RUN_TASK,
 )
 from flowise_dev_agent.persistence.queue_stats import is_busy
-from flowise_dev_agent.runtime.admin.knowledge import Refresher
 from flowise_dev_agent.sessions.executor import RunExecutor
 from flowise_dev_agent.sessions.recovery import LostWork, Recovery
 from flowise_dev_agent.timings import Timings, end_tasks

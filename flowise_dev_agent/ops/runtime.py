@@ -16,6 +16,12 @@ from flowise_dev_agent.flows.version_history import FlowVersions
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.observability import configure_tracing
+from flowise_dev_agent.ops.catalogue import CatalogueService
+from flowise_dev_agent.ops.connections import Connections
+from flowise_dev_agent.ops.health import HealthReporter
+from flowise_dev_agent.ops.knowledge_refresh import KnowledgeService, Refresher
+from flowise_dev_agent.ops.node_types import NodeTypes
+from flowise_dev_agent.ops.worker import Worker
 from flowise_dev_agent.persistence import (
     Attachments,
     AuditLog,
@@ -39,12 +45,6 @@ from flowise_dev_agent.persistence import (
     WriteIntents,
     migrate,
 )
-from flowise_dev_agent.runtime.admin.catalogue import CatalogueService
-from flowise_dev_agent.runtime.admin.health import HealthReporter
-from flowise_dev_agent.runtime.admin.knowledge import KnowledgeService, Refresher
-from flowise_dev_agent.runtime.admin.node_types import NodeTypes
-from flowise_dev_agent.runtime.connections import Connections
-from flowise_dev_agent.runtime.runs.worker import Worker
 from flowise_dev_agent.schemas.service import ProcessHealth, Readiness
 from flowise_dev_agent.sessions.agent import Agent
 from flowise_dev_agent.sessions.approvals import ApprovalRules
@@ -129,7 +129,7 @@ class Runtime:
         Raises ConfigurationError without a database, DatabaseUnavailableError when it does not answer.
         """
         # The agent with its model SDKs takes a second to import; a process that runs another graph needs none of it.
-        from flowise_dev_agent.runtime.dependencies import open_agent
+        from flowise_dev_agent.ops.dependencies import open_agent
 
         dsn, direct_dsn = settings.database.dsn, settings.database.direct_dsn
         if dsn is None:

@@ -1,1 +1,0 @@
-"""Access, audit, health, instances and catalogues: the subjects beside sessions and flows."""
