@@ -23,7 +23,6 @@ from flowise_dev_agent.errors import (
     VersionNotFoundError,
 )
 from flowise_dev_agent.flows.service import FlowService
-from flowise_dev_agent.flows.version_history import FlowVersions
 from flowise_dev_agent.patch import CanvasView
 from flowise_dev_agent.persistence import Database, SessionFilter, SessionRow, Sessions, ShareRow, Shares, Versions
 from flowise_dev_agent.redaction import masked, without_contacts
@@ -34,6 +33,7 @@ from flowise_dev_agent.schemas.shares import MadeShare, NewShare, SharedVersion,
 from flowise_dev_agent.schemas.turns import ConversationSession, Turn
 from flowise_dev_agent.sessions.conversation import Conversations
 from flowise_dev_agent.sessions.preview import Previews
+from flowise_dev_agent.sessions.version_history import FlowVersions
 from flowise_dev_agent.sessions.views import open_interrupt
 from flowise_dev_agent.settings import Settings
 from flowise_dev_agent.texts import text

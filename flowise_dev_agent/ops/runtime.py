@@ -12,7 +12,6 @@ from flowise_dev_agent.flows.flow_tests import FlowTester, FlowTestService
 from flowise_dev_agent.flows.proposals import Proposals
 from flowise_dev_agent.flows.reconciler import Reconciler
 from flowise_dev_agent.flows.service import FlowService
-from flowise_dev_agent.flows.version_history import FlowVersions
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.observability import configure_tracing
@@ -57,6 +56,7 @@ from flowise_dev_agent.sessions.preview import Previews
 from flowise_dev_agent.sessions.recovery import Recovery
 from flowise_dev_agent.sessions.service import ExpectedCosts, SessionService
 from flowise_dev_agent.sessions.summary import Summaries
+from flowise_dev_agent.sessions.version_history import FlowVersions
 from flowise_dev_agent.sessions.views import ArtifactService
 from flowise_dev_agent.sessions.webhook_payload import render
 from flowise_dev_agent.settings import RetentionSettings, Settings, load_settings

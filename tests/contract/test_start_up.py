@@ -55,7 +55,7 @@ def test_a_worker_loads_no_web_framework_and_leaves_the_garbage_collector_on() -
 
 def test_a_service_loads_at_its_first_use_what_not_every_service_uses() -> None:
     package = "flowise_dev_agent"
-    modules = loaded(f"import {package}.cli.serve, {package}.api, {package}.runtime.dependencies")
+    modules = loaded(f"import {package}.cli.serve, {package}.api, {package}.ops.dependencies")
     assert "fastapi" in modules
     assert not (PROVIDERS | {"mcp", "genai_prices", "flowise_dev_agent.mcp"}) & modules
     assert len(modules) <= SERVICE_MODULES

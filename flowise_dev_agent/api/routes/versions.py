@@ -7,8 +7,8 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from flowise_dev_agent.api.deps import FlowId, IfMatch, SessionId, engine
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import FLOWISE, REPEATED, declared
-from flowise_dev_agent.flows.version_history import FlowVersions
 from flowise_dev_agent.schemas.versions import Bookmark, NumberedVersions, RolledBack, VersionDiff, VersionList
+from flowise_dev_agent.sessions.version_history import FlowVersions
 
 router = APIRouter(tags=["versions"], route_class=OnceRoute)
 

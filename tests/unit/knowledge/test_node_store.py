@@ -36,11 +36,11 @@ def test_p81_snapshot_is_found_inside_an_installed_package(tmp_path: Path, monke
     with pytest.raises(ConfigurationError, match="missing"):
         schemas_dir()
 
-    (package / "schemas").mkdir()
+    (package / "knowledge" / "snapshots").mkdir()
     for name in (SNAPSHOT_FILE, META_FILE):
-        (package / "schemas" / name).write_bytes((ROOT / "schemas" / name).read_bytes())
+        (package / "knowledge" / "snapshots" / name).write_bytes((ROOT / "schemas" / name).read_bytes())
 
-    assert schemas_dir() == package / "schemas"
+    assert schemas_dir() == package / "knowledge" / "snapshots"
     assert len(read_snapshot()[0]) == 297
 
 
