@@ -1,4 +1,4 @@
-"""Everything that the demo and the tests start on this machine: Postgres, Flowise and a stand-in for model providers.
+"""Local services for the demo and the tests: Postgres, Flowise and a stand-in for model providers.
 
-Needs the `devkit` extra. Nothing here is imported by the service in production use.
+Needs the `devkit` extra. The service imports nothing of it in production.
 """

@@ -43,8 +43,11 @@ class PostgresServer:
         return {"host": "localhost", "port": "5432", "user": "postgres", "password": ""} | given
 
     def create_database(self, name: str, template: str | None = None) -> str:
-        """Create the database and return its dsn. With `template` it is a copy of that database (about 15 ms);
-        nobody may be connected to the template meanwhile."""
+        """Create the database and return its DSN.
+
+        With `template` it is a copy of that database (about 15 ms); meanwhile no connection to the template may be
+        open.
+        """
         source = sql.Identifier(template or "template1")
         self._execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), source))
         return self.dsn(name)
@@ -54,7 +57,7 @@ class PostgresServer:
         self._execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
     def has_database(self, name: str) -> bool:
-        """True when a database of this name exists."""
+        """True if a database of this name exists."""
         with self._connect() as connection:
             row = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,)).fetchone()
         return row is not None
@@ -68,14 +71,14 @@ class PostgresServer:
 
 
 class EmbeddedPostgres(PostgresServer):
-    """A Postgres of our own in `data_dir`, reachable by its Unix socket only.
+    """A private Postgres in `data_dir`, reachable only by its Unix socket.
 
-    One process at a time may use a data folder (a file lock beside it says so). A server that a killed process left
-    behind is taken over by the next `start` and ended by its `stop`. `durable=False` trades crash safety for
-    speed and is meant for tests.
+    One process at a time may use a data folder (enforced by a file lock beside it). A server left behind by a killed
+    process is taken over by the next `start` and ended by its `stop`. `durable=False` trades crash safety for speed and
+    is meant for tests.
 
-    As root the server runs as a system user of its own, and the folders above `data_dir` become readable for all:
-    choose a folder for which that is fine (see `paths.default_data_dir`).
+    For root the server runs as a separate system user, and the folders above `data_dir` become readable for everybody:
+    choose a folder accordingly (see `paths.default_data_dir`).
     """
 
     def __init__(self, data_dir: Path, *, durable: bool = True) -> None:
@@ -101,7 +104,7 @@ class EmbeddedPostgres(PostgresServer):
         return self._running().get_postmaster_info().pid
 
     def start(self) -> Self:
-        """Start the server (about 2 s the first time) or take over one that runs on this data folder already.
+        """Start the server (about 2 s the first time), or take over one that already runs on this data folder.
 
         Raises ConfigurationError when the extra is not installed, the folder is in use, or the server does not start.
         """
@@ -128,7 +131,7 @@ class EmbeddedPostgres(PostgresServer):
         return self
 
     def stop(self) -> None:
-        """End the server (connections are cut) and release the data folder. Does nothing when it is not running."""
+        """End the server, cutting connections, and release the data folder. Does nothing if it is not running."""
         server, self._server = self._server, None
         if server is not None:
             server.cleanup()

@@ -1,4 +1,4 @@
-"""Child processes that are remembered in a pid file, so that a later run can end what a killed run left behind."""
+"""Child processes recorded in a pid file, so that a later run can end processes left behind by a killed run."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ _KILL_SECS = 5.0
 
 
 class ManagedProcess:
-    """One child in a process group of its own, its output in `log_file`, its identity in `pid_file`.
+    """A child process in its own process group, with its output in `log_file` and its identity in `pid_file`.
 
     The pid file holds the process id together with its creation time: a pid that the system has given to another
     program since is never touched.
@@ -33,7 +33,7 @@ class ManagedProcess:
         return self._child.pid if self._child is not None and self._child.poll() is None else None
 
     def start(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
-        """End a left-over of an earlier run, then start `argv` with exactly the environment `env`."""
+        """End a process left by an earlier run, then start `argv` with exactly the environment `env`."""
         self.end_stale()
         with self.log_file.open("wb") as log:
             self._child = subprocess.Popen(  # noqa: S603 - argv is ours
@@ -54,7 +54,7 @@ class ManagedProcess:
         return None if self._child is None else self._child.poll()
 
     def stop(self) -> None:
-        """End the child and its group: SIGTERM, and SIGKILL when it has not ended within 10 s."""
+        """End the child and its group: SIGTERM, then SIGKILL if it has not ended within 10 s."""
         child, self._child = self._child, None
         if child is not None:
             _end_group(psutil.Process(child.pid) if child.poll() is None else None, child.pid)
@@ -62,7 +62,7 @@ class ManagedProcess:
         self._pid_file.unlink(missing_ok=True)
 
     def end_stale(self) -> bool:
-        """End the process that the pid file names, if it is still that very process. True when there was one."""
+        """End the process that the pid file names if it is still the same one. True if there was one."""
         try:
             identity = json.loads(self._pid_file.read_text())
             process = psutil.Process(int(identity["pid"]))
@@ -84,7 +84,7 @@ class ManagedProcess:
 
 
 def _end_group(process: psutil.Process | None, group: int) -> None:
-    """SIGTERM to the group of `process`, then SIGKILL to whatever of it is left."""
+    """Send SIGTERM to the group of `process`, then SIGKILL to the rest."""
     if process is not None:
         _signal_group(group, signal.SIGTERM)
         with contextlib.suppress(psutil.TimeoutExpired, psutil.NoSuchProcess):
@@ -106,15 +106,15 @@ def is_root() -> bool:
 
 
 def default_cache_dir() -> Path:
-    """Installations that can be made again at any time, e.g. Flowise's `node_modules` (about 3 GB)."""
+    """Cache folder of installations that can be repeated, e.g. Flowise's `node_modules` (about 3 GB)."""
     return platformdirs.user_cache_path(APP_NAME, appauthor=False)
 
 
 def default_data_dir() -> Path:
-    """Databases, access data and logs of the local stack.
+    """Data folder of the local stack: databases, access data and logs.
 
-    For root it is not below the home folder: Postgres refuses to run as root, so the embedded server runs as a user of
-    its own and every folder above its data is opened for reading.
+    For root it is outside the home folder: Postgres refuses to run as root, so the embedded server runs as a separate
+    user, and every folder above its data becomes readable.
     """
     if is_root():
         return Path("/var/lib") / APP_NAME

@@ -1,4 +1,4 @@
-"""A small HTTP server in a thread with its own event loop, so that sync and async code can use it alike."""
+"""A small HTTP server in a thread with its own event loop, usable from sync and async code."""
 
 import socket
 import threading
@@ -27,7 +27,7 @@ class BackgroundServer(ABC):
 
     @abstractmethod
     def app(self) -> Starlette:
-        """What is served."""
+        """The app to serve."""
 
     @property
     def endpoint(self) -> str:
@@ -35,7 +35,7 @@ class BackgroundServer(ABC):
         return f"http://{HOST}:{self._port}"
 
     def start(self) -> Self:
-        """Listen; returns when requests are answered. ConfigurationError when the port is taken."""
+        """Listen; returns once requests are answered. ConfigurationError if the port is taken."""
         listener = self._listen()
         config = uvicorn.Config(
             self.app(), log_config=None, lifespan="on", access_log=False, timeout_graceful_shutdown=1, ws="none"
@@ -53,7 +53,7 @@ class BackgroundServer(ABC):
         return self
 
     def stop(self) -> None:
-        """Stop listening, cutting what hangs. Does nothing when it is not running."""
+        """Stop listening, cutting hanging requests. Does nothing if it is not running."""
         server, self._server = self._server, None
         thread, self._thread = self._thread, None
         if server is not None and thread is not None:

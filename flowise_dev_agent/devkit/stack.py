@@ -22,8 +22,8 @@ class DevStack:
     """Starts Postgres, stand-in and Flowise in this order and stops them in reverse order.
 
     State lives in `data_dir` (default: the user's data folder), so that a second run takes seconds and finds the
-    chatflows and sessions of the first. What a killed run left behind is taken over or ended. One stack per data folder
-    at a time.
+    chatflows and sessions of the first. Processes left behind by a killed run are taken over or ended. One stack per
+    data folder at a time.
     """
 
     def __init__(
@@ -43,23 +43,23 @@ class DevStack:
 
     @property
     def dsn(self) -> str:
-        """The agent's own database."""
+        """DSN of the agent's database."""
         return self._postgres.dsn(AGENT_DATABASE)
 
     @property
     def flowise(self) -> FlowiseAccess:
-        """How to reach Flowise; the API key is valid."""
+        """Access data of Flowise; the API key is valid."""
         if self._access is None:
             raise ConfigurationError("The development stack is not running.", hint="Call start() first.")
         return self._access
 
     @property
     def access_file(self) -> Path:
-        """Where the account of Flowise is kept, with its password."""
+        """File with Flowise's account, including its password."""
         return self.data_dir / "flowise" / "access.json"
 
     def start(self, progress: Progress = lambda _: None) -> Self:
-        """Start everything; when one part fails the others are stopped again.
+        """Start everything; if one part fails, the others are stopped again.
 
         Raises:
             ConfigurationError: a part is not installed or does not start; the message says which and what to do.
@@ -88,7 +88,7 @@ class DevStack:
         return self
 
     def stop(self) -> None:
-        """End Flowise, the stand-in and Postgres, in this order. Does nothing when they are not running."""
+        """End Flowise, the stand-in and Postgres, in this order. Does nothing if they are not running."""
         self._access = None
         self._running.close()
 
@@ -101,7 +101,7 @@ class DevStack:
 
 @contextmanager
 def embedded_database(data_dir: Path | None = None) -> Generator[str]:
-    """The agent's database on the embedded Postgres alone (`serve --embedded`): its dsn, for as long as the context.
+    """Run the embedded Postgres alone (`serve --embedded`); yields the DSN of the agent's database.
 
     It is the same database that `DevStack` uses with this data folder.
     """
@@ -112,6 +112,6 @@ def embedded_database(data_dir: Path | None = None) -> Generator[str]:
 
 
 def ensure_database(postgres: EmbeddedPostgres, name: str) -> None:
-    """Create the database where it is missing."""
+    """Create the database if it is missing."""
     if not postgres.has_database(name):
         postgres.create_database(name)

@@ -1,4 +1,4 @@
-"""Sets up a fresh Flowise: an account, an API key, credentials for the stand-in."""
+"""Bootstrap of a fresh Flowise: an account, an API key, and credentials for the stand-in."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from flowise_dev_agent.errors import ConfigurationError
 
-#: What the agent needs, and what tests do besides (creating tools, variables, document stores).
+#: Permissions that the agent needs, and more for tests (creating tools, variables, document stores).
 PERMISSIONS = (
     *(f"chatflows:{action}" for action in ("view", "create", "update", "delete", "config")),
     *(f"agentflows:{action}" for action in ("view", "create", "update", "delete", "config")),
@@ -47,7 +47,7 @@ _TIMEOUT_SECS = 30.0
 
 @dataclass(frozen=True)
 class FlowiseAccess:
-    """How to reach a bootstrapped Flowise. `credentials` maps credential type to credential id."""
+    """Access data of a bootstrapped Flowise. `credentials` maps credential type to credential id."""
 
     endpoint: str
     api_key: SecretStr
@@ -57,12 +57,12 @@ class FlowiseAccess:
 
 
 def credential_id(credential_type: str) -> str:
-    """The fixed id of the dummy credential of this type: creating it twice overwrites it."""
+    """The fixed id of the dummy credential of this type; creating the credential twice overwrites it."""
     return str(uuid.uuid5(_CREDENTIAL_NAMESPACE, credential_type))
 
 
 def bootstrap(endpoint: str, access_file: Path) -> FlowiseAccess:
-    """Give the Flowise at `endpoint` an account, an API key and the dummy credentials; repeatable.
+    """Create an account, an API key and the dummy credentials in the Flowise at `endpoint`. Idempotent.
 
     What was made is kept in `access_file` (mode 0600) and used again as long as the key works.
 
@@ -74,7 +74,7 @@ def bootstrap(endpoint: str, access_file: Path) -> FlowiseAccess:
         try:
             key = saved.get("api_key")
             if not key or not _key_works(http, key):
-                # Saved before it is used: a run that dies after the registration can still log in next time.
+                # Saved before use: a run that dies after the registration can still log in next time.
                 saved = {"email": _EMAIL, "password": saved.get("password") or _new_password()}
                 _write(access_file, saved)
                 key = _create_key(http, saved["email"], saved["password"])
@@ -97,7 +97,7 @@ def _key_works(http: httpx2.Client, key: str) -> bool:
 
 
 def _create_key(http: httpx2.Client, email: str, password: str) -> str:
-    """Log in (registering first where there is no account yet) and create the API key; returns the key."""
+    """Log in, registering first if there is no account yet, and create the API key; returns the key."""
     internal = {"x-request-from": "internal"}
     login = {"email": email, "password": password}
     response = http.post("/auth/login", json=login, headers=internal)
@@ -107,7 +107,7 @@ def _create_key(http: httpx2.Client, email: str, password: str) -> str:
         response = http.post("/auth/login", json=login, headers=internal)
     _expect(response, "log in")
     # The login cookie authorises the next call; only a person's session may create keys.
-    # The answer lists every key, so the new one has a name of its own.
+    # The response lists every key, so the new one gets a unique name.
     name = f"flowise-dev-agent {secrets.token_hex(4)}"
     request = {"keyName": name, "permissions": list(PERMISSIONS)}
     keys = _expect(http.post("/apikey", json=request, headers=internal), "create an API key")

@@ -1,4 +1,4 @@
-"""Flowise's `node_modules` in the user's cache: made once per lock file by `npm ci`, then only looked up."""
+"""Flowise's `node_modules` in the user's cache: installed once per lock file by `npm ci`."""
 
 import fcntl
 import hashlib
@@ -47,8 +47,8 @@ def _node_wheel() -> Path:
 class FlowiseInstallation:
     """The pinned Flowise under `cache_dir`, in a folder named after the lock file's hash.
 
-    A folder that carries this name is complete: npm works in a temporary folder beside it, which is renamed at the end.
-    A file lock keeps two processes from installing at once; the second one finds the work done.
+    A folder of this name is complete: npm works in a temporary folder beside it, which is renamed at the end. A file
+    lock keeps two processes from installing at once; the second one finds a complete folder.
     """
 
     def __init__(self, cache_dir: Path | None = None) -> None:
@@ -58,11 +58,11 @@ class FlowiseInstallation:
 
     @property
     def complete(self) -> bool:
-        """True when nothing needs to be downloaded."""
+        """True if nothing needs to be downloaded."""
         return self.folder.is_dir()
 
     def install(self, progress: Progress = lambda _: None) -> Path:
-        """Make the installation if it is not there; returns the folder that holds `node_modules`.
+        """Install unless complete; returns the folder that contains `node_modules`.
 
         Raises:
             ConfigurationError: Node is missing, the registry cannot be reached, npm fails, no space is left.

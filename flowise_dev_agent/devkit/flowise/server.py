@@ -1,4 +1,4 @@
-"""Starting and stopping the installed Flowise as a child process of ours."""
+"""Start and stop of the installed Flowise as a child process."""
 
 import os
 import socket
@@ -20,7 +20,7 @@ HOST = "127.0.0.1"
 _READY_SECS = 120.0
 _POLL_SECS = 0.1
 
-# Flowise's migrations call it, and the embedded Postgres does not ship the extension that has it.
+# Flowise's migrations call this function, and the embedded Postgres does not ship its extension.
 _UUID_FUNCTION = (
     "CREATE OR REPLACE FUNCTION public.uuid_generate_v4() RETURNS uuid "
     "LANGUAGE sql VOLATILE AS 'SELECT gen_random_uuid()'"
@@ -28,7 +28,7 @@ _UUID_FUNCTION = (
 
 
 class LocalFlowise:
-    """A Flowise of our own: its files under `data_dir`, its rows in `database` on `postgres`, listening on loopback.
+    """A local Flowise: files under `data_dir`, tables in `database` on `postgres`, listening on loopback.
 
     `port=0` takes a free port. `env` is added to its environment, for example the base URLs of model providers
     (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`, `GROQ_BASE_URL`); nothing else of our environment reaches it, so that a
@@ -64,11 +64,11 @@ class LocalFlowise:
         return self._process.pid
 
     def install(self, progress: Progress = lambda _: None) -> None:
-        """See `FlowiseInstallation.install`."""
+        """Install Flowise; see `FlowiseInstallation.install`."""
         self.installation.install(progress)
 
     def start(self, progress: Progress = lambda _: None) -> Self:
-        """Install where needed, start, and return once Flowise answers (about 6 s).
+        """Install if necessary, start, and return once Flowise answers (about 6 s).
 
         Raises:
             ConfigurationError: the port is taken, or Flowise ended or did not answer within two minutes; with the tail
@@ -90,11 +90,11 @@ class LocalFlowise:
         return self
 
     def stop(self) -> None:
-        """Stop Flowise within a time limit. Does nothing when it is not running."""
+        """Stop Flowise within a time limit. Does nothing if it is not running."""
         self._process.stop()
 
     def bootstrap(self) -> FlowiseAccess:
-        """Account, API key and dummy credentials of this server; see `account.bootstrap`."""
+        """Create account, API key and dummy credentials; see `account.bootstrap`."""
         return bootstrap(self.endpoint, self.data_dir / "access.json")
 
     def __enter__(self) -> Self:
@@ -125,7 +125,7 @@ class LocalFlowise:
             "LOG_PATH": str(self.data_dir / "logs"),
             "BLOB_STORAGE_PATH": str(self.data_dir / "storage"),
             "DISABLE_FLOWISE_TELEMETRY": "true",
-            # Compiled code of thousands of modules, kept beside them: later starts are quicker.
+            # Cache of compiled modules, beside them: later starts are quicker.
             "NODE_COMPILE_CACHE": str(self.installation.folder / ".compile-cache"),
             **self._env,
         }
@@ -153,9 +153,9 @@ class LocalFlowise:
 
 
 def _claim_port(port: int) -> int:
-    """`port` if it is free, or a free one for 0."""
+    """`port` if it is free; a free port for 0."""
     with socket.socket() as probe:
-        # As Node will: a port in TIME_WAIT is free.
+        # Same option as Node: a port in TIME_WAIT is free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))

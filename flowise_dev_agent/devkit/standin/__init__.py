@@ -1,6 +1,6 @@
 """A local stand-in for model providers: Anthropic messages, OpenAI chat completions and embeddings over real HTTP.
 
-It is not a model. It answers by simple rules or by the scripts of a test, and says that it is a stand-in where it can.
+It is not a model. It answers by simple rules or by the scripts of a test, and identifies itself as a stand-in.
 """
 
 from flowise_dev_agent.devkit.standin.protocol import (

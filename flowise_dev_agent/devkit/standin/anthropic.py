@@ -1,4 +1,4 @@
-"""Anthropic's dialect: messages, plain and streamed."""
+"""Anthropic's wire format: messages, plain and streamed."""
 
 import base64
 import json
@@ -34,7 +34,7 @@ _ERROR_TYPES = {
 
 
 def parse_chat(path: str, body: Body, api_key: str) -> RecordedRequest:
-    """A `/v1/messages` body in neutral terms."""
+    """Parse a `/v1/messages` body."""
     system = text_of(body.get("system"))
     turns = [turn for item in body.get("messages", []) for turn in _turns(item)]
     choice = body.get("tool_choice") or {}
@@ -77,7 +77,7 @@ def _turns(item: Body) -> list[StandInMessage]:
 
 
 def render_chat(request: RecordedRequest, reply: Reply) -> Body:
-    """The whole answer as one JSON object."""
+    """The whole reply as one JSON object."""
     return {
         **_head(request),
         "content": _blocks(reply),
@@ -88,7 +88,7 @@ def render_chat(request: RecordedRequest, reply: Reply) -> Body:
 
 
 def parse_reply(body: Body) -> Reply:
-    """A provider's whole answer in neutral terms."""
+    """Parse a provider's whole answer."""
     blocks = body["content"]
     text = "".join(block["text"] for block in blocks if block["type"] == "text")
     calls = tuple(StandInToolCall(block["name"], block["input"]) for block in blocks if block["type"] == "tool_use")
@@ -97,7 +97,7 @@ def parse_reply(body: Body) -> Reply:
 
 
 def stream_chat(request: RecordedRequest, reply: Reply) -> Iterator[str]:
-    """The answer as Anthropic's server-sent events; input tokens come first, output tokens last."""
+    """The reply as Anthropic's server-sent events; input tokens come first, output tokens last."""
     usage = _usage(request, reply)
     opening = {**_head(request), "content": [], "stop_reason": None, "stop_sequence": None}
     yield _event("message_start", message={**opening, "usage": {**usage, "output_tokens": 1}})
@@ -126,7 +126,7 @@ def stream_chat(request: RecordedRequest, reply: Reply) -> Iterator[str]:
 
 
 def event_stream(events: Iterable[str]) -> bytes:
-    """The events as Bedrock sends them: binary frames, each with one event as base64 in a chunk."""
+    """The events in Bedrock's format: binary frames, each with one event as base64 in a chunk."""
     frames: list[bytes] = []
     headers = b"".join(
         bytes([len(name)]) + name + b"\x07" + struct.pack(">H", len(value)) + value

@@ -1,4 +1,4 @@
-"""Default replies of the stand-in: sensible for the flows that people try first, nothing more.
+"""Default replies of the stand-in: sensible for the flows that people try first.
 
 The rules look only at the shape of a prompt (tools on offer, format instructions, context, history), so that any
 flow of such a shape gets a fitting answer.
@@ -20,7 +20,7 @@ _CONDENSE = re.compile(r"standalone question:?\s*$", re.IGNORECASE)
 _FOLLOW_UP = re.compile(r"Follow Up (?:Input|question): *(.*?)\s*Standalone question:?\s*$", re.IGNORECASE | re.DOTALL)
 
 
-# Prompts that wrap what the person said; the last group that matches is theirs.
+# Prompts that wrap the user's question; it is the last group that matches.
 _WRAPPERS = (
     re.compile(r"USER'S INPUT\s*-+\s*Here is the user's input[^\n]*:\s*(.*)$", re.DOTALL),
     re.compile(r"\bQuestion: *(.*?)\s*(?:Helpful Answer|Answer|Thought):?\s*$", re.DOTALL | re.IGNORECASE),
@@ -61,7 +61,7 @@ def is_condense_prompt(request: RecordedRequest) -> bool:
 
 
 def question_of(request: RecordedRequest) -> str:
-    """What the person said last, without the template around it."""
+    """The user's last question, without the template around it."""
     text = request.last_user
     if follow_up := _FOLLOW_UP.search(text):
         return follow_up.group(1).strip()
@@ -77,7 +77,7 @@ def question_of(request: RecordedRequest) -> str:
 
 
 def earlier_questions(request: RecordedRequest, question: str) -> list[str]:
-    """What the person said before `question`, oldest first: earlier turns, or "Human:" lines in a prompt."""
+    """The user's questions before `question`, oldest first: earlier turns, or "Human:" lines in a prompt."""
     turns = [message.text.strip() for message in request.messages if message.role == "user"][:-1]
     if not turns:
         turns = [line.strip() for line in _HUMAN_LINE.findall(request.prompt)]
@@ -115,7 +115,7 @@ _MAX_DEPTH = 8
 
 
 def sample(schema: JsonSchema, text: str) -> Any:
-    """A value that fits `schema`. Strings take the names in `text` one after the other, numbers its numbers."""
+    """A value that fits `schema`. Strings take the names in `text` one by one, numbers its numbers."""
     names, numbers = iter(_PROPER_NOUN.findall(text)), iter(_NUMBER.findall(text))
     return _Sampler(schema, text, names, numbers).value(schema, 0)
 
@@ -213,13 +213,13 @@ _EXPRESSION = re.compile(r"[\d(][\d\s.()+\-*/^%]*[+\-*/^%][\d\s.()+\-*/^%]*[\d)]
 
 _SCHEMA_BLOCK = re.compile(r"```json\s*(\{.*?\})\s*```", re.DOTALL)
 _ACTION_FORMAT = '"action": "Final Answer"'
-#: The condition node of an agentflow lists what it may choose from.
+#: The condition node of an agentflow lists its scenarios.
 _SCENARIOS = re.compile(r'"scenarios":\s*(\["[^\]]*\])')
 _SEPARATOR = re.compile(r'items separated by "([^"]+)"')
 
 
 def default_reply(request: RecordedRequest) -> Reply:
-    """The answer to a chat request that no script matches."""
+    """The reply to a chat request that no script matches."""
     question = question_of(request)
     if is_condense_prompt(request):
         return Reply(question)
@@ -239,14 +239,14 @@ def default_reply(request: RecordedRequest) -> Reply:
 
 
 def _nearest(listed: str, question: str) -> str:
-    """The scenario that shares most words with the question; the first if several do."""
+    """The scenario that shares most words with the question; the first one if several do."""
     asked = set(re.findall(r"\w{4,}", question.lower()))
     names: list[str] = json.loads(listed)
     return max(names, key=lambda name: len(asked & set(re.findall(r"\w{4,}", name.lower()))))
 
 
 def choose_tool(tools: Sequence[ToolSpec], question: str) -> StandInToolCall | None:
-    """The call that the question asks for, by the tools' names and descriptions; None to answer directly."""
+    """The tool call that the question asks for, by the tools' names and descriptions; None to answer directly."""
     expression = arithmetic(question)
     for tool in tools:
         if expression and _CALCULATOR_TOOL.search(tool.name):
@@ -299,7 +299,7 @@ def _from_result(result: str, question: str) -> str:
 
 
 def _in_format(request: RecordedRequest, question: str) -> str:
-    """The plain answer in the form that the prompt's format instructions ask for, if it has any."""
+    """The plain answer in the form that the prompt's format instructions require, if there are any."""
     prompt = request.prompt
     answer = _answer(request, question)
     if _ACTION_FORMAT in prompt:
@@ -325,7 +325,7 @@ def _in_format(request: RecordedRequest, question: str) -> str:
 
 
 def _payload(question: str) -> str:
-    """What a template such as "Extract the person from: {text}" was filled with; all of it when that is not clear."""
+    """The filled-in part of a template such as "Extract the person from: {text}"; all of it if that is unclear."""
     instruction, colon, rest = question.partition(":")
     return rest.strip() if colon and rest.strip() and ":" not in rest and "\n" not in instruction else question
 

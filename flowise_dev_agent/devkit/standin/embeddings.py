@@ -1,4 +1,4 @@
-"""Deterministic embeddings: texts that share words are near each other."""
+"""Deterministic embeddings: texts that share words are close to each other."""
 
 import hashlib
 import math
@@ -10,7 +10,7 @@ _ENDINGS = ("ing", "ed", "es", "s")
 
 
 def words(text: str) -> list[str]:
-    """The words of `text` in lower case, common English endings cut off."""
+    """The words of `text` in lower case, without common English endings."""
     return [_stem(word) for word in _WORD.findall(text.lower())]
 
 
@@ -22,7 +22,7 @@ def _stem(word: str) -> str:
 
 
 def embed(text: str, size: int) -> list[float]:
-    """A unit vector of `size` numbers: every word adds to one place that its hash picks."""
+    """A unit vector of `size` numbers: every word adds to one position, chosen by its hash."""
     vector = [0.0] * size
     for word, count in Counter(words(text)).items():
         digest = hashlib.blake2b(word.encode(), digest_size=8).digest()

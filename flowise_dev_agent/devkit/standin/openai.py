@@ -1,4 +1,4 @@
-"""OpenAI's dialect: chat completions (plain and streamed) and embeddings. Groq speaks it too."""
+"""OpenAI's wire format: chat completions (plain and streamed) and embeddings. Groq uses it too."""
 
 import base64
 import json
@@ -28,7 +28,7 @@ _DIMENSIONS = 1536
 
 
 def parse_chat(path: str, body: Body, api_key: str) -> RecordedRequest:
-    """A `/chat/completions` body in neutral terms."""
+    """Parse a `/chat/completions` body."""
     choice = body.get("tool_choice")
     forced = choice["function"]["name"] if isinstance(choice, dict) else "*" if choice == "required" else ""
     form = body.get("response_format") or {}
@@ -57,7 +57,7 @@ def parse_chat(path: str, body: Body, api_key: str) -> RecordedRequest:
 
 
 def parse_embeddings(path: str, body: Body, api_key: str) -> RecordedRequest:
-    """An `/embeddings` body; the texts are its user messages."""
+    """Parse an `/embeddings` body; the texts become user messages."""
     return RecordedRequest(
         provider="openai",
         kind="embeddings",
@@ -78,7 +78,7 @@ def _message(item: Body) -> StandInMessage:
 
 
 def text_of(content: Any) -> str:
-    """The text in a content field: a string, or a list of parts, of which images are named by type and size."""
+    """The text of a content field: a string, or a list of parts. Images are given by type and size."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -87,7 +87,7 @@ def text_of(content: Any) -> str:
 
 
 def _image(part: Body) -> str:
-    """An image that came as a data URL."""
+    """Type and size of an image in a data URL."""
     image = part.get("image_url")
     url = str(image.get("url") if isinstance(image, dict) else image or "")
     kind, _, data = url.removeprefix("data:").partition(";base64,")
@@ -103,7 +103,7 @@ def _arguments(text: Any) -> JsonObject:
 
 
 def _inputs(value: Any) -> list[str]:
-    # Some clients send token numbers instead of text; each is as good as a word.
+    # Some clients send token numbers instead of text; they are treated as words.
     if isinstance(value, str):
         return [value]
     if all(isinstance(item, int) for item in value):
@@ -112,7 +112,7 @@ def _inputs(value: Any) -> list[str]:
 
 
 def render_chat(request: RecordedRequest, reply: Reply) -> Body:
-    """The whole answer as one JSON object."""
+    """The whole reply as one JSON object."""
     message: Body = {"role": "assistant", "content": _content(reply), "refusal": reply.refusal or None}
     if reply.thinking:
         message["reasoning_content"] = reply.thinking
@@ -129,7 +129,7 @@ def render_chat(request: RecordedRequest, reply: Reply) -> Body:
 
 
 def parse_reply(body: Body) -> Reply:
-    """A provider's whole answer in neutral terms."""
+    """Parse a provider's whole answer."""
     choice = body["choices"][0]
     message = choice["message"]
     calls = tuple(
@@ -141,7 +141,7 @@ def parse_reply(body: Body) -> Reply:
 
 
 def stream_chat(request: RecordedRequest, reply: Reply) -> Iterator[str]:
-    """The answer as server-sent events, with a usage chunk at the end when the client asked for one."""
+    """The reply as server-sent events, with a usage chunk at the end if the client asked for it."""
     head = {
         "id": f"chatcmpl-{uuid.uuid4().hex}",
         "object": "chat.completion.chunk",
@@ -173,7 +173,7 @@ def stream_chat(request: RecordedRequest, reply: Reply) -> Iterator[str]:
 
 
 def render_embeddings(request: RecordedRequest) -> Body:
-    """Deterministic vectors, as lists or base64 as the client asked."""
+    """Deterministic vectors, as lists or base64 as requested."""
     size = int(request.body.get("dimensions") or _DIMENSIONS)
     as_base64 = request.body.get("encoding_format") == "base64"
     vectors = [embed(message.text, size) for message in request.messages]
@@ -182,7 +182,7 @@ def render_embeddings(request: RecordedRequest) -> Body:
         "object": "list",
         "model": request.model,
         "data": [
-            {"object": "embedding", "index": index, "embedding": _packed(vector) if as_base64 else vector}
+            {"object": "embedding", "index": index, "embedding": _pack_vector(vector) if as_base64 else vector}
             for index, vector in enumerate(vectors)
         ],
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
@@ -194,7 +194,7 @@ def render_error(failure: StandInFailure) -> Body:
     return {"error": {"message": failure.message, "type": "stand_in_failure", "param": None, "code": None}}
 
 
-def _packed(vector: Sequence[float]) -> str:
+def _pack_vector(vector: Sequence[float]) -> str:
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 
 

@@ -1,4 +1,4 @@
-"""Requests and replies without the dialect of a provider."""
+"""Requests and replies in a provider-independent form."""
 
 import json
 import threading
@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 from flowise_dev_agent.schemas.base import JsonObject
 
-#: A request or an answer as the provider's own JSON.
+#: A request or an answer in the provider's own JSON.
 Body = dict[str, Any]
 #: A JSON schema.
 JsonSchema = dict[str, Any]
@@ -17,10 +17,10 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 @dataclass(frozen=True)
 class StandInToolCall:
-    """A call that the model asks for; `arguments` is a JSON object.
+    """A tool call of the model; `arguments` is a JSON object.
 
-    `raw` is sent in its place, valid JSON or not, where the dialect sends text: always with OpenAI, with Anthropic only
-    in streams.
+    `raw` is sent instead, valid JSON or not, where the wire format is text: always with OpenAI, with Anthropic only in
+    streams.
     """
 
     name: str
@@ -30,7 +30,7 @@ class StandInToolCall:
 
     @property
     def text(self) -> str:
-        """The arguments as they are written."""
+        """The arguments as sent."""
         return json.dumps(self.arguments, ensure_ascii=False) if self.raw is None else self.raw
 
 
@@ -54,7 +54,7 @@ class ToolSpec:
 
 @dataclass(frozen=True)
 class RecordedRequest:
-    """A chat or embeddings request as it came in. `body` is the provider's own JSON; `api_key` what the client sent."""
+    """A chat or embeddings request as received. `body` is the provider's JSON, `api_key` the client's key."""
 
     provider: Provider
     kind: Literal["chat", "embeddings"]
@@ -77,20 +77,20 @@ class RecordedRequest:
 
     @property
     def last_user(self) -> str:
-        """The last thing that the user said."""
+        """The last message of the user."""
         return next((message.text for message in reversed(self.messages) if message.role == "user"), "")
 
     @property
     def prompt(self) -> str:
-        """All texts of the request, one after the other; what `script("text", ...)` searches."""
+        """All texts of the request, one after the other; `script("text", ...)` searches it."""
         return "\n\n".join(message.text for message in self.messages)
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What the model says: a text, tool calls, or `json` (any JSON value, sent as text).
+    """A reply of the model: a text, tool calls, or `json` (any JSON value, sent as text).
 
-    `delay` seconds pass before the first byte, `chunk_delay` between the pieces of a streamed answer, which stops half
+    `delay` seconds pass before the first byte, `chunk_delay` between the pieces of a streamed reply, which stops half
     way until `gate` is set. `tokens` replaces the estimated usage: (input, output).
     """
 
@@ -101,17 +101,17 @@ class Reply:
     chunk_delay: float = 0.0
     gate: threading.Event | None = None
     tokens: tuple[int, int] | None = None
-    #: Comes before the rest: as signed blocks with Anthropic, as `reasoning_content` with OpenAI.
+    #: Sent first: as signed blocks with Anthropic, as `reasoning_content` with OpenAI.
     thinking: str = ""
-    #: What OpenAI's models say in place of an answer when they decline.
+    #: Text that OpenAI's models send instead of an answer when they decline.
     refusal: str = ""
-    #: Replaces the stop reason that follows from the content, in the provider's own words ("length", ...).
+    #: Replaces the stop reason that follows from the content, in the provider's terms ("length", ...).
     stop_reason: str | None = None
 
 
 @dataclass(frozen=True)
 class StandInFailure:
-    """A failing provider. Use the constructors."""
+    """A failure of the provider. Use the constructors."""
 
     mode: Literal["status", "hang", "drop", "malformed"]
     status: int = 200
@@ -125,7 +125,7 @@ class StandInFailure:
 
     @classmethod
     def hang(cls) -> Self:
-        """No answer at all until the client gives up or the stand-in stops."""
+        """No answer until the client gives up or the stand-in stops."""
         return cls("hang")
 
     @classmethod
@@ -135,17 +135,17 @@ class StandInFailure:
 
     @classmethod
     def malformed(cls) -> Self:
-        """HTTP 200 with JSON that ends in the middle."""
+        """HTTP 200 with truncated JSON."""
         return cls("malformed")
 
 
 def estimate_tokens(text: str) -> int:
-    """Roughly the number of tokens in `text`: four characters each."""
+    """Estimated number of tokens in `text`: one per four characters."""
     return max(1, len(text) // 4)
 
 
 def pieces(text: str, words: int = 4) -> list[str]:
-    """`text` cut into streamable pieces of a few words; joined they are the text again."""
+    """`text` cut into streamable pieces of a few words; joined they give the text again."""
     parts = text.split(" ")
     cut = [" ".join(parts[start : start + words]) for start in range(0, len(parts), words)]
     return [piece if index == len(cut) - 1 else f"{piece} " for index, piece in enumerate(cut)]

@@ -1,4 +1,4 @@
-"""The stand-in's HTTP server: a thread with its own event loop, so that sync and async code can use it alike."""
+"""The stand-in's HTTP server."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ Answer = Reply | StandInFailure | str | Callable[[RecordedRequest], Reply | Stan
 
 @dataclass
 class Script:
-    """A rule given by a test; `calls` counts how often it answered."""
+    """A rule of a test; `calls` counts its answers."""
 
     match: Match
     answer: Answer
@@ -46,7 +46,7 @@ class Script:
     calls: int = 0
 
     def takes(self, request: RecordedRequest) -> bool:
-        """True when this rule answers `request`."""
+        """True if this rule answers `request`."""
         if self.times is not None and self.calls >= self.times:
             return False
         return self.match in request.prompt if isinstance(self.match, str) else self.match(request)
@@ -68,16 +68,16 @@ class ModelStandIn(BackgroundServer):
 
     @property
     def base_url_openai(self) -> str:
-        """What OpenAI SDKs take as base URL."""
+        """Base URL for OpenAI SDKs."""
         return f"{self.endpoint}/v1"
 
     @property
     def base_url_anthropic(self) -> str:
-        """What Anthropic SDKs take as base URL."""
+        """Base URL for Anthropic SDKs."""
         return self.endpoint
 
     def flowise_env(self) -> dict[str, str]:
-        """The variables that point the OpenAI, Anthropic and Groq nodes of a Flowise at this stand-in."""
+        """Environment variables that point the OpenAI, Anthropic and Groq nodes of a Flowise to this stand-in."""
         return {
             "OPENAI_BASE_URL": self.base_url_openai,
             "ANTHROPIC_BASE_URL": self.base_url_anthropic,
@@ -88,7 +88,7 @@ class ModelStandIn(BackgroundServer):
 
     @property
     def requests(self) -> list[RecordedRequest]:
-        """The requests so far, oldest first."""
+        """Requests received so far, oldest first."""
         with self._lock:
             return list(self._requests)
 
@@ -112,7 +112,7 @@ class ModelStandIn(BackgroundServer):
     # --- requests -----------------------------------------------------------------------------------------------
 
     def app(self) -> Starlette:
-        """All paths in one handler."""
+        """App with all paths in one handler."""
         return Starlette(routes=[Route("/{path:path}", self._handle, methods=["GET", "POST"])])
 
     async def _handle(self, http: Request) -> Response:
@@ -138,7 +138,7 @@ class ModelStandIn(BackgroundServer):
             return JSONResponse({"error": {"message": "The body is not JSON."}}, 400)
         on_bedrock = False
         if found := _ON_PLATFORM.search(path):
-            # Bedrock and Vertex name the model in the path, Bedrock the stream, too.
+            # Bedrock and Vertex name the model in the path; Bedrock also puts streaming there.
             model, way = unquote(found["model"]), found["way"]
             on_bedrock = way.startswith("invoke")
             body = {**body, "model": model, "stream": "stream" in way}
@@ -153,7 +153,7 @@ class ModelStandIn(BackgroundServer):
             return _unknown(path)
         answer = self._answer(request)
         if isinstance(answer, StandInFailure):
-            return _failed(request, answer)
+            return _render_failure(request, answer)
         if request.kind == "embeddings":
             return JSONResponse(openai.render_embeddings(request))
         await asyncio.sleep(answer.delay)
@@ -162,7 +162,7 @@ class ModelStandIn(BackgroundServer):
             frames = event_stream(anthropic.stream_chat(request, answer))
             return Response(frames, media_type="application/vnd.amazon.eventstream")
         if request.stream:
-            events = _paced(list(dialect.stream_chat(request, answer)), answer)
+            events = _pace_events(list(dialect.stream_chat(request, answer)), answer)
             return StreamingResponse(events, media_type="text/event-stream")
         return JSONResponse(dialect.render_chat(request, answer))
 
@@ -178,7 +178,7 @@ class ModelStandIn(BackgroundServer):
         return Reply(answer) if isinstance(answer, str) else answer
 
 
-async def _paced(events: Sequence[str], answer: Reply) -> AsyncIterator[str]:
+async def _pace_events(events: Sequence[str], answer: Reply) -> AsyncIterator[str]:
     for number, event in enumerate(events):
         if answer.gate and number == len(events) // 2:
             await asyncio.to_thread(answer.gate.wait, _GATE_SECS)
@@ -191,7 +191,7 @@ def _unknown(path: str) -> Response:
     return JSONResponse({"error": {"message": f"The {LABEL} has no {path}.", "type": "not_found_error"}}, 404)
 
 
-def _failed(request: RecordedRequest, failure: StandInFailure) -> Response:
+def _render_failure(request: RecordedRequest, failure: StandInFailure) -> Response:
     dialect = anthropic if request.provider == "anthropic" else openai
     if failure.mode == "hang":
         return _Hang()
@@ -206,7 +206,7 @@ def _failed(request: RecordedRequest, failure: StandInFailure) -> Response:
 
 
 class _Hang(Response):
-    """Never answers; ends when the client disconnects or the server stops."""
+    """A response that never comes; ends when the client disconnects or the server stops."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -214,7 +214,7 @@ class _Hang(Response):
 
 
 class _Drop(Response):
-    """Sends headers and a first piece of the body, then leaves it unfinished: the server cuts the connection."""
+    """A response cut after headers and a first piece: the server closes the connection."""
 
     def __init__(self, first: str, media_type: str) -> None:
         super().__init__(media_type=media_type)
