@@ -1,4 +1,4 @@
-"""The service for other agents, by the Model Context Protocol: tools over the client of the REST API."""
+"""MCP server: the service for other agents, as tools over the client of the REST API."""
 
 from flowise_dev_agent.mcp.host import Approval, Host
 from flowise_dev_agent.mcp.server import AgentMcpServer, McpEndpoint

@@ -1,4 +1,4 @@
-"""The tools that read what sessions leave: plans, memories, milestones and decisions with their artifacts."""
+"""Tools that read artifacts of sessions: plans, memories, milestones and decisions."""
 
 from typing import Annotated
 from uuid import UUID
@@ -41,12 +41,12 @@ async def get_plan(
 
 
 async def latest_plan(client: AgentClient, session_id: UUID) -> StoredPlan | None:
-    """The plan of a session as it is now."""
+    """Read the current plan of a session."""
     return _newest(await client.artifacts(session_id, kind="plan", limit=1))
 
 
 def plan_lines(plan: StoredPlan | None) -> list[str]:
-    """A plan as a list of its tasks."""
+    """Lines of a plan: its title and its tasks."""
     if plan is None:
         return ["The session has no plan yet."]
     tasks = [task for stage in plan.stages for task in stage.tasks]
@@ -64,8 +64,10 @@ async def get_memory(
     include_artifacts: WithArtifacts = False,
     limit: Limit = 10,
 ) -> Annotated[CallToolResult, MemoryReport]:
-    """Find what the service remembers: notes of people, and accepted chatflows that new ones may start from. By id, by
-    words, or the newest notes and the most successful chatflows."""
+    """Find what the service remembers: notes of people, and accepted chatflows that new ones may start from.
+
+    Searches by id or by words; without both it lists the newest notes and the most successful chatflows.
+    """
     client = client_of(ctx)
     memories = await client.memories(query_text, memory_id=memory_id, limit=limit)
     page = await client.memory_artifacts(memory_id, limit=limit) if include_artifacts and memory_id else None
@@ -79,8 +81,10 @@ async def add_memory(
     memory_id: Annotated[int | None, Field(ge=1, description="The note that this one takes the place of.")] = None,
     instance: Annotated[Line | None, Field(description="Flowise instance; the default one when left out.")] = None,
 ) -> Annotated[CallToolResult, MemoryReport]:
-    """Have a note of the person remembered, which a model that plans reads with each later requirement. Only what they
-    asked for."""
+    """Store a note of the person, which planning models read with each later requirement.
+
+    Only on the person's request.
+    """
     note = NewMemory(
         text=text, store_mode="append" if memory_id is None else "replace", memory_id=memory_id, instance=instance
     )

@@ -1,4 +1,4 @@
-"""Who may give an answer: one that lets something be written or undone needs a person."""
+"""Confirmation by a person of answers that let something be written or undone."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from flowise_dev_agent.schemas.interrupts import Interrupt
 from flowise_dev_agent.schemas.question_text import question_text
 from flowise_dev_agent.schemas.session import SessionView
 
-#: A form shows all that a person agrees to, or there is none.
+#: A form shows everything that a person agrees to; if it does not fit, there is no form.
 _MESSAGE_CHARS: Final = 12_000
 _ANSWER_CHARS: Final = 4_000
 _NAME_CHARS: Final = 120
@@ -30,13 +30,13 @@ class PersonDeclinedError(AgentError):
 
 
 class Confirmation(BaseModel):
-    """What a person is asked by their client."""
+    """The form that a client shows to a person."""
 
     confirm: bool = Field(title="Give this answer", description="Yes lets the session go on with it.")
 
 
 def action_lines(interrupt: Interrupt, approval: Approval) -> list[str]:
-    """The possible actions, marked where a person decides."""
+    """Lines of the possible actions, with a mark on decisions of a person."""
     lines: list[str] = []
     for option in interrupt.options:
         mark = " [a person decides]" if approval == "person" and decides(interrupt.type, option.value) else ""
@@ -51,7 +51,7 @@ async def confirmation(
     answer: dict[str, Any],
     attachments: list[UUID] | None = None,
 ) -> Confirmation | Elicit[Confirmation]:
-    """A resolver: confirms at once where no person is needed, else asks for a form that the client shows to them.
+    """Resolver of an answer: confirms at once if no person is needed, else has the client show a form.
 
     Raises:
         SessionConflictError: this is not the open question.
@@ -63,34 +63,34 @@ async def confirmation(
         return Confirmation(confirm=True)
     view = await client_of(ctx).get(session_id)
     if view.interrupt is None or view.interrupt.id != interrupt_id:
-        # The service refuses it in its own words, or it repeats an answer, which is allowed.
+        # The service rejects it with its own error, or it repeats an answer, which is allowed.
         return Confirmation(confirm=True)
-    # The graph's package takes a second to import: a stdio server needs it for nothing else.
+    # Importing the package of the graph takes a second, and a stdio server needs it only here.
     from flowise_dev_agent.agent.interrupts import check_answer
 
     action = str(check_answer(view.interrupt, answer=answer, response=None)["action"])
     if not decides(view.interrupt.type, action):
         return Confirmation(confirm=True)
     files = [await client_of(ctx).attachment(id_) for id_ in attachments or []]
-    return _asked(ctx, session_id, action, _form_text(view, view.interrupt, answer, files))
+    return _ask_person(ctx, session_id, action, _form_text(view, view.interrupt, answer, files))
 
 
 async def rollback_confirmation(
     ctx: ToolContext, session_id: UUID, version: str | None = None
 ) -> Confirmation | Elicit[Confirmation]:
-    """The same for putting back a version of a session."""
+    """Resolver of a rollback, as `confirmation`."""
     if host_of(ctx).approval == "agent":
         return Confirmation(confirm=True)
     view = await client_of(ctx).get(session_id)
     what = f"the version {version}" if version else "the first version"
     text = f"An agent wants to put {what} of the session '{_name(view)}' back into its chatflow {view.chatflow_id}."
-    return _asked(ctx, session_id, "rollback", text)
+    return _ask_person(ctx, session_id, "rollback", text)
 
 
 async def refresh_confirmation(
     ctx: ToolContext, store_id: UUID, instance: str | None = None
 ) -> Confirmation | Elicit[Confirmation]:
-    """The same for reading the sources of a document store again. Raises InvalidInputError for an unknown store."""
+    """Resolver of a document store's refresh, as `confirmation`. Raises InvalidInputError for an unknown store."""
     if host_of(ctx).approval == "agent":
         return Confirmation(confirm=True)
     if not _can_ask(ctx):
@@ -111,7 +111,7 @@ async def refresh_confirmation(
 
 
 def check_confirmed(outcome: ElicitationResult[Confirmation]) -> None:
-    """Raises PersonDeclinedError unless the person confirmed."""
+    """Raise PersonDeclinedError unless the person confirmed."""
     if isinstance(outcome, AcceptedElicitation) and outcome.data.confirm:
         return
     raise PersonDeclinedError(
@@ -120,7 +120,7 @@ def check_confirmed(outcome: ElicitationResult[Confirmation]) -> None:
     )
 
 
-def _asked(ctx: ToolContext, session_id: UUID, action: str, text: str | None) -> Elicit[Confirmation]:
+def _ask_person(ctx: ToolContext, session_id: UUID, action: str, text: str | None) -> Elicit[Confirmation]:
     page = page_of(ctx, session_id)
     if text is None:
         why = "it is too long to be shown whole in a form"
@@ -136,7 +136,10 @@ def _asked(ctx: ToolContext, session_id: UUID, action: str, text: str | None) ->
 
 
 def _can_ask(ctx: ToolContext) -> bool:
-    """Over stateless HTTP only clients of protocol 2026-07-28 announce their capabilities and can be asked."""
+    """True if the client can show a form.
+
+    Over stateless HTTP only clients of protocol 2026-07-28 announce their capabilities.
+    """
     capabilities = ctx.client_capabilities
     elicitation = capabilities.elicitation if capabilities else None
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
@@ -145,7 +148,7 @@ def _can_ask(ctx: ToolContext) -> bool:
 def _form_text(
     view: SessionView, interrupt: Interrupt, answer: Mapping[str, Any], files: Sequence[AttachmentView]
 ) -> str | None:
-    """What a person agrees to, whole; None where that is too long."""
+    """The text of the form with everything that a person agrees to; None if it is too long."""
     given = json.dumps(answer, ensure_ascii=False)
     asked = question_text(interrupt, plan_chars=None)
     if len(given) > _ANSWER_CHARS or len(asked) > _MESSAGE_CHARS:

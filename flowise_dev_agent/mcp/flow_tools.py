@@ -1,4 +1,4 @@
-"""The tools for flows: find, read, export, check, test; their versions, what differs, and the way back."""
+"""Tools for flows: find, read, export, check and test them; list, compare and restore versions."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ from flowise_dev_agent.schemas.question_text import test_lines
 from flowise_dev_agent.schemas.versions import NumberedVersions, RolledBack, VersionDiff, VersionList
 
 _POLL_SECS: Final = 1.0
-#: Of a flow that fits into an answer; more would fill a model's context.
+#: Maximum size of an exported flow; more would fill a model's context.
 _EXPORT_CHARS: Final = 400_000
 
 Label = Annotated[str | None, Field(max_length=20, description="A label such as v1.0 (see list_versions).")]
@@ -34,8 +34,10 @@ async def list_chatflows(
     instance: Instance = None,
     limit: Annotated[int, Field(ge=1, le=100)] = 20,
 ) -> Annotated[CallToolResult, FlowPage]:
-    """Find chatflows and agentflows of a Flowise server by name, id, tags, node types and prompts; without a query the
-    most recently changed ones. Drafts of sessions are left out."""
+    """Find chatflows and agentflows of a Flowise server by name, id, tags, node types and prompts.
+
+    Without a query it lists the most recently changed ones. Drafts of sessions are left out.
+    """
     page = await client_of(ctx).find_flows(query, instance=instance, limit=limit)
     lines = [f"- {row.id} {row.name} ({row.type}, {row.nodes} nodes, changed {row.updated})" for row in page.flows]
     return succeeded([f"{len(page.flows)} of {page.total} matching chatflows:", *lines], page)
@@ -46,8 +48,10 @@ async def read_chatflow(
     chatflow_id: ChatflowId,
     instance: Instance = None,
 ) -> Annotated[CallToolResult, FlowSummary]:
-    """Describe a chatflow: its nodes with their settings, and how they are connected. Credentials and secrets are never
-    shown."""
+    """Describe a chatflow: its nodes with their settings, and how they are connected.
+
+    Never shows credentials or secrets.
+    """
     found = await client_of(ctx).flow_summary(str(chatflow_id), instance=instance)
     return succeeded([f"{found.flow.name} ({found.flow.type}) {found.flow.url or ''}", found.summary], found)
 
@@ -57,7 +61,7 @@ async def check_flow(
     chatflow_id: Annotated[
         UUID | None, Field(description="Id of a chatflow on the server; or give flow_data instead.")
     ] = None,
-    # Not None by default: the SDK reads the JSON in a text that may be something else as well.
+    # Not None by default: for a union the SDK would parse a text as JSON.
     flow_data: Annotated[
         str, Field(max_length=MAX_FLOW_CHARS, description="`flowData` as text, of a flow made elsewhere.")
     ] = "",
@@ -106,7 +110,7 @@ async def test_flow(
 
 
 class ChatflowDifference(BaseModel):
-    """What differs between two versions of a chatflow."""
+    """Difference between two versions of a chatflow."""
 
     before: str
     after: str
@@ -116,8 +120,10 @@ class ChatflowDifference(BaseModel):
 async def export_chatflow(
     ctx: ToolContext, chatflow_id: ChatflowId, instance: Instance = None
 ) -> Annotated[CallToolResult, FlowDocument]:
-    """Get a chatflow with everything in it, to be kept in a file: the ids of its credentials and whatever is set on its
-    nodes as well. read_chatflow describes one without these."""
+    """Get the complete chatflow, to be kept in a file, with all settings of its nodes and the ids of its credentials.
+
+    read_chatflow describes a chatflow without these.
+    """
     found = await client_of(ctx).export_flow(str(chatflow_id), instance=instance)
     if len(found.flow_data) > _EXPORT_CHARS:
         raise InvalidInputError(
@@ -128,8 +134,10 @@ async def export_chatflow(
 
 
 async def list_versions(ctx: ToolContext, session_id: SessionId) -> Annotated[CallToolResult, VersionList]:
-    """List what a session's chatflow held before and after each of its writes, oldest first. rollback puts one of them
-    back."""
+    """List the versions of a session's chatflow before and after each of its writes, oldest first.
+
+    rollback restores one of them.
+    """
     found = await client_of(ctx).versions(session_id)
     lines = [f"- {one.label}: {one.reason}{' (current)' if one.current else ''}" for one in found.versions]
     return succeeded(lines or ["The session has written nothing yet."], found)
@@ -138,7 +146,7 @@ async def list_versions(ctx: ToolContext, session_id: SessionId) -> Annotated[Ca
 async def compare_versions(
     ctx: ToolContext, session_id: SessionId, before: Label = None, after: Label = None
 ) -> Annotated[CallToolResult, VersionDiff]:
-    """Show what differs between two versions of a session's chatflow; the first and the last when none are named."""
+    """Show the differences between two versions of a session's chatflow; by default the first and the last one."""
     found = await client_of(ctx).version_diff(session_id, before=before, after=after)
     return succeeded([f"From {found.from_label} to {found.to_label}:", found.text], found)
 
@@ -149,8 +157,10 @@ async def list_chatflow_versions(
     limit: Annotated[int, Field(ge=1, le=100)] = 20,
     before: Annotated[int | None, Field(ge=1, le=2**31 - 1, description="next_before of the page before.")] = None,
 ) -> Annotated[CallToolResult, NumberedVersions]:
-    """List the versions of a chatflow over all sessions, v1, v2, ..., newest first, each with the wish that led to it
-    and the session and label that rollback takes."""
+    """List the versions of a chatflow over all sessions: v1, v2, ..., newest first.
+
+    Each has the requirement that led to it, and the session and label that rollback takes.
+    """
     found = await client_of(ctx).flow_versions(str(chatflow_id), limit=limit, before=before)
     lines = [
         f"- {one.name}{' (current)' if one.current else ''}: {one.title} (session {one.session_id}, {one.label})"
@@ -163,7 +173,7 @@ async def list_chatflow_versions(
 async def compare_chatflow_versions(
     ctx: ToolContext, chatflow_id: ChatflowId, before: Version, after: Version = "live"
 ) -> Annotated[CallToolResult, ChatflowDifference]:
-    """Show what differs between two versions of a chatflow, or between one and the chatflow as it is now (live)."""
+    """Show the differences between two versions of a chatflow, or between one and the current chatflow (live)."""
     found = await client_of(ctx).compare_flow(str(chatflow_id), before, after)
     shown = ChatflowDifference(before=before, after=after, difference=found.diff)
     renamed = f"Renamed from '{found.before_name}' to '{found.after_name}'."
@@ -177,9 +187,9 @@ async def rollback(
     confirmed: Annotated[ElicitationResult[Confirmation], Resolve(rollback_confirmation)],
     version: Label = None,
 ) -> Annotated[CallToolResult, RolledBack]:
-    """Put a version of a session back into its chatflow, the first one when none is named; also long after the session.
+    """Restore a version of a session in its chatflow, by default the first one; also long after the session.
 
-    What the chatflow holds now is kept as a version first. The decision is a person's: unless the operator of the
+    The current state of the chatflow is kept as a version first. The decision is a person's: unless the operator of the
     service has allowed agents to decide (MCP_APPROVAL=agent), they confirm it in their client.
     """
     check_confirmed(confirmed)

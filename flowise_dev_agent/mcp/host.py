@@ -1,4 +1,4 @@
-"""What the tools work with: the client of the service, and who may approve."""
+"""Dependencies of the tools: the client of the service, and the rule of approval."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from starlette.requests import Request
 
 from flowise_dev_agent.client import AgentClient
 
-#: Who decides on answers that let something be written: a person, or the agent that calls the tool.
+#: Decides on answers that let something be written: a person, or the agent that calls the tool.
 Approval = Literal["person", "agent"]
 
 
 @dataclass(frozen=True)
 class Host:
-    """One per server. Both functions get the HTTP request of the tool call, None over stdio.
+    """Dependencies of one server. Both functions take the HTTP request of the tool call, None over stdio.
 
-    `client` gives the client that acts for the caller; the tools do not close it. `base_url` gives the address of the
-    service's page.
+    `client` returns the client that acts for the caller; the tools do not close it. `base_url` returns the address of
+    the service's page.
     """
 
     client: Callable[[Request | None], AgentClient]
@@ -32,17 +32,17 @@ ToolContext = Context[Host, Any]
 
 
 def host_of(ctx: ToolContext) -> Host:
-    """The host of the server that the request came to."""
+    """The host of the server that received the request."""
     return ctx.request_context.lifespan_context
 
 
 def client_of(ctx: ToolContext) -> AgentClient:
-    """The client for the request that is being answered."""
+    """The client for the current request."""
     return host_of(ctx).client(ctx.request_context.request)
 
 
 def page_of(ctx: ToolContext, session_id: UUID) -> str:
-    """Where a person sees the session and answers its questions."""
+    """Address of the page on which a person sees the session and answers its questions."""
     return f"{host_of(ctx).base_url(ctx.request_context.request).rstrip('/')}/#/s/{session_id}"
 
 

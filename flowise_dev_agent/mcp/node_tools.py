@@ -1,4 +1,4 @@
-"""The tools that show what flows can be made of: node types, their params and options, templates."""
+"""Tools for the parts of flows: node types, their params and options, templates, document stores."""
 
 from typing import Annotated, Final, Self
 from uuid import UUID
@@ -35,8 +35,10 @@ async def search_catalogue(
     instance: Instance = None,
     limit: Annotated[int, Field(ge=1, le=MOST_HITS, description="Of node types, and of templates.")] = 10,
 ) -> Annotated[CallToolResult, CatalogueHits]:
-    """Find what chatflows can be made of on a Flowise server: node types, and marketplace templates of such flows.
-    Useful to word a requirement; the service itself needs no node names."""
+    """Find parts for chatflows on a Flowise server: node types, and marketplace templates.
+
+    Useful to word a requirement; the service itself needs no node names.
+    """
     hits = await client_of(ctx).search_catalogue(query, instance=instance, limit=limit)
     nodes = [f"- {hit.name} ({hit.label}, {hit.category}): {hit.description}" for hit in hits.nodes]
     templates = [f"- {hit.name} ({hit.type}): {', '.join(hit.nodes)}" for hit in hits.templates]
@@ -61,8 +63,10 @@ async def get_node_types(
 async def list_document_stores(
     ctx: ToolContext, instance: Instance = None
 ) -> Annotated[CallToolResult, DocumentStoreList]:
-    """List the document stores of a Flowise server: texts in pieces that chatflows can answer from. A requirement may
-    name one."""
+    """List the document stores of a Flowise server: chunked texts that chatflows can answer from.
+
+    A requirement may name one.
+    """
     found = await client_of(ctx).document_stores(instance)
     return succeeded(store_lines(found.stores) or ["There are no document stores."], found)
 
@@ -84,7 +88,7 @@ async def refresh_document_store(
 
 
 class NodeRef(BaseModel):
-    """A node type that is asked for."""
+    """Reference to a node type."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -114,7 +118,7 @@ class NodeConnection(BaseModel):
 
 
 class NodeDetails(BaseModel):
-    """A node type."""
+    """Description of a node type."""
 
     node_type: str = Field(description="Its category.")
     subtype: str = Field(description="Its name, as ops and requirements use it.")
@@ -131,7 +135,7 @@ class NodeDetails(BaseModel):
 
     @classmethod
     def of(cls, found: NodeTypeDetails, *, schemas: bool, examples: bool) -> Self:
-        """From the answer of the service."""
+        """Convert the answer of the service."""
         node = found.node
         params = [one for one in found.inputs if one.type in PARAM_TYPES]
         return cls(
@@ -155,7 +159,7 @@ class NodeDetails(BaseModel):
 
 
 class NodeDetailsList(BaseModel):
-    """Node types, in the order in which they were asked for."""
+    """Node types, in the order of the request."""
 
     nodes: list[NodeDetails]
 
@@ -169,8 +173,7 @@ async def get_node_details(
     include_schemas: Annotated[bool, Field(description="Also the JSON Schema of the fields of each.")] = False,
     instance: Instance = None,
 ) -> Annotated[CallToolResult, NodeDetailsList]:
-    """Show node types: their parameters with what each may be set to, what can be connected to them, their outputs and
-    credentials."""
+    """Show node types: their parameters with allowed values, their connections, outputs and credentials."""
     cards: list[str] = []
     shown: list[NodeDetails] = []
     for ref in nodes:
@@ -191,7 +194,7 @@ async def list_options(
     param: Annotated[Line, Field(description="Name of a param whose options the server lists, such as modelName.")],
     instance: Instance = None,
 ) -> Annotated[CallToolResult, NodeOptions]:
-    """List what a param of a node type may be set to: models of a provider, tools, document stores, flows."""
+    """List the allowed values of a param of a node type: models of a provider, tools, document stores, flows."""
     found = await client_of(ctx).node_options(node, param, instance=instance)
     lines = [f"- {option.name} ({option.label})" for option in found.options]
     return succeeded([f"{found.node}.{found.param}:", *(lines or ["The server lists nothing."])], found)

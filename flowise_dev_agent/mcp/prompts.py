@@ -1,4 +1,4 @@
-"""Prompts for the usual tasks: what a person picks from a menu of their client."""
+"""Prompts for the usual tasks, for the menu of a person's client."""
 
 from collections.abc import Callable
 from typing import Annotated, Final
@@ -18,7 +18,7 @@ Words = Annotated[str, Field(max_length=8_000)]
 def build_chatflow(
     requirement: Annotated[Words, Field(description="What the chatflow is for, in your own words.")],
 ) -> str:
-    """Build a new chatflow, from the wish to the tested result."""
+    """Build a new chatflow, from the requirement to the tested result."""
     return (
         "Build a new chatflow on Flowise with start_session (operation create) from the requirement below. "
         f"Show me its plan before you answer anything. {_DECIDES} At the end tell me its id and how its tests went."
@@ -29,7 +29,7 @@ def build_chatflow(
 def change_chatflow(
     chatflow: Chatflow, change: Annotated[Words, Field(description="What should be different.")]
 ) -> str:
-    """Change a chatflow that exists, tried on a draft first."""
+    """Change an existing chatflow, tried on a draft first."""
     return (
         f"Find the chatflow {chatflow!r} with list_chatflows and read it with read_chatflow. Then use start_session "
         "with operation update, its id as target and the change below as the requirement, in these words. Before I "
@@ -38,7 +38,7 @@ def change_chatflow(
 
 
 def explain_chatflow(chatflow: Chatflow) -> str:
-    """Explain what a chatflow does and how it came to be."""
+    """Explain what a chatflow does and how it came about."""
     return (
         f"Find the chatflow {chatflow!r} with list_chatflows. Explain with read_chatflow what it does, step by step, "
         "for somebody who does not know Flowise; then with list_chatflow_versions what was changed, when and why. "
@@ -59,16 +59,16 @@ def test_chatflow(
 
 
 def review_session(session: Session) -> str:
-    """Prepare a person's decision about a session that waits."""
+    """Prepare a person's decision about a waiting session."""
     return (
         f"Read the session {session} with get_session, and what it changes with compare_versions. Sum up in a few "
-        "lines: what was wished for, what it does about it, what it leaves out, what the tests showed, what can go "
+        "lines: what was required, what it does about it, what it leaves out, what the tests showed, what can go "
         f"wrong. Then show me its open question. {_DECIDES}"
     )
 
 
 def undo_change(chatflow: Chatflow) -> str:
-    """Put an earlier version of a chatflow back."""
+    """Restore an earlier version of a chatflow."""
     return (
         f"Find the chatflow {chatflow!r} with list_chatflows and list its versions with list_chatflow_versions. Show "
         "me with compare_chatflow_versions what would change for the version that I choose, and put it back with "

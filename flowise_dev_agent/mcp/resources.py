@@ -1,4 +1,4 @@
-"""What clients may attach to a conversation: the plan, the difference and the summary of a session, a flow in words."""
+"""Resources that clients may attach to a conversation: plan, difference and summary of a session, summary of a flow."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -13,7 +13,7 @@ _SCHEME: Final = "flowise-dev-agent"
 
 
 async def plan(session_id: str, ctx: ToolContext) -> str:
-    """The plan of a session: the one that waits for approval, else the approved one; with the state of its tasks."""
+    """The plan of a session with the state of its tasks: the plan that waits for approval, else the approved one."""
     client = client_of(ctx)
     view = await client.get(_id(session_id))
     tasks = plan_lines(await latest_plan(client, view.thread_id))
@@ -23,7 +23,7 @@ async def plan(session_id: str, ctx: ToolContext) -> str:
 
 
 async def difference(session_id: str, ctx: ToolContext) -> str:
-    """What a session changes in its flow: nodes, settings and connections."""
+    """The changes of a session to its flow: nodes, settings and connections."""
     change = await client_of(ctx).change(_id(session_id))
     if change is None:
         return "Nothing has changed yet."

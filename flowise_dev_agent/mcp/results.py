@@ -1,4 +1,4 @@
-"""Results of the tools: the views of the REST API as structured content, and a text for the model that reads it."""
+"""Results of the tools: views of the REST API as structured content, and a text for the model."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ from flowise_dev_agent.schemas.question_text import question_text, test_lines
 from flowise_dev_agent.schemas.session import ResultView, SessionPage, SessionView
 from flowise_dev_agent.schemas.verdict import Trace
 
-#: Limits of one result. The page shows what is cut.
+#: Limits of one result. The page shows everything.
 _TEXT_CHARS: Final = 12_000
 _PART_CHARS: Final = 4_000
 _LINE_CHARS: Final = 300
@@ -23,7 +23,7 @@ _PROBLEM_BYTES: Final = 8_000
 
 
 class ChangeInWords(BaseModel):
-    """What a session does to its flow."""
+    """Description of a session's change to its flow."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -32,7 +32,7 @@ class ChangeInWords(BaseModel):
 
 
 class SessionReport(BaseModel):
-    """A session with what its open question or its end is about."""
+    """A session with the change that its open question or its end is about."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -44,9 +44,9 @@ class SessionReport(BaseModel):
 
 
 def report(view: SessionView, change: SessionChange | None, page: str) -> SessionReport:
-    """The bounded report of a session."""
+    """The report of a session, cut to the limits."""
     words = ChangeInWords(summary=change.diff.summary, text=change.diff.text) if change else None
-    return SessionReport(session=_fitted(view), change=words, page=page)
+    return SessionReport(session=_cut_view(view), change=words, page=page)
 
 
 def fitted_page(page: SessionPage) -> SessionPage:
@@ -56,7 +56,7 @@ def fitted_page(page: SessionPage) -> SessionPage:
 
 
 def fitted_trace(trace: Trace) -> Trace:
-    """A trace in about `_DATA_BYTES`: its steps, tools and sources in fewer and fewer numbers; the turns stay."""
+    """A trace cut to about `_DATA_BYTES`: fewer steps, tools and sources; the turns stay."""
     for kept in (50, 20, 5, 0):
         if json_size(trace.model_dump(mode="json")) <= _DATA_BYTES:
             break
@@ -72,25 +72,27 @@ def fitted_trace(trace: Trace) -> Trace:
 
 
 def succeeded(lines: Iterable[str], content: BaseModel) -> CallToolResult:
-    """A tool's answer."""
+    """A tool's successful result."""
     text = shortened_text(line for line in lines if line)
     return CallToolResult(content=[TextContent(text=text)], structured_content=content.model_dump(mode="json"))
 
 
 def shortened_text(lines: Iterable[str]) -> str:
-    """Lines as a text that a model reads."""
+    """Lines as one text, cut to the limit."""
     return shortened("\n".join(lines), _TEXT_CHARS)
 
 
 def failed(problem: Mapping[str, Any]) -> CallToolResult:
-    """A tool's error: `{code, detail, hint?, details?}` as the REST API has it, in JSON."""
+    """A tool's error in JSON: `{code, detail, hint?, details?}` as in the REST API."""
     # Not as structured content: TypeScript clients check that against the tool's output schema, also for errors.
     text = json.dumps(bounded(problem, _PROBLEM_BYTES), ensure_ascii=False)
     return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 
 def session_lines(view: SessionView, about: SessionReport, actions: Iterable[str]) -> Iterator[str]:
-    """A session in words; `about` is its bounded report, `actions` are the answers that its question takes."""
+    """Lines of a session for a model; `about` is its bounded report, `actions` are the possible answers to its
+    question.
+    """
     name = f" '{view.session_name}'" if view.session_name else ""
     yield f"Session {view.thread_id}{name} on {view.instance}: {view.status}" + (
         f" ({view.outcome})" if view.outcome else ""
@@ -115,7 +117,7 @@ def session_lines(view: SessionView, about: SessionReport, actions: Iterable[str
         yield from ("", f"Change: {about.change.summary}", shortened(about.change.text, _PART_CHARS))
 
 
-def _fitted(view: SessionView) -> SessionView:
+def _cut_view(view: SessionView) -> SessionView:
     given: dict[str, Interrupt | ResultView] = {}
     if view.interrupt:
         given["interrupt"] = view.interrupt.model_copy(update={"data": view.interrupt.data.fitted(_DATA_BYTES)})

@@ -38,13 +38,13 @@ _INSTRUCTIONS: Final = """Builds and changes chatflows on a Flowise server. star
 words; the service plans, asks, builds, tests with real questions, and asks again. Every question belongs to a person:
 show it to them and give their answer with answer_question. Nothing is written to Flowise before a plan is approved, and
 a chatflow in use changes only after its tested draft is accepted."""
-#: How long a person may take to confirm.
+#: Time limit for a person's confirmation.
 _CONFIRMATION_SECS: Final = 3_600.0
 _MAX_FIELDS: Final = 5
 
 
 def _acts(*, destroys: bool = False, repeatable: bool = False, outside: bool = True) -> ToolAnnotations:
-    """What a tool that changes something says of itself. `outside`: it reaches a Flowise server."""
+    """Annotations of a tool that changes something. `outside`: it reaches a Flowise server."""
     return ToolAnnotations(
         read_only_hint=False, destructive_hint=destroys, idempotent_hint=repeatable, open_world_hint=outside
     )
@@ -63,7 +63,7 @@ _TOOLS: Final[tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...]] = (
     (flow_tools.read_chatflow, "Read a chatflow", _READS),
     (flow_tools.export_chatflow, "Export a chatflow", _READS),
     (flow_tools.check_flow, "Check a flow", _READS),
-    # What the flow's own tools do is done.
+    # The flow's own tools run for real.
     (flow_tools.test_flow, "Test a chatflow", _acts(destroys=True)),
     (flow_tools.list_versions, "List versions of a session", _READS),
     (flow_tools.compare_versions, "Compare versions of a session", _READS),
@@ -87,10 +87,10 @@ _TOOLS: Final[tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...]] = (
 
 
 class AgentMcpServer(MCPServer[Host]):
-    """The tools over a host.
+    """MCP server with the tools over a host.
 
-    `secret` is shared by all processes of a service: with it, a confirmation that began in one of them can end in any
-    other; without it only in the same one.
+    `secret` is shared by all processes of a service: with it, a confirmation that began in one process can end in any
+    other; without it, only in the same one.
     """
 
     def __init__(self, host: Host, *, secret: SecretStr | None = None) -> None:
@@ -106,7 +106,7 @@ class AgentMcpServer(MCPServer[Host]):
             tools=[_tool(*described) for described in _TOOLS],
             lifespan=lifespan,
             request_state_security=_state_security(secret),
-            # Nothing here changes while the server runs, and subscriptions would hold connections.
+            # Nothing changes while the server runs, and subscriptions would hold connections.
             subscriptions=False,
         )
         for address, title, function in RESOURCES:
@@ -117,7 +117,7 @@ class AgentMcpServer(MCPServer[Host]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Host, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool. Errors become results with a problem in them, without internal details."""
+        """Call a tool. Errors become results with a problem, without internal details."""
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -126,16 +126,16 @@ class AgentMcpServer(MCPServer[Host]):
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[Host, Any] | None = None
     ) -> Iterable[ReadResourceContents] | InputRequiredResult:
-        """Read a resource. Errors are those of the protocol, with the problem as their data."""
+        """Read a resource. Errors are protocol errors with the problem as their data."""
         try:
             return await super().read_resource(uri, context)
         except ResourceError as error:
-            raise _refused(_problem(str(uri), error, isinstance(error, UnexpectedResourceError))) from None
+            raise _protocol_error(_problem(str(uri), error, isinstance(error, UnexpectedResourceError))) from None
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Host, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """Fill in a prompt. Errors are those of the protocol, with the problem as their data."""
+        """Fill in a prompt. Errors are protocol errors with the problem as their data."""
         for argument, text in (arguments or {}).items():
             if holds_secret(str(text)):
                 error = SecretInTextError(
@@ -143,20 +143,20 @@ class AgentMcpServer(MCPServer[Host]):
                     hint="Create a credential with it in Flowise, and name the credential instead.",
                     details={"field": argument},
                 )
-                raise _refused(error.as_problem())
+                raise _protocol_error(error.as_problem())
         try:
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:
             cause = error.__cause__ and error.__cause__.__cause__
             if isinstance(cause, ValidationError):
-                raise _refused(_invalid(cause)) from None
-            raise _refused({"code": "invalid_request", "detail": f"{error}."}) from None
+                raise _protocol_error(_invalid(cause)) from None
+            raise _protocol_error({"code": "invalid_request", "detail": f"{error}."}) from None
 
 
 class McpEndpoint:
-    """An ASGI app for POST requests, without sessions: any process of the service can answer any request.
+    """ASGI app for POST requests, without sessions: any process of the service can answer any request.
 
-    It answers within `running`, which can be entered once. Hosts and origins are the app's to check.
+    It answers within `running`, which can be entered once. The app around it checks hosts and origins.
     """
 
     def __init__(self, server: AgentMcpServer, *, max_body_bytes: int) -> None:
@@ -168,7 +168,7 @@ class McpEndpoint:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """Requests in flight end with the block."""
+        """Accept requests during the block; its end ends requests in flight."""
         async with self._manager.run():
             yield
 
@@ -183,7 +183,7 @@ def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations
     model.model_config["extra"] = "forbid"
     model.model_rebuild(force=True)
     tool.parameters = model.model_json_schema(by_alias=True)
-    # The SDK describes what a model reads; a result also has its computed fields.
+    # The SDK's output schema lacks the computed fields that a result has.
     metadata = tool.fn_metadata
     metadata.output_schema = TypeAdapter(metadata.output_model).json_schema(mode="serialization")
     return tool
@@ -219,5 +219,5 @@ def _invalid(error: ValidationError) -> dict[str, Any]:
     return {"code": "invalid_request", "detail": f"{errors}."}
 
 
-def _refused(problem: dict[str, Any]) -> MCPError:
+def _protocol_error(problem: dict[str, Any]) -> MCPError:
     return MCPError(code=INVALID_PARAMS, message=problem["detail"], data=problem)

@@ -1,4 +1,4 @@
-"""The tools for sessions: start, get, answer, cancel, list, and the trace of a test."""
+"""Tools for sessions: start, get, answer, cancel, list, and the trace of a test."""
 
 import asyncio
 import hashlib
@@ -36,7 +36,7 @@ from flowise_dev_agent.schemas.requests import (
 from flowise_dev_agent.schemas.session import PublicStatus, SessionPage, SessionView
 from flowise_dev_agent.schemas.verdict import Trace
 
-#: Types of the events that are reported as progress.
+#: Types of the events reported as progress.
 _PROGRESS: Final = frozenset({"node_start", "node_end", "retry", "fallback", "write", "test"})
 
 Report = Annotated[CallToolResult, SessionReport]
@@ -112,8 +112,10 @@ async def attach_file(
     ] = None,
 ) -> Annotated[CallToolResult, AttachmentView]:
     """Hand over a file for a session: a document that the chatflow answers from, an OpenAPI description whose
-    operations become tools, or a CSV of test questions. Its id goes into `attachments` of start_session or
-    answer_question within a day."""
+    operations become tools, or a CSV of test questions.
+
+    Its id goes into `attachments` of start_session or answer_question within a day.
+    """
     if (text is None) == (content_base64 is None):
         raise InvalidInputError("Give either `text` or `content_base64`.")
     try:
@@ -125,8 +127,10 @@ async def attach_file(
 
 
 async def get_session(ctx: ToolContext, session_id: SessionId, wait_secs: WaitSecs = 0) -> Report:
-    """Get a session: status, the open question with its actions and `response_schema`, the plan, the change to the
-    chatflow, test results, how it ended. With wait_secs it waits for the next question or the end."""
+    """Get a session: status, plan, the open question with its actions and `response_schema`, change, test results, end.
+
+    With wait_secs it waits for the next question or the end.
+    """
     return await _wait_and_report(ctx, await client_of(ctx).get(session_id), wait_secs)
 
 
@@ -204,8 +208,10 @@ async def read_trace(
         str, Field(pattern=r"^[0-9a-f]{64}$", description="`trace_sha256` of one of the session's tests.")
     ],
 ) -> Annotated[CallToolResult, Trace]:
-    """Show what happened inside the flow during a test of a session: turns, steps, tools, sources. Secrets are masked;
-    a long trace is shortened."""
+    """Show the inside of a flow during a test of a session: turns, steps, tools, sources.
+
+    Secrets are masked; a long trace is shortened.
+    """
     trace = fitted_trace(await client_of(ctx).trace(session_id, trace_sha256))
     lines = [f"- {step.label or step.node_id} ({step.name}): {step.error or step.status}" for step in trace.steps]
     lines += [f"- tool {tool.tool}: {tool.error or 'ok'}" for tool in trace.used_tools]
@@ -214,7 +220,7 @@ async def read_trace(
 
 
 async def _wait_and_report(ctx: ToolContext, view: SessionView, wait_secs: float) -> CallToolResult:
-    """The session once it asks or ends, or as it is after `wait_secs` seconds; its events are reported as progress."""
+    """Report the session once it asks or ends, or after `wait_secs`; meanwhile report its events as progress."""
     client = client_of(ctx)
     if view.in_progress and wait_secs > 0:
         with suppress(TimeoutError):
