@@ -1,4 +1,4 @@
-"""A typed client of the service's HTTP API, with and without async."""
+"""Typed client of the service's HTTP API, async and sync."""
 
 from flowise_dev_agent.client.blocking import SyncAgentClient
 from flowise_dev_agent.client.client import AgentClient

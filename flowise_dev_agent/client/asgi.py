@@ -1,4 +1,4 @@
-"""Requests to an ASGI app in this process, without a socket."""
+"""HTTP transport to an ASGI app in this process, without a socket."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ _App = Callable[[_Message, Callable[[], Awaitable[_Message]], Callable[[_Message
 
 
 class StreamingASGITransport(httpx2.AsyncBaseTransport):
-    """Like `httpx2.ASGITransport`, but a response is read while the app writes it: event streams work.
+    """Transport like `httpx2.ASGITransport` that streams responses while the app writes them.
 
     `client` is the address that the app sees as the caller's. Closing a response before its end cancels the app's task
     for it. Timeouts of the client do not apply.
@@ -51,10 +51,10 @@ class StreamingASGITransport(httpx2.AsyncBaseTransport):
 
 
 class _Exchange(httpx2.AsyncByteStream):
-    """One request. The app runs in a task of its own, at most one chunk ahead of the reader."""
+    """One request. The app runs in its own task, at most one chunk ahead of the reader."""
 
     def __init__(self, app: _App, scope: _Message, body: bytes) -> None:
-        #: Status and headers, once the app has sent them; an httpx2 error when it ends without.
+        #: Status and headers, once the app has sent them; an httpx2 error if it ends without.
         self.started: asyncio.Future[tuple[int, list[tuple[bytes, bytes]]]] = asyncio.get_running_loop().create_future()
         self._body: bytes | None = body
         self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue(1)
@@ -76,7 +76,7 @@ class _Exchange(httpx2.AsyncByteStream):
         try:
             await app(scope, self._receive, self._send)
         except Exception:
-            # Starlette answers 500 and raises the error again, for the server to log.
+            # Starlette answers 500 and raises the error again for the server to log.
             logger.exception("unexpected error in %s %s", scope["method"], scope["path"])
         finally:
             if not self.started.done():
@@ -86,7 +86,7 @@ class _Exchange(httpx2.AsyncByteStream):
 
     async def _receive(self) -> _Message:
         if self._body is None:
-            # A caller that goes away cancels the task, so no disconnect is ever reported.
+            # A caller that disconnects cancels the task, so no disconnect is ever reported.
             await asyncio.get_running_loop().create_future()
         body, self._body = self._body, None
         return {"type": "http.request", "body": body, "more_body": False}

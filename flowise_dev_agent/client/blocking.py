@@ -17,7 +17,7 @@ _END: Final = object()
 
 
 class _Call(Generic[P, T]):
-    """A call of `AgentClient` that returns when it is done."""
+    """Blocking version of a call of `AgentClient`."""
 
     def __init__(self, call: Callable[Concatenate[AgentClient, P], Coroutine[Any, Any, T]]) -> None:
         self.call = call
@@ -31,7 +31,7 @@ class _Call(Generic[P, T]):
 
 
 class _Stream(Generic[P, T]):
-    """A stream of `AgentClient` as an iterator."""
+    """Blocking iterator over a stream of `AgentClient`."""
 
     def __init__(self, call: Callable[Concatenate[AgentClient, P], AsyncGenerator[T]]) -> None:
         self.call = call
@@ -50,8 +50,10 @@ class _Stream(Generic[P, T]):
 
 
 class SyncAgentClient:
-    """Use it as a context manager. The calls, their errors and the options are those of `AgentClient`, which runs in a
-    thread of its own."""
+    """Blocking client, to be used as a context manager.
+
+    Its calls, errors and options are those of `AgentClient`, which runs in a separate thread.
+    """
 
     def __init__(
         self,
@@ -78,7 +80,7 @@ class SyncAgentClient:
 
     @property
     def portal(self) -> BlockingPortal:
-        """Where the calls run."""
+        """The portal to the event loop of the calls."""
         if self._portal is None:
             raise RuntimeError("Use the client in a `with` statement.")
         return self._portal

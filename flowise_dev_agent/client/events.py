@@ -1,4 +1,4 @@
-"""Calls that follow sessions: their events as they happen, and a chat with one."""
+"""Calls that follow sessions: their events as they happen, and a chat with a session."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -21,10 +21,10 @@ RUN_END_EVENTS: Final = frozenset({"interrupt", "done", "error"})
 
 
 class EventCalls(Http):
-    """What a client can do to see sessions at work."""
+    """Calls that follow sessions at work."""
 
     async def wait(self, session_id: UUID, timeout: float) -> SessionView:  # noqa: ASYNC109 - ends with a view, not an error
-        """The session once it asks, ends or fails; as it is when `timeout` seconds are over."""
+        """Wait until the session asks, ends or fails; after `timeout` seconds return its current view."""
         path = f"/sessions/{session_id}"
         view = await self._get(SessionView, path)
         with suppress(TimeoutError):
@@ -37,7 +37,7 @@ class EventCalls(Http):
         return view
 
     async def events(self, session_id: UUID, after_seq: int = 0) -> AsyncGenerator[SessionEvent]:
-        """Events after `after_seq`, those of the past first, through `done`.
+        """Stream events after `after_seq`, past ones first, through `done`.
 
         A stream that ends early is reopened where it ended (see `reconnects`); `ServiceUnreachableError` when that
         keeps failing.
@@ -65,9 +65,11 @@ class EventCalls(Http):
     async def start_events(
         self, request: StartSession, *, idempotency_key: str | None = None
     ) -> AsyncGenerator[SessionEvent]:
-        """Start a session; its events through its first question, its end or an error. A stream that breaks stays
-        broken: `events` follows a session through anything."""
-        async with self._frames("POST", "/sessions/stream", **_sent(request, idempotency_key)) as frames:
+        """Start a session and stream its events through its first question, its end or an error.
+
+        A broken stream is not reopened; `events` does that.
+        """
+        async with self._frames("POST", "/sessions/stream", **_request_options(request, idempotency_key)) as frames:
             async for data in frames:
                 yield session_event_from_json(data)
 
@@ -79,33 +81,35 @@ class EventCalls(Http):
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> AsyncGenerator[SessionEvent]:
-        """Answer the open question; the events that follow, as of `start_events`."""
+        """Answer the open question and stream the following events, as in `start_events`."""
         path = f"/sessions/{session_id}/stream"
-        async with self._frames("POST", path, **_sent(answer, idempotency_key, if_match)) as frames:
+        async with self._frames("POST", path, **_request_options(answer, idempotency_key, if_match)) as frames:
             async for data in frames:
                 yield session_event_from_json(data)
 
     async def converse(
         self, message: ProcessConversation, *, idempotency_key: str | None = None
     ) -> AsyncGenerator[ChatFrame]:
-        """Say something to a session, or start one; the frames of the chat that follow."""
-        async with self._frames("POST", "/process-conversation", **_sent(message, idempotency_key)) as frames:
+        """Send a message to a session, or start one, and stream the frames of the chat."""
+        async with self._frames(
+            "POST", "/process-conversation", **_request_options(message, idempotency_key)
+        ) as frames:
             async for data in frames:
                 yield _CHAT_FRAME.validate_json(data, extra="ignore")
 
     async def event_page(
         self, session_id: UUID, *, after_seq: int = 0, limit: int = 100, types: list[str] | None = None
     ) -> EventPage:
-        """Stored events in order, a page of them; `types` lets only these through."""
+        """Read a page of stored events in order; `types` filters them."""
         params = given({"after_seq": after_seq, "limit": limit, "type": types})
         return read_answer(EventPage, await self._call("GET", f"/sessions/{session_id}/events", params=params))
 
     async def decisions(self, session_id: UUID, *, after_seq: int = 0, limit: int = 100) -> EventPage:
-        """Where the session went at each fork, and why."""
+        """Read the routing decisions of a session, with reasons."""
         return await self._get(EventPage, f"/sessions/{session_id}/decisions", after_seq=after_seq, limit=limit)
 
 
-def _sent(body: BaseModel, idempotency_key: str | None, if_match: str | None = None) -> dict[str, Any]:
+def _request_options(body: BaseModel, idempotency_key: str | None, if_match: str | None = None) -> dict[str, Any]:
     return {
         "json": body.model_dump(mode="json", exclude_unset=True),
         "headers": {"Idempotency-Key": idempotency_key or uuid4().hex, **if_still(if_match)},

@@ -1,4 +1,4 @@
-"""Calls about flows: find, read, write, check and test them, and talk to them."""
+"""Calls about flows: find, read, write, check, test and ask them."""
 
 import asyncio
 from contextlib import suppress
@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from flowise_dev_agent.client.transport import Http, given, read_answer
 
 if TYPE_CHECKING:
-    # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
+    # Imported by the methods that need them: they import the models of flows and nodes.
     from flowise_dev_agent.schemas.chat import ChatAnswer, ChatQuestion
     from flowise_dev_agent.schemas.flow_tests import FlowTestView, TestFlow, ValidatedFlow, ValidateFlow
     from flowise_dev_agent.schemas.flow_writes import (
@@ -29,8 +29,10 @@ _POLL_SECS: Final = 1.0
 
 
 class FlowCalls(Http):
-    """What a client can do with flows. `chatflow_id` is a UUID, `instance` a Flowise server by its name in the service,
-    the default one when left out."""
+    """Calls about flows.
+
+    `chatflow_id` is a UUID, `instance` the service's name of a Flowise server; None is the default one.
+    """
 
     async def find_flows(
         self,
@@ -41,20 +43,20 @@ class FlowCalls(Http):
         limit: int = 20,
         cursor: str | None = None,
     ) -> "FlowPage":
-        """Flows of a server by words; without any those changed last."""
+        """Search the flows of a server by words; without any, list the last changed ones."""
         from flowise_dev_agent.schemas.flows import FlowPage
 
         params = {"query": query, "instance": instance, "drafts": "true" if drafts else None}
         return await self._get(FlowPage, "/flows", **params, limit=limit, cursor=cursor)
 
     async def flow_summary(self, chatflow_id: str, *, instance: str | None = None) -> "FlowSummary":
-        """A flow in words."""
+        """Read a flow in words."""
         from flowise_dev_agent.schemas.flows import FlowSummary
 
         return await self._get(FlowSummary, f"/flows/{chatflow_id}/summary", instance=instance)
 
     async def flow_graph(self, chatflow_id: str, *, instance: str | None = None) -> "FlowView":
-        """A flow to be drawn."""
+        """Read a flow for drawing."""
         from flowise_dev_agent.schemas.flows import FlowView
 
         return await self._get(FlowView, f"/flows/{chatflow_id}/graph", instance=instance)
@@ -62,20 +64,20 @@ class FlowCalls(Http):
     async def flow_conversation(
         self, chatflow_id: str, *, instance: str | None = None, limit: int = 10, cursor: str | None = None
     ) -> "Conversation":
-        """The sessions on a flow as one conversation, newest last."""
+        """Read the sessions on a flow as one conversation, newest last."""
         from flowise_dev_agent.schemas.turns import Conversation
 
         path = f"/flows/{chatflow_id}/conversation"
         return await self._get(Conversation, path, instance=instance, limit=limit, cursor=cursor)
 
     async def export_flow(self, chatflow_id: str, *, instance: str | None = None) -> "FlowDocument":
-        """A flow with everything in it."""
+        """Read the complete flow."""
         from flowise_dev_agent.schemas.flow_writes import FlowDocument
 
         return await self._get(FlowDocument, f"/flows/{chatflow_id}/export", instance=instance)
 
     async def flow_ops(self, chatflow_id: str, *, instance: str | None = None) -> "FlowOps":
-        """The ops that build a flow."""
+        """Read the ops that build a flow."""
         from flowise_dev_agent.schemas.flow_writes import FlowOps
 
         return await self._get(FlowOps, f"/flows/{chatflow_id}/ops", instance=instance)
@@ -85,7 +87,7 @@ class FlowCalls(Http):
     async def import_flow(
         self, flow: "ImportFlow", *, instance: str | None = None, wait: float = 0, idempotency_key: str | None = None
     ) -> "FlowWriteResult":
-        """Make a new flow; wait up to `wait` seconds until it is written, here and below."""
+        """Create a flow; wait up to `wait` seconds for the write, as do the calls below."""
         return await self._write("/flows/import", flow, wait, idempotency_key, instance)
 
     async def apply_to_flow(
@@ -98,7 +100,7 @@ class FlowCalls(Http):
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> "FlowWriteResult":
-        """Change a flow by ops, or replace it; with `if_match` (`FlowDocument.etag`) only as it was read."""
+        """Change a flow by ops, or replace it; with `if_match` (`FlowDocument.etag`) only if it is unchanged."""
         return await self._write(f"/flows/{chatflow_id}/apply", change, wait, idempotency_key, instance, if_match)
 
     async def promote_flow(
@@ -110,7 +112,7 @@ class FlowCalls(Http):
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> "FlowWriteResult":
-        """Copy a flow to another server, or over a flow there; with `if_match` only as it was read."""
+        """Copy a flow to another server, or over a flow there; with `if_match` only if that is unchanged."""
         return await self._write(f"/flows/{chatflow_id}/promote", promotion, wait, idempotency_key, if_match=if_match)
 
     async def _write(
@@ -124,18 +126,18 @@ class FlowCalls(Http):
     ) -> "FlowWriteResult":
         from flowise_dev_agent.schemas.flow_writes import FlowWriteResult
 
-        # Whole, since an op says by a default which one it is.
+        # With defaults: the type of an op is one.
         sent = body.model_dump(mode="json")
         return read_answer(FlowWriteResult, await self._post(path, sent, wait, idempotency_key, instance, if_match))
 
     # --- checks, tests and conversations -----------------------------------------------------------------------------
 
     async def validate_flow(self, flow: "ValidateFlow", *, instance: str | None = None) -> "ValidatedFlow":
-        """What the service finds wrong with a flow."""
+        """Validate a flow; nothing is written."""
         from flowise_dev_agent.schemas.flow_tests import ValidatedFlow
 
         body = flow.model_dump(mode="json", exclude_unset=True)
-        # It writes nothing.
+        # A repetition changes nothing.
         found = await self._call(
             "POST", "/flows/validate", params=given({"instance": instance}), json=body, repeatable=True
         )
@@ -144,7 +146,7 @@ class FlowCalls(Http):
     async def test_flow(
         self, test: "TestFlow", chatflow_id: str | None = None, *, instance: str | None = None, wait: float = 0
     ) -> "FlowTestView":
-        """Test a flow on the server, or with a `TestFlowText` the one in it; wait up to `wait` seconds for the end."""
+        """Test a flow on the server, or the flow in a `TestFlowText`; wait up to `wait` seconds for the end."""
         from flowise_dev_agent.schemas.flow_tests import FlowTestView
 
         path = f"/flows/{chatflow_id}/test" if chatflow_id else "/flows/test"
@@ -159,13 +161,13 @@ class FlowCalls(Http):
         return view
 
     async def flow_test(self, test_id: UUID) -> "FlowTestView":
-        """A test of a flow."""
+        """Read a test of a flow."""
         from flowise_dev_agent.schemas.flow_tests import FlowTestView
 
         return await self._get(FlowTestView, f"/tests/{test_id}")
 
     async def test_trace(self, test_id: UUID, sha256: str) -> "Trace":
-        """What happened inside the flow during a trial of such a test (`trace_sha256`)."""
+        """Read the trace of a trial of such a test (`trace_sha256`)."""
         from flowise_dev_agent.schemas.verdict import Trace
 
         return await self._get(Trace, f"/tests/{test_id}/traces/{sha256}")
@@ -173,7 +175,7 @@ class FlowCalls(Http):
     async def ask_flow(
         self, chatflow_id: str, question: "ChatQuestion", *, instance: str | None = None
     ) -> "ChatAnswer":
-        """Ask a flow, fill in its form, or decide where it waits for a person."""
+        """Ask a flow, fill in its form, or answer its human input step."""
         from flowise_dev_agent.schemas.chat import ChatAnswer
 
         body = question.model_dump(mode="json", exclude_unset=True)
@@ -181,5 +183,5 @@ class FlowCalls(Http):
         return read_answer(ChatAnswer, await self._call("POST", f"/flows/{chatflow_id}/chat", params=params, json=body))
 
     async def forget_chat(self, chatflow_id: str, chat_id: str, *, instance: str | None = None) -> None:
-        """Remove such a conversation from Flowise."""
+        """Delete such a conversation from Flowise."""
         await self._call("DELETE", f"/flows/{chatflow_id}/chat/{chat_id}", params=given({"instance": instance}))

@@ -1,4 +1,4 @@
-"""Calls about what flows can be made of: node types, credentials, patterns, and what is known of each server."""
+"""Calls about knowledge of Flowise servers: connections, node types, credentials, document stores, patterns."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -7,7 +7,7 @@ from urllib.parse import quote
 from flowise_dev_agent.client.transport import Http, given, if_still, read_answer, with_secrets
 
 if TYPE_CHECKING:
-    # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
+    # Imported by the methods that need them: they import the models of flows and nodes.
     from flowise_dev_agent.schemas.connections import ConnectFlowise, ConnectionsView, ConnectModel
     from flowise_dev_agent.schemas.credentials import CreatedCredential, CredentialTypeList, NewCredential
     from flowise_dev_agent.schemas.document_stores import DocumentStoreList, RefreshedStore
@@ -19,38 +19,40 @@ if TYPE_CHECKING:
 
 
 class KnowledgeCalls(Http):
-    """What a client can learn; `instance` is a Flowise server by its name in the service."""
+    """Calls about knowledge; `instance` is the service's name of a Flowise server."""
 
     async def connections(self) -> "ConnectionsView":
-        """The default Flowise server and the model that plans, and where each was set."""
+        """Read the default Flowise server and the planning model, and the origin of each setting."""
         from flowise_dev_agent.schemas.connections import ConnectionsView
 
         return await self._get(ConnectionsView, "/connections")
 
     async def connect_flowise(self, server: "ConnectFlowise", *, if_match: str | None = None) -> "ConnectionsView":
-        """Have the service try a Flowise server, and use it from now on."""
-        return await self._connected("PUT", "flowise", if_match, json=with_secrets(server))
+        """Test a Flowise server and use it from now on."""
+        return await self._change_connection("PUT", "flowise", if_match, json=with_secrets(server))
 
     async def connect_model(self, model: "ConnectModel", *, if_match: str | None = None) -> "ConnectionsView":
-        """Have the service try a model, and plan with it from now on."""
-        return await self._connected("PUT", "model", if_match, json=with_secrets(model))
+        """Test a model and plan with it from now on."""
+        return await self._change_connection("PUT", "model", if_match, json=with_secrets(model))
 
     async def disconnect_flowise(self, *, force: bool = False, if_match: str | None = None) -> "ConnectionsView":
-        """Have the service forget the Flowise server that was stored; with `force` although sessions are open on it."""
-        return await self._connected("DELETE", "flowise", if_match, params={"force": "true"} if force else None)
+        """Forget the stored Flowise server; with `force` even if sessions on it are open."""
+        return await self._change_connection("DELETE", "flowise", if_match, params={"force": "true"} if force else None)
 
     async def disconnect_model(self, *, if_match: str | None = None) -> "ConnectionsView":
-        """Have the service forget the model that was stored."""
-        return await self._connected("DELETE", "model", if_match)
+        """Forget the stored model."""
+        return await self._change_connection("DELETE", "model", if_match)
 
-    async def _connected(self, method: str, kind: str, if_match: str | None, **options: Any) -> "ConnectionsView":
+    async def _change_connection(
+        self, method: str, kind: str, if_match: str | None, **options: Any
+    ) -> "ConnectionsView":
         from flowise_dev_agent.schemas.connections import ConnectionsView
 
         path = f"/connections/{kind}"
         return read_answer(ConnectionsView, await self._call(method, path, headers=if_still(if_match), **options))
 
     async def search_catalogue(self, query: str, *, instance: str | None = None, limit: int = 10) -> "CatalogueHits":
-        """Node types and templates of a server by words."""
+        """Search node types and templates of a server by words."""
         from flowise_dev_agent.schemas.nodes import CatalogueHits
 
         return await self._get(CatalogueHits, "/knowledge/search", query=query, instance=instance, limit=limit)
@@ -64,21 +66,21 @@ class KnowledgeCalls(Http):
         limit: int = 50,
         cursor: str | None = None,
     ) -> "NodeTypePage":
-        """Node types of a server, a page of them."""
+        """Read a page of a server's node types."""
         from flowise_dev_agent.schemas.nodes import NodeTypePage
 
         which = {"q": query, "category": category, "instance": instance}
         return await self._get(NodeTypePage, "/nodes", **which, limit=limit, cursor=cursor)
 
     async def node_type(self, name: str, *, instance: str | None = None, examples: bool = False) -> "NodeTypeDetails":
-        """A node type with its inputs, and with examples of its use if wanted."""
+        """Read a node type with its inputs, optionally with examples of its use."""
         from flowise_dev_agent.schemas.nodes import NodeTypeDetails
 
         shown = "true" if examples else None
         return await self._get(NodeTypeDetails, f"/nodes/{quote(name, safe='')}", instance=instance, examples=shown)
 
     async def node_options(self, name: str, param: str, *, instance: str | None = None) -> "NodeOptions":
-        """What a param of a node type may be set to."""
+        """List the allowed values of a param of a node type."""
         from flowise_dev_agent.schemas.nodes import NodeOptions
 
         path = f"/nodes/{quote(name, safe='')}/options"
@@ -86,31 +88,31 @@ class KnowledgeCalls(Http):
         return read_answer(NodeOptions, answer)
 
     async def credential_types(self, *, instance: str | None = None) -> "CredentialTypeList":
-        """The credential types of a server with their fields."""
+        """List the credential types of a server with their fields."""
         from flowise_dev_agent.schemas.credentials import CredentialTypeList
 
         return await self._get(CredentialTypeList, "/credentials/types", instance=instance)
 
     async def create_credential(self, credential: "NewCredential") -> "CreatedCredential":
-        """Make a credential on a Flowise server: it goes there, and nothing of it is stored here."""
+        """Create a credential on a Flowise server; the service stores nothing of it."""
         from flowise_dev_agent.schemas.credentials import CreatedCredential
 
         return read_answer(CreatedCredential, await self._call("POST", "/credentials", json=with_secrets(credential)))
 
     async def instances(self) -> "InstanceList":
-        """The Flowise servers."""
+        """List the Flowise servers."""
         from flowise_dev_agent.schemas.service import InstanceList
 
         return await self._get(InstanceList, "/instances")
 
     async def knowledge(self) -> "KnowledgeList":
-        """What is known of each Flowise server, and the last refresh."""
+        """Read the state of the knowledge of each Flowise server, and its last refresh."""
         from flowise_dev_agent.schemas.knowledge import KnowledgeList
 
         return await self._get(KnowledgeList, "/knowledge")
 
     async def document_stores(self, instance: str | None = None) -> "DocumentStoreList":
-        """The document stores of a Flowise server."""
+        """List the document stores of a Flowise server."""
         from flowise_dev_agent.schemas.document_stores import DocumentStoreList
 
         params = given({"instance": instance})
@@ -124,7 +126,7 @@ class KnowledgeCalls(Http):
         return read_answer(RefreshedStore, await self._call("POST", path, params=given({"instance": instance})))
 
     async def refresh(self, instance: str) -> "RefreshView":
-        """Have the service read a Flowise server again; `knowledge` shows how far it is."""
+        """Start to read a Flowise server again; `knowledge` shows the progress."""
         from flowise_dev_agent.schemas.knowledge import RefreshView
 
         return read_answer(RefreshView, await self._call("POST", f"/knowledge/{quote(instance, safe='')}/refresh"))
@@ -141,7 +143,7 @@ class KnowledgeCalls(Http):
         limit: int = 50,
         offset: int = 0,
     ) -> "Sequence[Memory]":
-        """Notes and patterns: one, those that fit words, or the newest and most successful ones."""
+        """Search notes and patterns: one by id, by words, or the newest and most successful ones."""
         from flowise_dev_agent.schemas.node_artifacts import MemoryPage
 
         page = await self._get(
@@ -157,30 +159,30 @@ class KnowledgeCalls(Http):
         return page.items
 
     async def add_memory(self, memory: "NewMemory") -> "Memory":
-        """Have a note remembered, or put it in the place of one."""
+        """Store a note, or replace one."""
         from flowise_dev_agent.schemas.node_artifacts import MemoryDetail
 
         answer = await self._call("POST", "/memories", json=memory.model_dump(mode="json"), repeatable=True)
         return read_answer(MemoryDetail, answer).item
 
     async def delete_memory(self, memory_id: int) -> None:
-        """Forget a note."""
+        """Delete a note."""
         await self._call("DELETE", f"/memories/{memory_id}")
 
     async def patterns(self, query: str = "", *, instance: str | None = None, limit: int = 100) -> "PatternList":
-        """Accepted flows that new ones may start from, the most successful first."""
+        """List accepted flows that new ones may start from, the most successful first."""
         from flowise_dev_agent.schemas.patterns import PatternList
 
         return await self._get(PatternList, "/patterns", q=query or None, instance=instance, limit=limit)
 
     async def export_patterns(self, *, instance: str | None = None) -> "PatternFile":
-        """All patterns, in a form that `import_patterns` takes."""
+        """Read all patterns, in the format of `import_patterns`."""
         from flowise_dev_agent.schemas.patterns import PatternFile
 
         return await self._get(PatternFile, "/patterns/export", instance=instance)
 
     async def import_patterns(self, patterns: "PatternFile", *, instance: str | None = None) -> "ImportResult":
-        """Bring patterns in; what is there already for the same words stays as it is."""
+        """Import patterns; an existing pattern for the same words stays unchanged."""
         from flowise_dev_agent.schemas.patterns import ImportResult
 
         body: dict[str, Any] = patterns.model_dump(mode="json")
@@ -190,5 +192,5 @@ class KnowledgeCalls(Http):
         return read_answer(ImportResult, answer)
 
     async def delete_pattern(self, pattern_id: int, *, if_match: str | None = None) -> None:
-        """Remove a pattern. Flows that were made from it stay."""
+        """Delete a pattern. Flows made from it stay."""
         await self._call("DELETE", f"/patterns/{pattern_id}", headers=if_still(if_match))

@@ -9,7 +9,7 @@ from flowise_dev_agent.schemas.session import SessionPage, SessionSummary, Sessi
 from flowise_dev_agent.schemas.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
 
 if TYPE_CHECKING:
-    # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
+    # Imported by the methods that need them: they import the models of flows and nodes.
     from flowise_dev_agent.schemas.attachments import AttachmentList, AttachmentView
     from flowise_dev_agent.schemas.base import JsonObject
     from flowise_dev_agent.schemas.change import SessionChange
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SessionCalls(Http):
-    """What a client can do with sessions. With `if_match`, the `etag` of a view, no other state is changed."""
+    """Calls about sessions. With `if_match`, the `etag` of a view, a session is changed only if it is unchanged."""
 
     async def start(self, request: StartSession, *, wait: float = 0, idempotency_key: str | None = None) -> StartedView:
         """Start a session; wait up to `wait` seconds for its first question or its end."""
@@ -67,7 +67,7 @@ class SessionCalls(Http):
         limit: int = 20,
         cursor: str | None = None,
     ) -> SessionPage:
-        """A page of sessions, newest first, of those that all filters let through.
+        """Read a page of the sessions that match all filters, newest first.
 
         Each word of `text` must begin one of a session's name or requirement; `cursor` is `next_cursor` of the page
         before.
@@ -76,62 +76,62 @@ class SessionCalls(Http):
         return await self._get(SessionPage, "/sessions", **which, limit=limit, cursor=cursor)
 
     async def expected_cost(self, *, kind: str | None = None, model: str | None = None) -> "ExpectedCost":
-        """What a new session will probably cost: the average of the newest ones like it."""
+        """Estimate the cost of a new session: the average of the newest similar ones."""
         from flowise_dev_agent.schemas.usage import ExpectedCost
 
         return await self._get(ExpectedCost, "/sessions/expected-cost", kind=kind, model=model)
 
     async def rename(self, session_id: UUID, name: str, *, if_match: str | None = None) -> SessionView:
-        """Give a session another title."""
+        """Rename a session."""
         body = RenameSession(session_name=name).model_dump(mode="json")
         path = f"/sessions/{session_id}/name"
         return read_answer(SessionView, await self._call("PATCH", path, json=body, headers=if_still(if_match)))
 
     async def delete(self, session_id: UUID, *, purge: bool = False, if_match: str | None = None) -> None:
-        """Remove a session; with `purge` also the kept texts of its flows. Its chatflow in Flowise stays."""
+        """Delete a session; with `purge` also the stored texts of its flows. Its chatflow in Flowise stays."""
         params = {"purge": "true"} if purge else {}
         await self._call("DELETE", f"/sessions/{session_id}", params=params, headers=if_still(if_match))
 
     async def summary(self, session_id: UUID) -> SessionSummary:
-        """The session on one page of Markdown."""
+        """Read a summary of the session, one page of Markdown."""
         return await self._get(SessionSummary, f"/sessions/{session_id}/summary")
 
     async def summary_page(self, session_id: UUID) -> str:
-        """The same as a page of HTML."""
+        """Read the summary as a page of HTML."""
         path = f"/sessions/{session_id}/summary"
-        return (await self._answered("GET", path, headers={"Accept": "text/html"})).text
+        return (await self._send("GET", path, headers={"Accept": "text/html"})).text
 
     async def turns(self, session_id: UUID) -> "TurnList":
-        """What was said in a session, oldest first."""
+        """Read the conversation of a session, oldest turn first."""
         from flowise_dev_agent.schemas.turns import TurnList
 
         return await self._get(TurnList, f"/sessions/{session_id}/turns")
 
     async def change(self, session_id: UUID) -> "SessionChange | None":
-        """What the session does to its flow; None before there is anything to see."""
+        """Read the session's change to its flow; None if there is none yet."""
         from flowise_dev_agent.schemas.change import SessionChange
 
         change = await self._call("GET", f"/sessions/{session_id}/change")
         return read_answer(SessionChange, change) if change else None
 
     async def preview(self, session_id: UUID) -> "Preview":
-        """The session's flow as a picture: from the plan, the ops or what was written."""
+        """Read a picture of the session's flow: from the plan, the ops or the written flow."""
         from flowise_dev_agent.schemas.flows import Preview
 
         return await self._get(Preview, f"/sessions/{session_id}/preview")
 
     async def design(self, session_id: UUID) -> "DesignView":
-        """The flow that a session builds, part by part."""
+        """Read the design of the flow that a session builds, part by part."""
         from flowise_dev_agent.schemas.designs import DesignView
 
         return await self._get(DesignView, f"/sessions/{session_id}/design")
 
     async def design_schema(self) -> "JsonObject":
-        """The JSON Schema of `design` in `StartSession`."""
+        """Read the JSON Schema of `design` in `StartSession`."""
         return await self._call("GET", "/designs/schema")
 
     async def trace(self, session_id: UUID, sha256: str) -> "Trace":
-        """What happened inside the flow during one test (`trace_sha256` of a trial)."""
+        """Read the trace of one test (`trace_sha256` of a trial)."""
         from flowise_dev_agent.schemas.verdict import Trace
 
         return await self._get(Trace, f"/sessions/{session_id}/traces/{sha256}")
@@ -145,32 +145,32 @@ class SessionCalls(Http):
         return read_answer(AttachmentView, await self._call("POST", "/attachments", files={"file": (name, content)}))
 
     async def attachments(self, session_id: UUID) -> "AttachmentList":
-        """The files of a session."""
+        """List the files of a session."""
         from flowise_dev_agent.schemas.attachments import AttachmentList
 
         return await self._get(AttachmentList, "/attachments", session_id=str(session_id))
 
     async def attachment(self, attachment_id: UUID, *, text: bool = False) -> "AttachmentView":
-        """What is known of a file; with `text` also all that was read in it."""
+        """Read a file's metadata; with `text` also its whole extracted text."""
         from flowise_dev_agent.schemas.attachments import AttachmentView
 
         return await self._get(AttachmentView, f"/attachments/{attachment_id}", text=text)
 
     async def delete_attachment(self, attachment_id: UUID) -> None:
-        """Remove a file that no session uses."""
+        """Delete a file that no session uses."""
         await self._call("DELETE", f"/attachments/{attachment_id}")
 
     async def deliveries(self, session_id: UUID) -> DeliveryList:
-        """The session's webhooks, newest first."""
+        """List the session's webhook deliveries, newest first."""
         return await self._get(DeliveryList, f"/sessions/{session_id}/deliveries")
 
     async def all_deliveries(
         self, *, status: str | None = None, limit: int = 20, cursor: str | None = None
     ) -> DeliveryPage:
-        """Webhooks of all sessions, a page of them."""
+        """Read a page of the webhook deliveries of all sessions."""
         return await self._get(DeliveryPage, "/deliveries", **given({"status": status}), limit=limit, cursor=cursor)
 
     async def replay(self, session_id: UUID, delivery_id: UUID) -> DeliveryView:
-        """Have one of them sent again."""
+        """Send a webhook delivery again."""
         path = f"/sessions/{session_id}/deliveries/{delivery_id}/replay"
         return read_answer(DeliveryView, await self._call("POST", path))

@@ -1,4 +1,4 @@
-"""Requests to the service, and its errors in words: what all calls of the client stand on."""
+"""HTTP requests to the service, and its errors as exceptions: the base of all calls."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -29,12 +29,12 @@ class ServiceError(AgentError):
         self.problem_code = str(problem.get("code", "http_error"))
 
     def as_problem(self) -> dict[str, Any]:
-        """As the service said it."""
+        """The problem as the service sent it."""
         return super().as_problem() | {"code": self.problem_code}
 
 
 class ServiceUnreachableError(AgentError):
-    """No service answers at this address."""
+    """Raised if no service answers at this address."""
 
     code = "service_unreachable"
     transient = True
@@ -42,18 +42,18 @@ class ServiceUnreachableError(AgentError):
 
 M = TypeVar("M", bound=BaseModel)
 CONNECT_SECS: Final = 5.0
-#: Events come at least as keep-alive comments; so much silence is a dead connection.
+#: Keep-alive comments come at shorter intervals; so much silence means a dead connection.
 _STREAM_SILENCE_SECS: Final = 90.0
-#: Before the first repetition; twice as long before each further one.
+#: Pause before the first repetition; doubled before each further one.
 PAUSE_SECS: Final = 0.2
-#: A service that asks for a longer pause is not waited for.
+#: Calls are not repeated if the service asks for a longer pause.
 _LONGEST_PAUSE_SECS: Final = 5.0
-#: The service or its database is away for a moment; too many requests.
+#: Transient statuses: too many requests; the service or its database is away for a moment.
 _PASSING: Final = frozenset({429, 503})
 
 
 class Http:
-    """One service at `base_url`."""
+    """HTTP access to one service at `base_url`."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Http:
         await self._http.aclose()
 
     async def _get(self, model: type[M], path: str, /, **params: Any) -> M:
-        """What is at a path; a param that is None is left out."""
+        """GET a path and parse the answer; params that are None are left out."""
         return read_answer(model, await self._call("GET", path, params=given(params)))
 
     async def _post(
@@ -109,7 +109,7 @@ class Http:
         instance: str | None = None,
         if_match: str | None = None,
     ) -> Any:
-        """The answer to a request that starts something: with a key, it can be repeated and starts it once."""
+        """POST a request that starts something. Its idempotency key makes repetitions safe."""
         return await self._call(
             "POST",
             path,
@@ -121,13 +121,11 @@ class Http:
         )
 
     async def _call(self, method: str, path: str, *, repeatable: bool | None = None, **options: Any) -> Any:
-        response = await self._answered(method, path, repeatable=repeatable, **options)
+        response = await self._send(method, path, repeatable=repeatable, **options)
         return response.json() if response.content else None
 
-    async def _answered(
-        self, method: str, path: str, *, repeatable: bool | None = None, **options: Any
-    ) -> httpx2.Response:
-        """The response to a request, which is sent again for what passes if that changes nothing twice."""
+    async def _send(self, method: str, path: str, *, repeatable: bool | None = None, **options: Any) -> httpx2.Response:
+        """Send a request; repeat it on transient errors if that can start nothing twice."""
         left = self._retries if repeatable or (repeatable is None and method != "POST") else 0
         pause = PAUSE_SECS
         while True:
@@ -138,7 +136,7 @@ class Http:
                 if not left:
                     raise
             else:
-                asked = _asked_pause(response)
+                asked = _requested_pause(response)
                 if response.status_code not in _PASSING or not left or asked > _LONGEST_PAUSE_SECS:
                     break
                 pause = max(pause, asked)
@@ -151,7 +149,7 @@ class Http:
 
     @asynccontextmanager
     async def _frames(self, method: str, path: str, **options: Any) -> AsyncGenerator[AsyncIterator[str]]:
-        """The data of each event of a stream."""
+        """Stream the data of each server-sent event."""
         timeout = httpx2.Timeout(_STREAM_SILENCE_SECS, connect=CONNECT_SECS)
         with self._in_words():
             async with self._http.stream(method, path, timeout=timeout, **options) as response:
@@ -187,17 +185,17 @@ class _InWords:
 
 
 def given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that are not None."""
+    """The entries that are not None."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def if_still(etag: str | None) -> dict[str, str]:
-    """The header of a request that changes only the state with this tag; None: any."""
+    """The If-Match header for this ETag; none for None."""
     return {} if etag is None else {"If-Match": etag}
 
 
 def with_secrets(body: BaseModel) -> Any:
-    """A body as JSON that has the secrets themselves, which a model writes as asterisks."""
+    """Dump a body to JSON with its secrets in plain text, which a model would mask."""
 
     def opened(value: Any) -> Any:
         match value:
@@ -211,14 +209,14 @@ def with_secrets(body: BaseModel) -> Any:
     return to_jsonable_python(opened(body.model_dump(exclude_unset=True)))
 
 
-def _asked_pause(response: httpx2.Response) -> float:
-    """The seconds that the service asks to wait."""
+def _requested_pause(response: httpx2.Response) -> float:
+    """The pause in seconds that the service asks for."""
     asked = response.headers.get("retry-after", "0")
     return float(asked) if asked.isdecimal() else 0.0
 
 
 def read_answer(model: type[M], body: Any) -> M:
-    """An answer of the service, which may be newer than this client: fields that it does not know are left out."""
+    """Parse an answer of the service. Unknown fields are ignored, since the service may be newer than this client."""
     return model.model_validate(body, extra="ignore")
 
 

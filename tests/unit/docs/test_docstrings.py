@@ -7,8 +7,8 @@ PACKAGE = Path(__file__).resolve().parents[3] / "flowise_dev_agent"
 QUESTIONS = {"What", "Whether", "Which", "Who", "Whom", "Whose", "Where", "How"}
 #: Folders and modules whose docstrings are still to be rewritten.
 TO_DO = {
-    *("agent", "api", "approval", "caller.py", "cli", "client", "contracts", "devkit", "errors.py", "forms"),
-    *("knowledge", "mcp", "persistence", "planning", "reasoning", "runtime", "testing", "texts"),
+    *("agent", "api", "approval", "caller.py", "cli", "contracts", "errors.py", "forms"),
+    *("knowledge", "persistence", "planning", "reasoning", "runtime", "testing", "texts"),
 }
 
 
