@@ -1,1 +1,1 @@
-"""Flows without a model: a form becomes a plan, a plan becomes ops, and a plan becomes a form again."""
+"""Flows without a model: form to plan, plan to ops, and plan back to form."""

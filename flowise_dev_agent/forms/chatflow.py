@@ -1,4 +1,4 @@
-"""A conversation or a task from a form, as the plan of a chatflow."""
+"""Plan of a chatflow from a form of the kind `chat` or `task`."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any, Final
 from flowise_dev_agent.forms.defaults import PLAIN_TASK, check_filled, parameters, without_braces
 from flowise_dev_agent.forms.offer import DeclinedError, Offer
 from flowise_dev_agent.forms.providers import default_embeddings, default_provider, named_model
-from flowise_dev_agent.forms.telling import planned, short, told
+from flowise_dev_agent.forms.telling import add_checks, plan_nodes, short
 from flowise_dev_agent.forms.wiring import complete, wire
 from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.patch import NodeSchema
@@ -16,7 +16,7 @@ from flowise_dev_agent.schemas.designs import PROMPT_FIELDS, DesignForm
 from flowise_dev_agent.schemas.form_parts import FormSource
 from flowise_dev_agent.schemas.plan import PlanContract, PlannedValue
 
-#: The loader of each kind of source; one of a document store is planned by what the instance has.
+#: Kind of source -> node type of its loader.
 LOADERS: Final[Mapping[str, str]] = {
     "text": "plainText",
     "pdf": "pdfFile",
@@ -25,9 +25,9 @@ LOADERS: Final[Mapping[str, str]] = {
     "web": "cheerioWebScraper",
     "store": "documentStore",
 }
-#: What Flowise is told beside the person's words where it answers from documents.
+#: Instruction for Flowise beside the user's text if it answers from documents.
 FROM_DOCUMENTS: Final = "Answer from this context; what it does not say, do not make up:\n{context}"
-#: What feeds a required input, by the class that it takes; models and embeddings are those of the provider.
+#: Class of a required input -> default node type; models and embeddings are the provider's.
 _DEFAULTS: Final = {
     "BaseMemory": "bufferMemory",
     "BaseChatMemory": "bufferMemory",
@@ -45,7 +45,7 @@ _MOST_VALUES: Final = 100
 def chatflow_plan(
     form: DesignForm, offer: Offer, *, ready: Mapping[str, NodeSchema], taken: Mapping[str, str]
 ) -> PlanContract:
-    """The plan of a form of the kind `chat` or `task`.
+    """Build the plan of a form of the kind `chat` or `task`.
 
     `ready` are tools (id -> type) that are added to the plan later, `taken` the nodes (id -> name) of an accepted flow
     that a plan may start from.
@@ -68,7 +68,7 @@ def chatflow_plan(
         goal=short(form.as_text()),
         operation="create",
         flow_name=form.name,
-        nodes=planned(nodes, existing={id_ for id_ in ids if taken.get(id_) == ids[id_]}),
+        nodes=plan_nodes(nodes, existing={id_ for id_ in ids if taken.get(id_) == ids[id_]}),
         values=[
             PlannedValue(node_id=id_, param=name, value=value)
             for id_, own in values.items()
@@ -76,18 +76,18 @@ def chatflow_plan(
         ][:_MOST_VALUES],
         credential_requirements=required_types(nodes.values(), offer.credentials),
     )
-    return told(plan, form, nodes)
+    return add_checks(plan, form, nodes)
 
 
 def _node_names(form: DesignForm, offer: Offer, tools: Sequence[str], *, has_ready: bool) -> list[str]:
-    """The node types in the order of the plan, the ending node first; required inputs are completed later."""
+    """Node types in the order of the plan, the ending node first; required inputs are completed later."""
     remembers = form.kind == "chat" and form.memory != "none"
     if tools or has_ready:
         ending = offer.schema("toolAgent")
     elif form.sources:
         ending = offer.schema("conversationalRetrievalQAChain")
     else:
-        # Every conversation node insists on a memory.
+        # Every conversation node requires a memory.
         ending = offer.schema("conversationChain" if remembers else "llmChain")
     names = [ending.name]
     if remembers and _takes(ending, "BaseMemory", "BaseChatMemory"):
@@ -103,7 +103,7 @@ def _node_names(form: DesignForm, offer: Offer, tools: Sequence[str], *, has_rea
 
 
 def _takes(schema: NodeSchema, *classes: str) -> bool:
-    """Whether an input of the node is for one of these classes."""
+    """True if an input of the node takes one of these classes."""
     return any(set(classes) & set(anchor.types) for anchor in schema.anchors if not anchor.show)
 
 
@@ -116,19 +116,19 @@ def _check_wired(nodes: Mapping[str, NodeSchema]) -> None:
 
 
 def _values(form: DesignForm, nodes: Mapping[str, NodeSchema], model: str | None) -> dict[str, dict[str, Any]]:
-    """Node id -> its values; of several loaders of one type each gets its own source."""
+    """Values by node id; each of several loaders of one type gets its own source."""
     seen = Counter[str]()
     found: dict[str, dict[str, Any]] = {}
     for id_, schema in nodes.items():
         sources = [source for source in form.sources if LOADERS[source.kind] == schema.name]
         source = sources[seen[schema.name]] if sources else None
         seen[schema.name] += 1
-        found[id_] = parameters(schema, _asked(form, schema, model, source))
+        found[id_] = parameters(schema, _form_values(form, schema, model, source))
     return found
 
 
-def _asked(form: DesignForm, schema: NodeSchema, model: str | None, source: FormSource | None) -> dict[str, Any]:
-    """What the form says of the fields of a node."""
+def _form_values(form: DesignForm, schema: NodeSchema, model: str | None, source: FormSource | None) -> dict[str, Any]:
+    """Values of a node's fields from the form."""
     asked: dict[str, Any] = {}
     match schema.category:
         case "Chat Models":
@@ -151,14 +151,14 @@ def _asked(form: DesignForm, schema: NodeSchema, model: str | None, source: Form
             asked = {"template": f"{without_braces(form.prompt or PLAIN_TASK)}\n\n{{text}}"}
         case "Tools" if schema.name == "retrieverTool":
             topics = [one.about for one in form.sources if one.about]
-            asked = _searched(topics[0]) if len(topics) == 1 else {}
+            asked = _retriever_names(topics[0]) if len(topics) == 1 else {}
         case _:
             pass
     return {name: value for name, value in asked.items() if value not in (None, "", [])}
 
 
 def prompt_field(schema: NodeSchema) -> str | None:
-    """The field that holds what the model is told, None when the type has none."""
+    """The prompt field of a node type; None if the type has none."""
     names = {param.name for param in schema.params}
     found = (name for name in PROMPT_FIELDS if name in names)
     return next((name for name in found if name != "template" or schema.name == "promptTemplate"), None)
@@ -171,7 +171,7 @@ def _prompt_fields(form: DesignForm, schema: NodeSchema) -> dict[str, Any]:
     return {field: f"{text}\n\n{FROM_DOCUMENTS}" if field == "responsePrompt" else text}
 
 
-def _searched(topic: str) -> dict[str, str]:
+def _retriever_names(topic: str) -> dict[str, str]:
     plain = "".join(char if char.isascii() and char.isalnum() else " " for char in topic.lower())
     slug = "_".join(plain.split())[:40] or "text"
     return {
@@ -181,7 +181,7 @@ def _searched(topic: str) -> dict[str, str]:
 
 
 def _fresh_ids(names: Sequence[str], taken: Mapping[str, str]) -> dict[str, str]:
-    """Id -> node name; a node that is taken over keeps its id, each once."""
+    """Ids -> node types; a reused node keeps its id, each one once."""
     ids, free = dict[str, str](), dict(taken)
     for name in names:
         reused = next((id_ for id_, other in free.items() if other == name), None)

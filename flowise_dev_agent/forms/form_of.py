@@ -1,4 +1,4 @@
-"""The form that would make a plan."""
+"""Reverse of the form planner: the form that would make a plan."""
 
 import json
 import re
@@ -49,7 +49,7 @@ _FOLLOWS: Final = frozenset(
      "recursiveCharacterTextSplitter", "bufferMemory", "bufferWindowMemory"}
 )  # fmt: skip
 _CHAT_MODEL: Final = re.compile(r"chat[A-Z]|groqChat|azureChat|awsChat")
-#: No tool of an agent, and nothing that a form has.
+#: Suffixes of types that are neither tools nor parts of a form.
 _OTHER: Final = re.compile(r"(?:Memory|Retriever|Store|Chain|Splitter|Loader|File|Parser|Cache|Template|Agent)$")
 _ATOM: Final = r'(?:"(?:[^"\\]|\\.)*"|\$value\d+)'
 _JOINED: Final = re.compile(rf"{_ATOM}(?: \+ {_ATOM})*")
@@ -59,8 +59,10 @@ _MODEL_FIELDS: Final = ("modelName", "model")
 
 
 def form_of(plan: PlanContract, requirement: str) -> DesignForm | None:
-    """The plan of a new flow as the form that would make it, one that was declined as a form that begins with the
-    person's words; None where a form cannot say it."""
+    """Convert the plan of a new flow to the form that would make it; None if a form cannot express it.
+
+    A declined plan becomes a form with the requirement as its prompt.
+    """
     if plan.operation != "create":
         return None
     steps = plan.flow_kind == "AGENTFLOW"
@@ -112,12 +114,11 @@ def form_of(plan: PlanContract, requirement: str) -> DesignForm | None:
 
 
 class _UnsayableError(Exception):
-    """A form has no part for what the plan says."""
+    """Raised if a form cannot express a part of the plan."""
 
 
 def _form_of_steps(plan: PlanContract) -> dict[str, Any] | None:
-    """The parts of the form that would make this flow of steps, for a form to check; None where it has none for
-    something in it."""
+    """Fields of the form that would make this flow of steps, not validated; None if a form cannot express it."""
     try:
         return _Reader(plan).form()
     except (_UnsayableError, AttributeError, KeyError, IndexError, StopIteration, TypeError, ValueError):
@@ -125,7 +126,7 @@ def _form_of_steps(plan: PlanContract) -> dict[str, Any] | None:
 
 
 class _Reader:
-    """Reads a plan node by node, as a form would have made them."""
+    """Reads a plan node by node, in the order in which a form makes them."""
 
     def __init__(self, plan: PlanContract) -> None:
         self._plan, self._nodes = plan, {one.node_id: one for one in plan.nodes}
@@ -135,7 +136,8 @@ class _Reader:
         inside = [one for one in plan.connections if one.output == INSIDE]
         self._inner = {one.source: one.target for one in inside}
         self._into = {one.target: one for one in plan.connections if one not in inside}
-        #: What belongs to another node: the request that a function fills in, what lists items and what is done with
+        #: Nodes that belong to another node: functions that fill in requests, list items or process one item, and final
+        #: replies with approved answers.
         #: one, and answers that are sent at the end.
         self._beside = {*self._inner.values()}
         self._steps, self._ends, self._paths = list[dict[str, Any]](), list[str](), Paths()
@@ -148,10 +150,10 @@ class _Reader:
         self._start, self._asks = start, any(one.node_name == v2.HUMAN_INPUT for one in plan.nodes)
         self._need(not (plan.removals or plan.disconnections or plan.document_stores or plan.mappings))
         self._need(all(one.mode == "set" for one in plan.values))
-        # Each node is behind one other, or inside of one.
+        # Each node follows exactly one other, or is inside one.
         self._need({start, *self._into, *self._inner.values()} == {*ids})
         self._need(len(plan.connections) == len(self._into) + len(self._inner) == len(ids) - 1)
-        found = self._started(self._values[start])
+        found = self._start_fields(self._values[start])
         for id_, one in self._nodes.items():
             self._beside |= {self._into[id_].source} if self._is_made_of(one) else set()
         for id_ in ids:
@@ -172,14 +174,14 @@ class _Reader:
 
     # --- Nodes
 
-    def _started(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """How the flow starts."""
+    def _start_fields(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields of the form about the start."""
         match values.get("startInputType", "chatInput"):
             case "formInput":
                 rows: list[dict[str, Any]] = values["formInputTypes"]
                 self._labels = {row["name"]: row["label"] for row in rows}
                 self._need(values["formTitle"] == values["formDescription"] == self._plan.flow_name, len(values) == 4)
-                # What has no label is called by its name.
+                # A label equal to the name means no label.
                 labels = ["" if row["label"] == row["name"] else row["label"] for row in rows]
                 options = [[one["option"] for one in row.get("addOptions", [])] for row in rows]
                 return {"start": "form", "inputs": [
@@ -199,7 +201,7 @@ class _Reader:
                 return {}
 
     def _is_made_of(self, node: PlannedNode) -> bool:
-        """Whether the node in front of it is there for it alone."""
+        """True if the preceding node exists only for this one."""
         before, values = self._into.get(node.node_id), self._values[node.node_id]
         if before is None:
             return False
@@ -228,7 +230,7 @@ class _Reader:
             case name if name == REPLY:
                 sent: str = values["directReplyMessage"]
                 if answer and sent == variable(answer) and re.fullmatch(rf"{SENDS}(?: \d+)?", node.label):
-                    # What was approved and is not sent yet is sent at the end.
+                    # The final reply with an approved answer, which forms make by themselves.
                     return
                 step |= {"kind": "reply", "message": "" if answer and sent == variable(answer) else self._text(sent)}
             case v2.LOOP:
@@ -240,7 +242,7 @@ class _Reader:
         self._ends.append(id_)
 
     def _place(self, link: DesignConnection, step: dict[str, Any]) -> int:
-        """Note on which branch a step is, and give the step whose answer is the latest there."""
+        """Set the branch of a step; returns the index of the step with its latest answer."""
         behind = self._ends.index(link.source) if link.source != self._start else -1
         former = self._steps[behind]["kind"] if behind >= 0 else ""
         way = ""
@@ -272,7 +274,7 @@ class _Reader:
         return row["agentSelectedTool"]
 
     def _of_model(self, step: dict[str, Any], prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Note the model of a step."""
+        """Record the model of a step."""
         chat, settings = values[f"{prefix}Model"], dict[str, Any](values[f"{prefix}ModelConfig"])
         names = [settings.pop(name) for name in _MODEL_FIELDS if name in settings]
         temperature = settings.pop("temperature", None)
@@ -319,7 +321,7 @@ class _Reader:
     # --- Texts and titles
 
     def _text(self, said: str) -> str:
-        """A text with names in braces for its variables."""
+        """The text with its variables as names in braces."""
         return _VARIABLE.sub(lambda one: f"{{{self._name(one[1])}}}", said)
 
     def _name(self, name: str) -> str:
@@ -334,7 +336,7 @@ class _Reader:
         return self._steps[number]["title"]
 
     def _leave_out_titles(self) -> None:
-        """Leave out what a step is called by itself, where no other one names it."""
+        """Remove default titles that no other step refers to."""
         for number, step in enumerate(self._steps):
             own = FormStep.model_validate({**step, "title": ""}).label
             if number not in self._named and re.fullmatch(rf"{re.escape(own)}(?: \d+)?", step["title"] or own):
@@ -342,7 +344,7 @@ class _Reader:
 
 
 def _body_of(code: str, names: Sequence[str]) -> str | None:
-    """The body that such code was made of, with these names in braces; None for other code."""
+    """The JSON body from which such code was made, with these names in braces; None for other code."""
 
     def text(joined: re.Match[str]) -> str:
         atoms = re.findall(_ATOM, joined[0])

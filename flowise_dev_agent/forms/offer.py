@@ -1,4 +1,4 @@
-"""The node types and credentials that a flow is built with."""
+"""Node types and credentials of a Flowise instance, as available to forms."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,29 +8,29 @@ from flowise_dev_agent.patch import NodeSchema
 
 
 class DeclinedError(Exception):
-    """Says to the person why their form cannot be built on this Flowise, and what to do."""
+    """Raised with the reason why a form cannot be built on this Flowise, and what to do."""
 
 
 @dataclass(frozen=True)
 class Offer:
-    """What a Flowise instance has. `credentials` counts them by type."""
+    """Node types of a Flowise instance, and the number of its credentials by type."""
 
     store: NodeStore
     credentials: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def schema(self, name: str) -> NodeSchema:
-        """Raises DeclinedError: this Flowise has no such type."""
+        """The node type of this name. Raises DeclinedError if this Flowise has none."""
         if (schema := self.store.get(name)) is None:
             raise DeclinedError(f"This Flowise has no node '{name}', which the form needs.")
         return schema
 
     def first(self, names: Sequence[str]) -> str:
-        """The first type whose credential the instance has, else the first."""
+        """The first type whose credential the instance has, else the first one."""
         known = {name: schema.credential_names for name in names if (schema := self.store.get(name))}
         return next((name for name, types in known.items() if any(map(self.credentials.get, types))), names[0])
 
     def tool(self, name: str) -> NodeSchema:
-        """The tool that a form names by its type or its title. Raises DeclinedError."""
+        """The tool with this type name or title. Raises DeclinedError."""
         same = (one for one in self.store.schemas.values() if one.label.casefold() == name.strip().casefold())
         known = [one for one in (self.store.get(name), *same) if one and "Tool" in one.base_classes]
         if not known:

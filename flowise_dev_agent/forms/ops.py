@@ -1,4 +1,4 @@
-"""A plan as ops, from nothing but the plan and the flow that it is for."""
+"""Ops of a plan, from the plan and the flow that it changes, without a model."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ def to_ops(
     seeded: bool = False,
     max_ops: int = 60,
 ) -> list[patch.PatchOp]:
-    """The ops that make a flow into what the plan says.
+    """Build the ops that change a flow according to its plan.
 
     `existing` is node id -> type of what the flow holds, `occupied` its connected inputs ("id.input"), `inside` the
     models and tools within its agentflow nodes as (node id, type). `outdated` nodes lack a field that the plan sets.
@@ -41,20 +41,20 @@ def to_ops(
         raise ModelOutputError(f"The plan names nodes that this Flowise does not have: {', '.join(missing)}.")
     pairs = replacements(plan, there, added)
     new = {id_: schema for id_, schema in added.items() if id_ not in pairs.values()}
-    # Text that is added to what is there needs the whole of it: code does that later.
+    # Appended text needs the existing text, so code applies it later.
     set_ = [value for value in plan.values if value.mode == "set"]
     values = {id_: {one.param: one.value for one in set_ if one.node_id == id_} for id_ in (v.node_id for v in set_)}
-    # A field that the stored version of a node does not have yet comes with its upgrade.
+    # A field that the stored version of a node lacks comes with the node's upgrade.
     ops: list[patch.PatchOp] = [patch.UpgradeNode(node_id=id_) for id_ in dict.fromkeys(outdated) if id_ in there]
     for id_, schema in new.items():
         mine = values.pop(id_, {})
         paths = {name: value for name, value in mine.items() if "." in name or "[" in name}
         plain = {name: value for name, value in mine.items() if name not in paths}
-        # The plan of a model may leave out what a new node cannot do without.
+        # A model's plan may leave out required values of a new node.
         params = plain if schema.is_agentflow else {**parameters(schema, plain), **plain}
         ops.append(patch.AddNode(node_name=schema.name, node_id=id_, label=planned[id_].label or None, params=params))
         ops += [patch.SetParam(node_id=id_, param_name=name, value=value) for name, value in paths.items()]
-        ops += _bound(plan, nodes, inside, schema, id_, params)
+        ops += _bind_nested(plan, nodes, inside, schema, id_, params)
     ops += [patch.RemoveNode(node_id=id_) for id_ in plan.removals if id_ in existing and id_ not in pairs]
     ops += [patch.ReplaceNode(node_id=old, node_name=added[id_].name, new_node_id=id_) for old, id_ in pairs.items()]
     ops += [
@@ -63,7 +63,7 @@ def to_ops(
     for id_, mine in values.items():
         ops += [patch.SetParam(node_id=id_, param_name=name, value=value) for name, value in mine.items()]
         schema = there.get(id_)
-        ops += _bound(plan, nodes, inside, schema, id_, mine) if schema else []
+        ops += _bind_nested(plan, nodes, inside, schema, id_, mine) if schema else []
         if seeded and schema and (needed_type := credential_type(schema, plan.credential_requirements)):
             ops.append(patch.BindCredential(node_id=id_, credential_type=needed_type))
     wiring = wire_plan(plan, there, added, pairs, occupied)
@@ -74,7 +74,7 @@ def to_ops(
         )
     ops += wiring.ops
     if not ops and seeded:
-        # A pattern that is the whole flow: a connection that is there may be made again.
+        # A pattern that is the whole flow: repeating an existing connection is harmless.
         ops += wire(there).connections
     if not (ops or plan.values or plan.new_name):
         raise ModelOutputError("The plan changes nothing.")
@@ -84,11 +84,11 @@ def to_ops(
 
 
 def _schemas(names: Mapping[str, str], nodes: NodeStore) -> dict[str, patch.NodeSchema]:
-    """Node id -> schema, from node id -> name; without types that the server does not have."""
+    """Map node ids to schemas; types unknown to the server are left out."""
     return {id_: schema for id_, name in names.items() if (schema := nodes.get(name))}
 
 
-def _bound(
+def _bind_nested(
     plan: PlanContract,
     nodes: NodeStore,
     inside: Collection[tuple[str, str]],
@@ -96,7 +96,7 @@ def _bound(
     node_id: str,
     values: Mapping[str, Any],
 ) -> list[patch.PatchOp]:
-    """Credentials for the models and tools that these values put inside an agentflow node."""
+    """BindCredential ops for the models and tools that these values put inside an agentflow node."""
     found: list[patch.PatchOp] = []
     for nested in nested_components(schema.input_definitions, values) if schema.is_agentflow else ():
         inner, index = nodes.get(nested.component), nested.path.partition("[")[2].partition("]")[0]

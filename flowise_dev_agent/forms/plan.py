@@ -1,4 +1,4 @@
-"""A form as a plan."""
+"""Plan of any form."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,27 +19,27 @@ def plan_of(
     ready: Mapping[str, NodeSchema] | None = None,
     taken: Mapping[str, str] | None = None,
 ) -> PlanContract:
-    """The plan of the flow that a form describes; declined where this Flowise lacks something that the form names.
+    """Build the plan of a form's flow; a declined plan if this Flowise lacks something that the form names.
 
-    `parts` are what the plan accounts for, as the form's text has them; `ready` and `taken` as in `chatflow_plan`.
+    `parts` are the parts of the form's text that the plan covers; `ready` and `taken` as in `chatflow_plan`.
     """
     if form.needs:
-        return _declined(form, _incomplete(form.needs))
+        return _decline(form, _incomplete(form.needs))
     try:
         if form.kind == "steps":
             return steps_plan(form, offer)
         plan = chatflow_plan(form, offer, ready=ready or {}, taken=taken or {})
     except DeclinedError as error:
-        return _declined(form, str(error))
-    return plan.model_copy(update={"parts": [_covered(part, plan) for part in parts]})
+        return _decline(form, str(error))
+    return plan.model_copy(update={"parts": [_mark_covered(part, plan) for part in parts]})
 
 
 def incomplete(plan: PlanContract, needs: Sequence[str]) -> PlanContract:
-    """The plan of a form that still lacks these parts: nothing is built of it."""
+    """Decline the plan of a form with these missing parts, so that nothing is built from it."""
     return plan.model_copy(update={"declined": _incomplete(needs), "nodes": [], "values": [], "connections": []})
 
 
-def _declined(form: DesignForm, why: str) -> PlanContract:
+def _decline(form: DesignForm, why: str) -> PlanContract:
     return PlanContract(goal=short(form.as_text()), operation="create", flow_name=form.name, declined=why)
 
 
@@ -47,7 +47,7 @@ def _incomplete(needs: Sequence[str]) -> str:
     return f"The form is not complete. Fill in: {', '.join(f'`{one}`' for one in needs)}."
 
 
-def _covered(part: Part, plan: PlanContract) -> Part:
-    """Everything that a form says is in its plan."""
+def _mark_covered(part: Part, plan: PlanContract) -> Part:
+    """Mark a part as covered: a plan covers everything in its form."""
     values = [f"{one.node_id}.{one.param}" for one in plan.values if part.quote in str(one.value)]
     return part.model_copy(update={"state": "covered", "values": values, "reason": ""})

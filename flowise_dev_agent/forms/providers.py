@@ -10,10 +10,10 @@ from flowise_dev_agent.patch.model.suggest import fold
 
 @dataclass(frozen=True)
 class Provider:
-    """A house that serves models, by the node types for it.
+    """A model provider, by its node types.
 
-    `names` are what people call it, `families` how the ids of its models begin, `model` is for a node without a default
-    model. `common`: the order in which one is taken where none is named.
+    `names` are its common names, `families` the prefixes of its models' ids, `model` is for node types without a
+    default model. `common` is its rank if no provider is named.
     """
 
     chat: str
@@ -24,7 +24,7 @@ class Provider:
     common: int = 9
 
 
-#: The more specific names first: "Azure OpenAI" is not OpenAI, and "Llama on Groq" is Groq's.
+#: More specific names first: "Azure OpenAI" is not OpenAI, and "Llama on Groq" is Groq's.
 PROVIDERS: Final = (
     Provider("azureChatOpenAI", ("azure openai", "azure"), (), "azureOpenAIEmbeddings", "gpt-4.1-mini"),
     Provider("awsChatBedrock", ("aws bedrock", "bedrock"), (), "AWSBedrockEmbeddings"),
@@ -52,7 +52,7 @@ PROVIDERS: Final = (
 BY_CHAT: Final = {provider.chat: provider for provider in PROVIDERS}
 #: Fields that hold the id of a model.
 MODEL_PARAMS: Final = frozenset({"modelName", "model"})
-#: A name of a family without a version means the newest one of these ids.
+#: Family name without a version -> id of the newest model.
 _NEWEST: Final = {
     "claude-sonnet": "claude-sonnet-4-6",
     "claude-haiku": "claude-haiku-4-5",
@@ -63,17 +63,17 @@ _NEWEST: Final = {
     "mistral-medium": "mistral-medium-latest",
     "mistral-large": "mistral-large-latest",
 }
-#: What names of models are made of beside families and numbers.
+#: Parts of model names beside families and numbers.
 PART: Final = re.compile(
     r".*\d.*|mini|nano|pro|flash|lite|turbo|sonnet|haiku|opus|tiny|small|medium|large|latest|instruct|preview|chat|"
     r"reasoner|plus|codex",
 )
-#: An id with a size, as Ollama has them: llama3.1:8b.
+#: An id with a size, as in Ollama: llama3.1:8b.
 _OLLAMA: Final = re.compile(r"[a-z]+[\w.-]*:\d{1,3}b\S*", re.IGNORECASE)
 
 
 def named_model(said: str | None, offer: Offer) -> tuple[Provider | None, str | None]:
-    """The provider and the model that a form names; no model where it names a provider alone.
+    """Find the provider and the model that a form names; the model is None if only a provider is named.
 
     Raises:
         DeclinedError: no provider is known by that name.
@@ -112,14 +112,14 @@ def _id_of(text: str, provider: Provider) -> str | None:
         text = _whole(name).sub(" ", text)
     words = text.split()
     if len(words) <= 1:
-        return _spelt(words[0], provider) if words else None
+        return _spell_id(words[0], provider) if words else None
     parts = [one for one in words if PART.fullmatch(one.casefold()) or any(
              _family(name).match(one) for other in PROVIDERS for name in other.families)]  # fmt: skip
-    return _spelt("-".join(parts).casefold(), provider) if parts else None
+    return _spell_id("-".join(parts).casefold(), provider) if parts else None
 
 
-def _spelt(name: str, provider: Provider) -> str | None:
-    """A model as its provider spells it; None for a family alone."""
+def _spell_id(name: str, provider: Provider) -> str | None:
+    """The model id in the provider's spelling; None for a family alone."""
     plain = name.casefold()
     if plain in provider.families and provider.chat != "chatAnthropic":
         return None
@@ -132,19 +132,19 @@ def _spelt(name: str, provider: Provider) -> str | None:
 
 
 def default_provider(offer: Offer, *, with_embeddings: bool) -> Provider:
-    """The provider to take where none is named: one whose credential is there, common ones first, else OpenAI."""
-    # Those that serve both come first: one credential instead of two.
+    """The provider if none is named: the most common one with a stored credential, else OpenAI."""
+    # Providers of both come first: one credential instead of two.
     ordered = sorted(PROVIDERS, key=lambda one: (with_embeddings and one.embeddings is None, one.common))
     return BY_CHAT[offer.first([one.chat for one in ordered if one.chat in offer.store.schemas])]
 
 
 def default_embeddings(offer: Offer) -> str:
-    """The embeddings to take where the provider of the chat model has none."""
+    """The embeddings if the chat model's provider has none."""
     return offer.first([one.embeddings for one in sorted(PROVIDERS, key=lambda one: one.common) if one.embeddings])
 
 
 def _plain(provider: Provider) -> str:
-    """The node type without the word that all of them have."""
+    """The node type without "chat", which most of them contain."""
     return fold(re.sub(r"^chat|Chat", "", provider.chat))
 
 
@@ -154,5 +154,5 @@ def _whole(name: str) -> re.Pattern[str]:
 
 
 def _family(name: str) -> re.Pattern[str]:
-    # "gpt4", "o3-mini"; no "option" and no "commander".
+    # Matches "gpt4" and "o3-mini", but not "option" or "commander".
     return re.compile(rf"(?<!\w){name}(?![^\W\d])", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Starters: what a sentence becomes where no model reads it.
+"""Starters: prepared forms for a requirement if no model reads it.
 
 The sentence is matched and not read: the keywords of `starters.yaml` choose a starter, names that the Flowise server
 knows fill in its form, and the sentence is quoted in its prompts.
@@ -25,22 +25,22 @@ from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 
 Language = Literal["en", "de", "fr", "es"]
 LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
-#: A kind of name that a server knows; a house serves models. Addresses and attached files count as names, too.
+#: A kind of name that a server knows; `house` is a model provider. Addresses and attached files count as names too.
 Kind = Literal["house", "model", "tool", "file", "attached", "store", "web"]
-#: Sources of a form that are files, with the node types that read them.
+#: Kinds of form sources that are files, with the node types that read them.
 FILES: Final[Mapping[str, str]] = {"pdf": "pdfFile", "csv": "csvFile", "docx": "docxFile"}
-#: Where the sentence is quoted, and the limits of a form: characters of a text and of an address, tools or sources.
+#: Placeholder of the sentence, and limits of a form: length of a text and of an address, number of tools or sources.
 _QUOTED, _LONGEST, _LONGEST_ADDRESS, _MOST = "{requirement}", 32_000, 2_000, 10
-#: How many keywords a name counts for.
+#: Weight of a name, in keywords.
 _WEIGHTS: Final[Mapping[Kind, int]] = {"tool": 2, "store": 2, "web": 1, "attached": 1}
 _WORD: Final = re.compile(r"\w+")
-#: What may be the id of a model or begin as one, lower case, and signs that end a sentence.
+#: Pattern of the (beginning of a) model id in lower case, and signs that end a sentence.
 _MODEL, _SIGNS = re.compile(r"([a-z]+)(?:[-\d][\w.:-]*)?"), ".,;:!?\"'“”„«»()[]"
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#\\@{}<>\"'|^`“”„«»]+(?:[/?#][^\s\\{}<>\"'|^`“”„«»]*)?", re.IGNORECASE)
 
 
 class Starter(Contract):
-    """A flow to start from, in the languages that it is written in."""
+    """A flow to start from, with texts in all languages."""
 
     id: str
     title: dict[Language, str]
@@ -75,7 +75,7 @@ class StarterChoice:
 
 
 def starters() -> tuple[Starter, ...]:
-    """All starters; of those that fit a sentence equally the first one is chosen."""
+    """All starters. If several fit a sentence equally, the first one is chosen."""
     return tuple(_catalogue().starters)
 
 
@@ -87,7 +87,7 @@ def choose(
     attached: Sequence[str] = (),
     language: str = "en",
 ) -> StarterChoice:
-    """Choose the starter for a sentence and fill in its form with the names in it that the server knows.
+    """Choose the starter for a sentence, and fill in its form with names from it that the server knows.
 
     Args:
         stores: the document stores of the server.
@@ -96,21 +96,21 @@ def choose(
     """
     whole = unicodedata.normalize("NFC", requirement)
     text = _ADDRESS.sub(" ", whole)
-    words = [(one[0], _folded(one[0])) for one in _WORD.finditer(text)]
-    hits = [*_found(words, _keywords())]
+    words = [(one[0], _fold(one[0])) for one in _WORD.finditer(text)]
+    hits = [*_match_phrases(words, _keywords())]
     names = _names_in(text, words, nodes, stores)
     addresses = dict.fromkeys(one.rstrip(_SIGNS) for one in _ADDRESS.findall(whole))
     names["web"] = [one for one in addresses if len(one) <= _LONGEST_ADDRESS]
     names["attached"] = [kind for kind in attached if kind in FILES]
-    starter, chosen = _chosen(hits, names), _language(hits, language)
-    form, used = _filled(starter, chosen, requirement, names)
+    starter, chosen = _choose_starter(hits, names), _language(hits, language)
+    form, used = _fill_form(starter, chosen, requirement, names)
     matched = tuple(dict.fromkeys(said for said, meant in hits if starter.id in dict(meant)))
     needs = needs_of(starter.id, form, attached=bool(names["attached"]))
     return StarterChoice(starter.id, starter.title[chosen], chosen, form, used, matched, needs)
 
 
 def needs_of(starter: str, form: DesignForm, *, attached: bool = False) -> tuple[str, ...]:
-    """Name the parts that are still to be filled in of a form that began as this starter."""
+    """Names of the parts still missing in a form that began as this starter."""
     own = next(one.needs for one in starters() if one.id == starter)
     reads = not attached and any(source.kind in FILES for source in form.sources)
     return (*form.needs, *["attachments"] * reads, *(one for one in own if not getattr(form, one)))
@@ -119,10 +119,10 @@ def needs_of(starter: str, form: DesignForm, *, attached: bool = False) -> tuple
 # --- Which starter, and which language ----------------------------------------------------------------------------
 
 _T = TypeVar("_T")
-#: Words as they are said and as they are compared, and phrases of them.
+#: Words in original and folded form, and phrases of them.
 _Words = Sequence[tuple[str, str]]
 _Phrase = tuple[str, ...]
-#: The starters and languages that a keyword belongs to; one that only tells a language is of the starter "".
+#: Starters and languages of a keyword; a keyword that tells only the language belongs to the starter "".
 _Meant = frozenset[tuple[str, Language]]
 _Hits = Sequence[tuple[str, _Meant]]
 _Named = dict[Kind, list[str]]
@@ -130,7 +130,7 @@ _Named = dict[Kind, list[str]]
 
 @cache
 def _catalogue() -> _Catalogue:
-    # A command that plans nothing does not wait for it.
+    # Lazy: commands that plan nothing do not pay for the import.
     import yaml
 
     text = files(__package__ or "").joinpath("starters.yaml").read_text("utf-8")
@@ -149,17 +149,17 @@ def _keywords() -> Mapping[_Phrase, _Meant]:
     return {phrase: frozenset(meant) for phrase, meant in found.items()}
 
 
-def _folded(text: str) -> str:
-    """A text as it is compared: without case and accents."""
+def _fold(text: str) -> str:
+    """Fold a text for comparison: without case and accents."""
     return "".join(one for one in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(one))
 
 
 def _phrase(text: str) -> _Phrase:
-    return tuple(map(_folded, _WORD.findall(unicodedata.normalize("NFC", text))))
+    return tuple(map(_fold, _WORD.findall(unicodedata.normalize("NFC", text))))
 
 
-def _found(words: _Words, phrases: Mapping[_Phrase, _T]) -> Iterator[tuple[str, _T]]:
-    """The longest phrase at each place as it is said, with what it means."""
+def _match_phrases(words: _Words, phrases: Mapping[_Phrase, _T]) -> Iterator[tuple[str, _T]]:
+    """The longest phrase at each position as written, with its meaning."""
     longest, place = max(map(len, phrases), default=0), 0
     while place < len(words):
         for size in range(min(longest, len(words) - place), 0, -1):
@@ -171,9 +171,9 @@ def _found(words: _Words, phrases: Mapping[_Phrase, _T]) -> Iterator[tuple[str, 
         place += 1
 
 
-def _chosen(hits: _Hits, names: _Named) -> Starter:
-    """The starter with the most keywords, each counted once, and names; the last one where none has any."""
-    said = {_folded(words): dict(meant) for words, meant in hits}
+def _choose_starter(hits: _Hits, names: _Named) -> Starter:
+    """The starter with the most keywords, each counted once, and names; the last one if none has any."""
+    said = {_fold(words): dict(meant) for words, meant in hits}
     *others, plain = starters()
 
     def score(one: Starter) -> int:
@@ -185,8 +185,8 @@ def _chosen(hits: _Hits, names: _Named) -> Starter:
 
 
 def _language(hits: _Hits, given: str) -> Language:
-    """The language with the most keywords; of equals the given one, else the first."""
-    said = {_folded(words): {language for _, language in meant} for words, meant in hits}
+    """The language with the most keywords; in a tie the given one, else the first."""
+    said = {_fold(words): {language for _, language in meant} for words, meant in hits}
     return max(LANGUAGES, key=lambda one: (sum(one in meant for meant in said.values()), one == given))
 
 
@@ -194,7 +194,7 @@ def _language(hits: _Hits, given: str) -> Language:
 
 
 def _names(nodes: NodeStore, stores: Sequence[DocumentStoreView]) -> Mapping[_Phrase, tuple[Kind, str]]:
-    """What each name stands for: its kind, and what a form says for it."""
+    """Map names to their kind and their value in a form."""
     found: dict[_Phrase, tuple[Kind, str]] = {}
 
     def note(kind: Kind, value: str, *said: str) -> None:
@@ -203,8 +203,8 @@ def _names(nodes: NodeStore, stores: Sequence[DocumentStoreView]) -> Mapping[_Ph
 
     for schema in nodes.schemas.values():
         if provider := BY_CHAT.get(schema.name):
-            # "Claude" is said for "Anthropic Claude".
-            families = (one for one in provider.families if one in _folded(schema.label))
+            # "Claude" is short for "Anthropic Claude".
+            families = (one for one in provider.families if one in _fold(schema.label))
             note("house", schema.label, schema.label, schema.name, *families)
         elif schema.category in ("Tools", "Tools (MCP)") and "Tool" in schema.base_classes:
             note("tool", schema.name, schema.label, schema.name)
@@ -216,7 +216,7 @@ def _names(nodes: NodeStore, stores: Sequence[DocumentStoreView]) -> Mapping[_Ph
 
 
 def _models_in(text: str) -> Iterator[str]:
-    """The models that a text names: a word that begins as an id does, and numbers and the like behind it."""
+    """Models that a text names: a word that begins like a model id, and numbers and suffixes after it."""
     families, words = {family for one in PROVIDERS for family in one.families}, text.casefold().split()
     for place, word in enumerate(words):
         begin = _MODEL.fullmatch(word.strip(_SIGNS))
@@ -228,16 +228,16 @@ def _models_in(text: str) -> Iterator[str]:
 
 
 def _names_in(text: str, words: _Words, nodes: NodeStore, stores: Sequence[DocumentStoreView]) -> _Named:
-    """What a form is to say for the names in a text, by kind and in order; one model at most."""
+    """Values for a form from the names in a text, by kind and in order; at most one model."""
     found: _Named = {kind: [] for kind in get_args(Kind)}
-    for _, (kind, value) in _found(words, _names(nodes, stores)):
+    for _, (kind, value) in _match_phrases(words, _names(nodes, stores)):
         found[kind].append(value)
     found["model"] = [model] if (model := _model([*_models_in(text)], found["house"], nodes)) else []
     return {kind: [*dict.fromkeys(values)] for kind, values in found.items()}
 
 
 def _model(models: Sequence[str], houses: Sequence[str], nodes: NodeStore) -> str:
-    """The first model, with the house that is named where it serves the models of others alone."""
+    """The first model, together with the named provider if that hosts models of others."""
     house = next(iter(houses), "")
     try:
         model = named_model(next(iter(models), None), Offer(nodes))[1] or ""
@@ -250,18 +250,18 @@ def _model(models: Sequence[str], houses: Sequence[str], nodes: NodeStore) -> st
 # --- The form -----------------------------------------------------------------------------------------------------
 
 
-def _filled(
+def _fill_form(
     starter: Starter, language: Language, requirement: str, names: _Named
 ) -> tuple[DesignForm, tuple[str, ...]]:
-    """The form of a starter, and the names that it was filled in with."""
+    """Fill in a starter's form; returns it with the names that were used."""
     said = without_braces(requirement) if starter.form["kind"] == "steps" else requirement
-    form: dict[str, Any] = {"name": starter.title[language], **_written(starter.form, language, said)}
+    form: dict[str, Any] = {"name": starter.title[language], **_localise(starter.form, language, said)}
     steps: list[dict[str, Any]] = form.get("steps", [])
     used = [*names["model"]]
     form["model"] = [*used, None][0]
     asks = form if form["kind"] == "chat" else next((one for one in steps if one["kind"] == "answer"), None)
     if asks is not None and names["tool"]:
-        # Those of the starter are there where none is named.
+        # The starter's own tools are kept only if none is named.
         own = [] if starter.named == "tool" else asks.get("tools", [])
         asks["tools"] = [*dict.fromkeys([*own, *names["tool"]])][:_MOST]
         used += names["tool"]
@@ -276,7 +276,7 @@ def _filled(
         named = [("store", "store", one) for one in names["store"][:1]]
         named += [("web", "url", one) for one in names["web"] if "web" in kinds]
         named += [(one, "kind", one) for one in dict.fromkeys(said)]
-        # A file that is there takes the place of a text to come.
+        # An existing file replaces a text still to be given.
         taken = {kind for kind, _, _ in named} | ({*FILES} if said else set()) | {"text" for _ in names["attached"]}
         form["sources"] = [one for one in own if one["kind"] not in taken]
         form["sources"] += [{"kind": kind, field: value} for kind, field, value in named[:_MOST]]
@@ -284,14 +284,14 @@ def _filled(
     return DesignForm.model_validate(form), tuple(used)
 
 
-def _written(value: Any, language: Language, requirement: str) -> Any:
-    """A part of a starter in one language, with the sentence, which is cut where a prompt cannot hold all of it."""
+def _localise(value: Any, language: Language, requirement: str) -> Any:
+    """A part of a starter in one language, with the sentence inserted and cut to the limit of a prompt."""
     if isinstance(value, list):
-        return [_written(one, language, requirement) for one in value]
+        return [_localise(one, language, requirement) for one in value]
     if isinstance(value, dict):
         if {*value} == {*LANGUAGES}:
-            return _written(value[language], language, requirement)
-        return {key: _written(one, language, requirement) for key, one in value.items()}
+            return _localise(value[language], language, requirement)
+        return {key: _localise(one, language, requirement) for key, one in value.items()}
     if not isinstance(value, str) or _QUOTED not in value:
         return value
     room = _LONGEST - len(value) + len(_QUOTED)

@@ -1,4 +1,4 @@
-"""The node types, variables and fixed texts that a plan has for the steps of a form."""
+"""Node types, variables and fixed texts in the plans of step forms."""
 
 import json
 from collections.abc import Mapping
@@ -11,36 +11,35 @@ from flowise_dev_agent.schemas.form_steps import Named, pieces
 LLM, AGENT, HTTP, REPLY, CODE = (
     "llmAgentflow", "agentAgentflow", "httpAgentflow", "directReplyAgentflow", "customFunctionAgentflow",
 )  # fmt: skip
-#: How the fields of a model begin, by type.
+#: Prefix of a model's fields, by node type.
 PREFIXES: Final[Mapping[str, str]] = {LLM: "llm", AGENT: "agent", v2.CONDITION_AGENT: "conditionAgent"}
-#: Their results are in no conversation: the step behind them has to be given them.
+#: Types whose results are in no conversation: the next step must get them explicitly.
 SILENT: Final = frozenset({HTTP, v2.ITERATION})
-#: In a plan the output of an iteration that leads to the step inside it, and those of a person's answer.
+#: Outputs in a plan: from an iteration to the step inside it, and of a person's answer.
 INSIDE, PROCEED, REJECT = "each", "proceed", "reject"
-#: What models are told beside the person's words, and what one of them gives.
+#: Instructions for models beside the person's text, and the output schema of one of them.
 CHOOSE: Final = "Look at the input and choose the scenario that fits it best."
 LIST: Final = "List every entry of the list in the message, each as one item, word for word."
 ITEM: Final = "{{ $iteration }}"
 ITEMS: Final[list[JsonValue]] = [
     {"key": "items", "type": "stringArray", "enumValues": "", "jsonSchema": "", "description": "the entries"}
 ]
-#: The title of a reply that sends at the end of a path what a person approved.
+#: Title of the final reply that sends an approved answer.
 SENDS: Final = "Send the answer"
 
 
 def variable(name: str) -> str:
-    """What Flowise fills in."""
+    """The text of a Flowise variable."""
     return f"{{{{ {name} }}}}"
 
 
 def question_of(start: str, *, asks: bool) -> str:
-    """The variable with the person's message; once a person was asked (`asks`) Flowise has it at the start alone."""
+    """The variable with the user's message. After a human input step (`asks`) only the start has it."""
     return f"{start}.output.question" if asks else "question"
 
 
 def to_sort(labels: Mapping[str, str], question: str, answer: str) -> str:
-    """What a model that chooses a branch looks at: the fields of the form (name -> label) or the question, and the
-    latest answer."""
+    """Input of a model that chooses a branch: the form fields (name -> label) or the question, and the last answer."""
     asked = [f"{label}: {variable(f'$form.{name}')}" for name, label in labels.items()] or [variable(question)]
     return "\n".join(asked) + (f"\n\n{variable(answer)}" if answer else "")
 
@@ -49,8 +48,7 @@ def to_sort(labels: Mapping[str, str], question: str, answer: str) -> str:
 
 
 def code_of(value: JsonValue, known: Mapping[str, Named]) -> tuple[str, list[Named]]:
-    """JavaScript that gives a body with the values that its texts name: quotes and line breaks stay in it. The
-    values, which it reads as `$value1` and so on."""
+    """JavaScript that returns a body with its named values, and these values in order (`$value1` and so on)."""
     named: dict[Named, str] = {}
 
     def atom(piece: str | Named) -> str:

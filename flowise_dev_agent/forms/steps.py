@@ -1,4 +1,4 @@
-"""Flows of steps from a form: each step becomes nodes behind the one that it follows."""
+"""Plans of step forms: each step becomes nodes after the step that it follows."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from flowise_dev_agent.forms.defaults import check_filled, parameters
 from flowise_dev_agent.forms.offer import DeclinedError, Offer
 from flowise_dev_agent.forms.providers import default_provider, named_model
 from flowise_dev_agent.forms.step_plans import AGENT, CODE, HTTP, LLM, PREFIXES, REPLY, variable
-from flowise_dev_agent.forms.telling import planned, short, told
+from flowise_dev_agent.forms.telling import add_checks, plan_nodes, short
 from flowise_dev_agent.knowledge.credential_requirements import nested_types
 from flowise_dev_agent.patch import AddNode
 from flowise_dev_agent.patch.model import agentflow as v2
@@ -20,17 +20,17 @@ from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.form_steps import FormStep, Named, Place
 from flowise_dev_agent.schemas.plan import DesignConnection, Part, PlanContract, PlannedValue
 
-#: Where a row of a list of tools has the name of one.
+#: Key of the tool's type in a row of a list of tools.
 _TOOL: Final = "agentSelectedTool"
-#: Titles of the nodes that a step has beside its own.
+#: Titles of a step's auxiliary nodes.
 _LISTS, _FILLS, _DOES = "List the items", "Fill in the request", "Do it with one item"
 _MOST_VALUES, _MOST_OPS, _MOST_TESTS = 100, 60, 10
-#: What becomes a brace when Flowise reads a text as HTML, in front of what may become another one, or nothing.
+#: An opening brace, also as an HTML entity, before a character that could form a second brace.
 _BRACE = re.compile(r"(\{|&#0*123;?|&#x0*7b;?|&(?:lcub|lbrace);)(?=[<{&])", re.IGNORECASE)
 
 
 def steps_plan(form: DesignForm, offer: Offer) -> PlanContract:
-    """The plan of a form of the kind `steps`.
+    """Build the plan of a form of the kind `steps`.
 
     Raises:
         DeclinedError: this Flowise lacks something that the form names.
@@ -46,21 +46,21 @@ def steps_plan(form: DesignForm, offer: Offer) -> PlanContract:
     plan = PlanContract(
         goal=short(form.as_text()), operation="create", flow_name=form.name,
         flow_kind="AGENTFLOW", values=values, connections=builder.links,
-        nodes=planned(schemas, labels={op.node_id: op.label or "" for op in builder.nodes}),
+        nodes=plan_nodes(schemas, labels={op.node_id: op.label or "" for op in builder.nodes}),
         credential_requirements=nested_types(builder.nodes, offer.store.schemas, offer.credentials),
         parts=builder.parts(),
     )  # fmt: skip
     branches = [f"{name}?" for step in form.steps for name in step.branches][:_MOST_TESTS]
-    return told(plan, form, schemas, branches)
+    return add_checks(plan, form, schemas, branches)
 
 
 class _Builder:
-    """Makes the nodes of one form, step by step."""
+    """Builder of a form's nodes and links, step by step."""
 
     def __init__(self, form: DesignForm, offer: Offer) -> None:
         self._form, self._offer, self._tree = form, offer, form_steps.tree_of(form.steps)
         self.nodes, self.links = list[AddNode](), list[DesignConnection]()
-        #: The nodes that each step has, and the one that it ends in.
+        #: Node ids of each step, and the last node of each step.
         self._made, self._ends = list[list[str]](), list[str]()
 
     def build(self) -> None:
@@ -77,19 +77,19 @@ class _Builder:
                 self._behind(self._way(place), REPLY, sent, step_plans.SENDS)
 
     def parts(self) -> list[Part]:
-        """How it starts, where it is not by a message, and each step, with their nodes."""
+        """Parts of the form (its start unless it is a message, and each step) with their nodes."""
         quotes = self._form.quotes
         made = [[self._begin]] * (len(quotes) - len(self._made)) + self._made
         return [Part(id=f"p{n}", quote=quote, nodes=nodes, state="covered")
                 for n, (quote, nodes) in enumerate(zip(quotes, made, strict=True), 1)]  # fmt: skip
 
-    # --- Steps: each gives the node that it ends in
+    # --- Steps: each method returns the last node of its step
 
     def _answer(self, step: FormStep, place: Place) -> str:
         name = AGENT if step.tools else LLM
-        params = self._told(name, step, f"{self._text(step.prompt)}{self._handed(step, place)}")
+        params = self._model_params(name, step, f"{self._text(step.prompt)}{self._unsaid_answer(step, place)}")
         if step.tools:
-            # One that is named twice is one.
+            # A tool that is named twice counts once.
             asked = dict.fromkeys(self._offer.tool(one).name for one in step.tools)
             params["agentTools"] = [self._tool_row(one) for one in asked]
         return self._behind(self._way(place), name, params)
@@ -120,13 +120,13 @@ class _Builder:
         return self._behind(way, HTTP, params)
 
     def _each(self, step: FormStep, place: Place) -> str:
-        """A model lists the items, and a step inside an iteration does the task with each."""
-        told = self._told(LLM, step, f"{step_plans.LIST}{self._handed(step, place)}") | {
+        """Add a model that lists the items, and an iteration with a model that does the task for each item."""
+        told = self._model_params(LLM, step, f"{step_plans.LIST}{self._unsaid_answer(step, place)}") | {
             "llmStructuredOutput": step_plans.ITEMS
         }
         lists = self._behind(self._way(place), LLM, told, _LISTS)
         each = self._behind((lists, ""), v2.ITERATION, {"iterationInput": variable(f"{lists}.output.items")})
-        does = self._told(LLM, step, self._text(step.prompt), {"role": "user", "content": step_plans.ITEM})
+        does = self._model_params(LLM, step, self._text(step.prompt), {"role": "user", "content": step_plans.ITEM})
         self._behind((each, step_plans.INSIDE), LLM, does | {"llmEnableMemory": False}, _DOES)
         return each
 
@@ -138,7 +138,7 @@ class _Builder:
         titles = [form_steps.key(one.title) for one in self._form.steps]
         back = self._ends[titles.index(form_steps.key(step.back_to))]
         label = next(node.label for node in self.nodes if node.node_id == back)
-        # Flowise counts the first time, too.
+        # Flowise counts the first run too.
         params = {"loopBackToNode": f"{back}-{label}", "maxLoopCount": step.times + 1,
                   "fallbackMessage": variable(back)}  # fmt: skip
         return self._behind(self._way(place), v2.LOOP, params)
@@ -146,7 +146,7 @@ class _Builder:
     # --- Places and texts
 
     def _way(self, place: Place) -> tuple[str, str]:
-        """The node, and the output of it, behind which a step comes."""
+        """The node and its output after which a step comes."""
         if place.behind < 0:
             return self._begin, ""
         branches = self._form.steps[place.behind].branches
@@ -155,22 +155,22 @@ class _Builder:
         return self._ends[place.behind], outputs.get(place.branch, "")
 
     def _answer_at(self, place: Place) -> str:
-        """The node with the latest answer, "" where there is none."""
+        """The node with the latest answer; "" if there is none."""
         return self._ends[place.answer] if place.answer >= 0 else ""
 
-    def _handed(self, step: FormStep, place: Place) -> str:
-        """The latest answer, where no conversation holds it and the step does not name it."""
+    def _unsaid_answer(self, step: FormStep, place: Place) -> str:
+        """The variable of the latest answer, if no conversation contains it and the step does not name it."""
         answer, said = self._answer_at(place), form_steps.pieces(step.prompt, self._known())
         named = any(isinstance(one, Named) and one.step == place.answer for one in said)
         silent = answer.rpartition("_")[0] in step_plans.SILENT
         return f"\n\n{variable(answer)}" if silent and not named else ""
 
     def _known(self) -> dict[str, Named]:
-        """What the step that is being made can name."""
+        """Names available to the current step."""
         return form_steps.names_at(len(self._ends), self._form.steps, self._tree, self._form.fields_named)
 
     def _text(self, text: str) -> str:
-        """A text of the person: what it names is filled in by Flowise, and nothing else is."""
+        """A text of the form with its names as Flowise variables; other braces are made harmless."""
         said = form_steps.pieces(text, self._known())
         return "".join(self._variable(one) if isinstance(one, Named) else _apart(one) for one in said)
 
@@ -180,12 +180,12 @@ class _Builder:
 
     # --- Nodes
 
-    def _told(self, name: str, step: FormStep, told: str, *more: dict[str, str]) -> dict[str, Any]:
-        """The fields of a step of a model that is told this."""
+    def _model_params(self, name: str, step: FormStep, told: str, *more: dict[str, str]) -> dict[str, Any]:
+        """Fields of a model step with this system message."""
         return self._model(name, step) | {f"{PREFIXES[name]}Messages": [{"role": "system", "content": told}, *more]}
 
     def _model(self, name: str, step: FormStep) -> dict[str, Any]:
-        """The model of a step, else the flow's, with its settings."""
+        """The model of a step, else of the flow, with its settings."""
         form, offer, prefix = self._form, self._offer, PREFIXES[name]
         provider, model = named_model(step.model or form.model, offer)
         temperature = form.temperature if step.temperature is None else step.temperature
@@ -195,14 +195,14 @@ class _Builder:
         return {f"{prefix}Model": chat, f"{prefix}ModelConfig": settings}
 
     def _tool_row(self, name: str) -> Mapping[str, Any]:
-        """The row of a list of tools. Raises DeclinedError."""
+        """A row of the list of tools. Raises DeclinedError."""
         schema = self._offer.schema(name)
         settings = parameters(schema, {})
         check_filled([(schema, settings)])
         return {_TOOL: schema.name, f"{_TOOL}Config": settings}
 
     def _start_params(self) -> dict[str, Any]:
-        """The fields of the start. Raises DeclinedError for a time zone that Flowise does not know."""
+        """Fields of the start node. Raises DeclinedError for a time zone unknown to Flowise."""
         form, name = self._form, _apart(self._form.name)
         if form.start == "form":
             rows = [{"type": one.type, "label": _apart(one.label or one.name), "name": one.name,
@@ -222,14 +222,14 @@ class _Builder:
                 "scheduleDefaultInput": _apart(schedule.text)}  # fmt: skip
 
     def _behind(self, way: tuple[str, str], name: str, params: dict[str, Any], beside: str = "") -> str:
-        """A new node behind an output of another one: the step's own, or one `beside` it of that title."""
+        """Add a node after an output of another one: the step's own, or an auxiliary one with the title `beside`."""
         node = self._add(name, params, beside)
         self.links.append(DesignConnection(source=way[0], output=way[1], target=node))
         return node
 
     def _add(self, name: str, params: dict[str, Any], beside: str) -> str:
         own = None if beside else self._form.steps[len(self._ends)]
-        # The titles that the person gave stay as they are.
+        # The titles given by the person stay unchanged.
         taken = {step.title for step in self._form.steps if step is not own}
         taken |= {node.label or "" for node in self.nodes}
         titles = (f"{own.label if own else beside} {n}".removesuffix(" 0") for n in count())
@@ -240,5 +240,5 @@ class _Builder:
 
 
 def _apart(text: str) -> str:
-    """A text in which no two braces come together, however Flowise reads it: they would be a variable."""
+    """Separate adjacent braces, in any notation that Flowise reads: together they would be a variable."""
     return _BRACE.sub(r"\1 ", text)

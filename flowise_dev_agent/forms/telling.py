@@ -1,4 +1,4 @@
-"""The words of a plan that code makes: purposes, steps, criteria, questions to test with, placeholders."""
+"""Texts of a plan made by code: purposes, steps, criteria, test questions, placeholders."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
@@ -9,7 +9,7 @@ from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.plan import Criterion, PlanContract, PlannedNode, PlannedValue, TestCase
 
-#: What a node is there for, by its type or else its category.
+#: Purpose of a node, by its type or else its category.
 _PURPOSES: Final = {
     "conversationChain": "leads the conversation; the flow ends here",
     "conversationalRetrievalQAChain": "answers from the documents; the flow ends here",
@@ -34,20 +34,20 @@ _TASK: Final = (
     "Lopez, 31, in Lisbon."
 )
 _HELLO: Final = "Hello, what can you do for me?"
-#: A question by which a tool of an agent is used.
+#: Questions that make an agent use a tool.
 _TOOL_QUESTIONS: Final = {"calculator": "What is 12 times 14?", "currentDateTime": "What is today's date?"}
 _MOST_QUESTIONS, _LONGEST_VALUE, _LONGEST_QUOTE = 6, 300, 160
 
 
 def short(text: str) -> str:
-    """A text in one line, as long as a plan shows it."""
+    """A text in one line, cut to the length that a plan shows."""
     return shortened(" ".join(text.split()), _LONGEST_VALUE)
 
 
-def planned(
+def plan_nodes(
     nodes: Mapping[str, NodeSchema], *, existing: Collection[str] = (), labels: Mapping[str, str] | None = None
 ) -> list[PlannedNode]:
-    """The nodes as the plan lists them."""
+    """Nodes as listed in a plan."""
     return [
         PlannedNode(
             node_id=id_,
@@ -65,10 +65,10 @@ def _step_or_tool(schema: NodeSchema) -> str:
     return f"{kind}{schema.label}"
 
 
-def told(
+def add_checks(
     plan: PlanContract, form: DesignForm, nodes: Mapping[str, NodeSchema], questions: Sequence[str] = ()
 ) -> PlanContract:
-    """The plan with its steps, tests, criteria and placeholders; `questions` take the place of those by the form."""
+    """Add steps, tests, criteria and placeholders to a plan; `questions` replace the form's test questions."""
     turns = [[one] for one in questions] or _questions(form, nodes)
     tests = [TestCase(id=f"t{n}", turns=said) for n, said in enumerate(turns, start=1)]
     ids = [test.id for test in tests]
@@ -90,14 +90,14 @@ def _window(values: Sequence[PlannedValue]) -> list[str]:
 
 
 def placeholders(values: Sequence[PlannedValue]) -> list[str]:
-    """What stands in for what is still to come: marked texts, and fields (`node.field`) to be filled in."""
+    """Placeholders of a plan: marked texts, and fields (`node.field`) to be filled in."""
     missing = [one for one in values if stands_in(one.value)]
     places = ("" if one.param == "text" else f"{one.node_id}.{one.param}: " for one in missing)
     return list(dict.fromkeys(f"{place}{one.value}" for place, one in zip(places, missing, strict=True)))
 
 
 def _prompt(form: DesignForm) -> str:
-    """What the first model of a form is told."""
+    """Prompt of the first model of a form."""
     return form.prompt or next((step.prompt for step in form.steps if step.kind in ("answer", "each")), "")
 
 
@@ -106,7 +106,7 @@ def _topics(form: DesignForm) -> list[str]:
 
 
 def _questions(form: DesignForm, nodes: Mapping[str, NodeSchema]) -> list[list[str]]:
-    """What to ask the flow, turn by turn: each thing that the form has, once."""
+    """Test conversations, turn by turn: one for each element of the form."""
     names = {schema.name for schema in nodes.values()}
     if "llmChain" in names:
         return [[_TASK]]
@@ -119,7 +119,7 @@ def _questions(form: DesignForm, nodes: Mapping[str, NodeSchema]) -> list[list[s
             ["My name is Ada and my order has the number 4711.", "What is my name, and which number has my order?"]
         )
     if form.refused_words:
-        # A flow that refuses everything would refuse the word, too.
+        # A flow that refuses everything would refuse the word too.
         found = [*(found or [[_HELLO]]), [f"What do you think about this: {form.refused_words[0]}"]]
     return found[:_MOST_QUESTIONS] or [[_HELLO]]
 

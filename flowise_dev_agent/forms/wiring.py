@@ -1,4 +1,4 @@
-"""Connections of nodes by what their schemas give and take."""
+"""Connections of nodes by the inputs and outputs of their schemas."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from flowise_dev_agent.patch import (
 from flowise_dev_agent.schemas.plan import PlanContract
 
 ENDING_CATEGORIES = frozenset({"Chains", "Agents", "Engine"})
-#: Of these a flow has one; another one takes its place. Completion models are models, too.
+#: A flow has one node of these; a new one replaces it. Completion models count as models too.
 MODEL_CATEGORIES: Final = frozenset({"Chat Models", "LLMs"})
 _FAMILIES: Final = (MODEL_CATEGORIES, *(frozenset({name}) for name in (
     "Memory", "Vector Stores", "Embeddings", "Text Splitters", "Document Loaders", "Output Parsers",
@@ -27,8 +27,11 @@ _FAMILIES: Final = (MODEL_CATEGORIES, *(frozenset({name}) for name in (
 
 @dataclass(frozen=True)
 class Wiring:
-    """The connections, and what is wrong with them: required inputs (node id, name) that nothing feeds, ids of nodes
-    that nothing takes, and inputs for which there are several nodes, of which the first one is connected."""
+    """Connections and their problems.
+
+    `unmet`: required inputs (node id, name) without a source; `loose`: ids of nodes without a target; `open`: inputs
+    with several possible sources, of which the first is connected.
+    """
 
     connections: tuple[Connect, ...]
     unmet: tuple[tuple[str, str], ...]
@@ -37,13 +40,13 @@ class Wiring:
 
 
 def fitting_output(source: NodeSchema, anchor: InputAnchor) -> OutputOption | None:
-    """The output of `source` that `anchor` takes, None when none does."""
+    """The output of `source` that fits `anchor`; None if none does."""
     wanted = set(anchor.types)
     return next((output for output in source.outputs if wanted & set(output.base_classes)), None)
 
 
 def endings(nodes: Mapping[str, NodeSchema]) -> list[str]:
-    """Ids of the nodes that a flow may end in."""
+    """Ids of the nodes in which a flow may end."""
     return [node_id for node_id, schema in nodes.items() if schema.category in ENDING_CATEGORIES]
 
 
@@ -60,7 +63,7 @@ def wire(nodes: Mapping[str, NodeSchema], fixed: Sequence[str] = (), occupied: f
     connections: list[Connect] = []
     unmet: list[tuple[str, str]] = []
     open_: list[tuple[str, str]] = []
-    # The consumers nearest to the end first: a retriever goes to the chain before anything else gets it.
+    # Consumers nearest to the end first: a retriever goes to the chain before any other node gets it.
     order = sorted(nodes, key=lambda node_id: nodes[node_id].category not in ENDING_CATEGORIES)
 
     def connect(source: str, target: str, anchor: InputAnchor, output: OutputOption) -> None:
@@ -101,7 +104,7 @@ def wire(nodes: Mapping[str, NodeSchema], fixed: Sequence[str] = (), occupied: f
 
 
 def complete(names: Sequence[str], schemas: Schemas, defaults: Mapping[str, str]) -> list[str]:
-    """`names` with a default node (class name -> node name) for each required input that nothing among them feeds."""
+    """`names` with a default node (class name -> node name) for each required input without a source among them."""
     result = list(names)
     position = 0
     while position < len(result):
@@ -120,7 +123,7 @@ def complete(names: Sequence[str], schemas: Schemas, defaults: Mapping[str, str]
 
 
 def ending_of(nodes: Mapping[str, NodeSchema]) -> str | None:
-    """The node that the flow ends in: of several the agent, since a chain can be one of its tools, else the last."""
+    """The ending node: among several an agent, since a chain can be one of its tools, else the last one."""
     ids = endings(nodes)
     agents = [node_id for node_id in ids if nodes[node_id].category == "Agents"]
     return (agents or ids or [None])[-1]
@@ -142,17 +145,17 @@ def _sources(
         output = fitting_output(schema, anchor)
         if node_id in (target, ending) or output is None or (node_id in fixed and (target in fixed or anchor.optional)):
             continue
-        # Of the chains only those that an input names by class are parts of others.
+        # Chains are parts of other nodes only where an input names them by class.
         if schema.category in ENDING_CATEGORIES and "BaseChain" not in anchor.types:
             continue
-        # A node with several outputs gives the same one to all.
+        # A node with several outputs gives the same one to all targets.
         if schema.multi_output and taken.get(node_id, output.name) != output.name:
             continue
         if only_free and not _serves_alike(nodes, node_id, target, anchor, made):
             continue
         found.append((node_id, output))
     found = _own_share(nodes, target, _furthest(nodes, found))
-    # A list collects what is there for it and not what already serves another.
+    # A list takes free nodes, and others only if there are none.
     free = [item for item in found if item[0] not in taken]
     return free or found
 
@@ -160,7 +163,7 @@ def _sources(
 def _serves_alike(
     nodes: Mapping[str, NodeSchema], source: str, target: str, anchor: InputAnchor, made: Sequence[Connect]
 ) -> bool:
-    """Whether nothing has taken `source` but nodes of the same category at the same input."""
+    """True if `source` is connected only to nodes of the same category at the same input."""
     return all(
         op.target_anchor == anchor.name and nodes[op.target_node_id].category == nodes[target].category
         for op in made
@@ -169,7 +172,7 @@ def _serves_alike(
 
 
 def _furthest(nodes: Mapping[str, NodeSchema], found: list[tuple[str, OutputOption]]) -> list[tuple[str, OutputOption]]:
-    """Without those that go into another one of them: a reranker is asked, not the store that it reads from."""
+    """Sources that feed no other of them: a reranker is connected, and not the store that it reads from."""
     behind = {
         source
         for source, _ in found
@@ -184,7 +187,7 @@ def _furthest(nodes: Mapping[str, NodeSchema], found: list[tuple[str, OutputOpti
 def _own_share(
     nodes: Mapping[str, NodeSchema], target: str, found: list[tuple[str, OutputOption]]
 ) -> list[tuple[str, OutputOption]]:
-    """As many sources of a type as targets of a type: one each, in order."""
+    """One source per target, in order, if there are as many sources of a type as targets of a type."""
     twins = [node_id for node_id, schema in nodes.items() if schema.name == nodes[target].name]
     if len(twins) < 2:
         return found
@@ -201,7 +204,7 @@ def _own_share(
 
 @dataclass(frozen=True)
 class PlanWiring:
-    """The ops that connect what a plan adds, and what is wrong with them, as in `Wiring`."""
+    """Ops that connect the new nodes of a plan, and their problems as in `Wiring`."""
 
     ops: tuple[PatchOp, ...]
     unmet: tuple[tuple[str, str], ...] = ()
@@ -216,9 +219,11 @@ def wire_plan(
     pairs: Mapping[str, str],
     occupied: frozenset[str],
 ) -> PlanWiring:
-    """Connect the new nodes of `plan` (`added`, by id) with those of the flow that it is for (`there`), and what the
-    plan itself connects and cuts. `pairs` are those of `replacements`, `occupied` the inputs of the flow that are
-    connected ("id.input")."""
+    """Connect the plan's new nodes (`added`, by id) with the flow's (`there`), with the plan's own connections and
+    cuts.
+
+    `pairs` is the result of `replacements`, `occupied` holds the connected inputs of the flow ("id.input").
+    """
     cut = [
         Disconnect(
             source_node_id=c.source, source_anchor=c.output or None, target_node_id=c.target, target_anchor=c.input
@@ -245,8 +250,10 @@ def wire_plan(
 def replacements(
     plan: PlanContract, there: Mapping[str, NodeSchema], added: Mapping[str, NodeSchema]
 ) -> dict[str, str]:
-    """Removed node id -> id of the planned node that takes its place: a new one of the same kind. A step of an
-    AgentFlow whose place the plan names takes no other's."""
+    """Map removed node ids to the planned nodes of the same kind that replace them.
+
+    An agentflow step with connections in the plan replaces none.
+    """
     placed = {id_ for one in plan.connections for id_ in (one.source, one.target)}
     free = {id_: schema for id_, schema in added.items() if not (schema.is_agentflow and id_ in placed)}
     found = dict[str, str]()
@@ -260,12 +267,12 @@ def replacements(
 
 
 def family_of(schema: NodeSchema) -> frozenset[str]:
-    """The categories of which a flow has one together; none for other nodes."""
+    """The categories of which a flow has one node together; empty for other nodes."""
     return next((kind for kind in _FAMILIES if schema.category in kind), frozenset())
 
 
 def renamed(occupied: frozenset[str], ids: Mapping[str, str]) -> frozenset[str]:
-    """The inputs after nodes were put in the place of others (old id -> new id), which keep what fits."""
+    """The connected inputs after the replacement of nodes (old id -> new id), which keep matching connections."""
     split = (place.partition(".") for place in occupied)
     return frozenset(f"{ids.get(node_id, node_id)}.{name}" for node_id, _, name in split)
 
@@ -276,7 +283,7 @@ def _same_kind(old: NodeSchema, new: NodeSchema) -> bool:
 
 
 def _further_inputs(node_id: str, old: NodeSchema, nodes: Mapping[str, NodeSchema]) -> list[Connect]:
-    """Connections for required inputs that the old type did not have, from what is in the flow."""
+    """Connections from existing nodes for required inputs that the old type did not have."""
     had = {anchor.name for anchor in old.anchors}
     found: list[Connect] = []
     for anchor in nodes[node_id].anchors:

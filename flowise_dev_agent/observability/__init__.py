@@ -1,4 +1,4 @@
-"""Logging with session and run in every line, metrics, and tracing."""
+"""Observability: logging with session and run in every line, metrics, and tracing."""
 
 from flowise_dev_agent.observability.logs import configure_logging, log_context
 from flowise_dev_agent.observability.tracing import configure_tracing

@@ -1,4 +1,4 @@
-"""One line per record on stderr, with the session and run it belongs to."""
+"""Logging: one line per record on stderr, with the session and run that it belongs to."""
 
 import logging
 import sys

@@ -1,15 +1,15 @@
-"""LangSmith tracing. LangGraph instruments itself; what is traced, and to whom, is set here, not in the environment."""
+"""LangSmith tracing, configured here and not by the environment. LangGraph instruments itself."""
 
 from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.settings import TracingSettings
 
 
 def configure_tracing(settings: TracingSettings) -> bool:
-    """Turn tracing on or off for this process; True when it is on. Secrets are masked before anything is sent.
+    """Turn tracing on or off for this process; returns True if it is on. Secrets are masked before sending.
 
     The environment variables that the library reads by itself have no effect afterwards.
     """
-    # Takes a while to import; commands that ask a service never trace.
+    # The import is slow, and commands that only call a service never trace.
     import langsmith
 
     if settings.key is None:
