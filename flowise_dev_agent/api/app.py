@@ -3,12 +3,11 @@
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from fastapi import Depends, FastAPI
+from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 from flowise_dev_agent import __version__
 from flowise_dev_agent.api import openapi, problems
-from flowise_dev_agent.api.access import authorize
 from flowise_dev_agent.api.limits import build_limiter
 from flowise_dev_agent.api.middleware import (
     ApiKeyMiddleware,
@@ -70,12 +69,10 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
         version=__version__,
         description=_DESCRIPTION,
         lifespan=lifespan,
-        dependencies=[Depends(authorize)],
         # Both load scripts from a CDN; /docs leads to a view of our own page.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        generate_unique_id_function=openapi.operation_id,
         middleware=[
             Middleware(RequestIdMiddleware),
             Middleware(MetricsMiddleware),
@@ -94,33 +91,33 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     app.state.engine = engine
     app.state.stopping = False
     app.state.sign_in = people
-    app.state.limiter = limiter = build_limiter(settings.server)
+    app.state.limiter = build_limiter()
     problems.install(app)
-    app.include_router(sessions.build_router(settings.server, limiter))
-    app.include_router(process_conversation.router)
-    app.include_router(attachments.router)
-    app.include_router(node_artifacts.router)
-    app.include_router(versions.router)
-    app.include_router(flows.router)
-    app.include_router(keys.router)
-    app.include_router(keys.owners_router)
-    app.include_router(shares.router)
-    app.include_router(shares.shared_router)
-    app.include_router(sign_in.router)
-    app.include_router(audit.router)
-    app.include_router(instances.router)
-    app.include_router(document_stores.router)
-    app.include_router(connections.router)
-    app.include_router(credentials.router)
-    app.include_router(knowledge.router)
-    app.include_router(nodes.router)
-    app.include_router(deliveries.router)
-    app.include_router(designs.router)
-    app.include_router(memories.router)
-    app.include_router(patterns.router)
-    app.include_router(health.worker_router)
-    app.include_router(health.router)
-    app.include_router(page.router)
+    sessions.router.add_to(app)
+    process_conversation.router.add_to(app)
+    attachments.router.add_to(app)
+    node_artifacts.router.add_to(app)
+    versions.router.add_to(app)
+    flows.router.add_to(app)
+    keys.router.add_to(app)
+    keys.owners_router.add_to(app)
+    shares.router.add_to(app)
+    shares.shared_router.add_to(app)
+    sign_in.router.add_to(app)
+    audit.router.add_to(app)
+    instances.router.add_to(app)
+    document_stores.router.add_to(app)
+    connections.router.add_to(app)
+    credentials.router.add_to(app)
+    knowledge.router.add_to(app)
+    nodes.router.add_to(app)
+    deliveries.router.add_to(app)
+    designs.router.add_to(app)
+    memories.router.add_to(app)
+    patterns.router.add_to(app)
+    health.worker_router.add_to(app)
+    health.router.add_to(app)
+    page.router.add_to(app)
     mcp_endpoint = mcp.mount(app, settings.server)
     page.mount_files(app)
     openapi.complete(app)
@@ -133,7 +130,6 @@ def create_worker_app(settings: Settings, engine: Runtime) -> FastAPI:
         title="Flowise Dev Agent worker",
         version=__version__,
         openapi_url=None,
-        dependencies=[Depends(authorize)],
         middleware=[
             Middleware(RequestIdMiddleware),
             Middleware(SecurityHeadersMiddleware),
@@ -145,5 +141,5 @@ def create_worker_app(settings: Settings, engine: Runtime) -> FastAPI:
     app.state.engine = engine
     app.state.stopping = False
     problems.install(app)
-    app.include_router(health.worker_router)
+    health.worker_router.add_to(app)
     return app

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from fastapi import FastAPI
-from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 
 from flowise_dev_agent.api.responses import add_codes, components, illustrate
@@ -41,11 +40,6 @@ LINKS: Final[Mapping[str, Sequence[tuple[str, str, Sequence[str]]]]] = {
 
 
 _JSON: Final = frozenset({"application/json", "text/event-stream"})
-
-
-def operation_id(route: APIRoute) -> str:
-    """The name of the route's function: clients generated from the document keep it when a path changes."""
-    return route.name
 
 
 def complete(app: FastAPI) -> None:

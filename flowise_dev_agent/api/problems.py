@@ -5,15 +5,12 @@ a plain 500, a validation error loses the value that caused it.
 """
 
 import logging
-import math
-import time
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from slowapi.errors import RateLimitExceeded
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
@@ -152,7 +149,6 @@ def install(app: FastAPI) -> None:
     """Register the handlers."""
     app.add_exception_handler(errors.AgentError, _agent_error)
     app.add_exception_handler(RequestValidationError, _invalid_request)
-    app.add_exception_handler(RateLimitExceeded, _rate_limited)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _unexpected)
 
@@ -202,27 +198,15 @@ def _field_error(item: Mapping[str, Any]) -> FieldError:
     )
 
 
-def _rate_limited(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, RateLimitExceeded)  # noqa: S101
-    limit, keys = request.state.view_rate_limit
-    reset, _ = request.app.state.limiter.limiter.get_window_stats(limit, *keys)
-    wait = max(1, math.ceil(reset - time.time()))
-    return problem_response(
-        429,
-        path=request.url.path,
-        detail=f"Only {error.detail} of these requests are allowed.",
-        details={"retry_after_secs": wait},
-        headers={"Retry-After": str(wait)},
-    )
-
-
 def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101
     path, headers = request.url.path, error.headers
     if error.status_code == 405 and (methods := methods_of(path)):
         # Starlette names those of the first route only that has the path.
         headers = {"Allow": ", ".join(sorted(methods))}
-    return problem_response(error.status_code, path=path, detail=error.detail, headers=headers)
+    # Clients of MCP see no headers.
+    details = {"retry_after_secs": int(headers["Retry-After"])} if headers and "Retry-After" in headers else None
+    return problem_response(error.status_code, path=path, detail=error.detail, details=details, headers=headers)
 
 
 def _unexpected(request: Request, _: Exception) -> JSONResponse:

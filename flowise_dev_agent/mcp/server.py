@@ -5,6 +5,7 @@ import inspect
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any, Final
 
 from mcp.server.lowlevel.helper_types import ReadResourceContents
@@ -103,7 +104,7 @@ class AgentMcpServer(MCPServer[Host]):
             title="Flowise Dev Agent",
             instructions=_INSTRUCTIONS,
             version=__version__,
-            tools=[_tool(*described) for described in _TOOLS],
+            tools=_tools(),
             lifespan=lifespan,
             request_state_security=_state_security(secret),
             # Nothing changes while the server runs, and subscriptions would hold connections.
@@ -174,6 +175,12 @@ class McpEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._manager.handle_request(scope, receive, send)
+
+
+@cache
+def _tools() -> list[Tool]:
+    """The tools of all servers of a process: their schemas take a second to build."""
+    return [_tool(*described) for described in _TOOLS]
 
 
 def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations) -> Tool:

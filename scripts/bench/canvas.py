@@ -103,7 +103,7 @@ def flow_of(nodes: int, store: NodeStore) -> FlowView:
 async def served(flow: FlowView) -> AsyncGenerator[str]:
     """The address of the built page as the service sends it, and of an API that has this one flow."""
     app = FastAPI()
-    app.include_router(page_routes.router)
+    page_routes.router.add_to(app)
     page_routes.mount_files(app)
     listed: list[JsonValue] = [flow.flow.model_dump(mode="json")]
     answers: dict[str, JsonValue] = {

@@ -50,7 +50,7 @@ def test_a_worker_loads_no_web_framework_and_leaves_the_garbage_collector_on() -
     code = f"import gc; from flowise_dev_agent.cli.startup import load_modules; {load}; assert gc.isenabled()"
     modules = loaded(code)
     assert "langgraph.graph" in modules
-    assert not {"fastapi", "uvicorn", "slowapi", "sse_starlette", "flowise_dev_agent.api"} & modules
+    assert not {"fastapi", "uvicorn", "limits", "sse_starlette", "flowise_dev_agent.api"} & modules
 
 
 def test_a_service_loads_at_its_first_use_what_not_every_service_uses() -> None:

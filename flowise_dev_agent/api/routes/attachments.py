@@ -3,16 +3,17 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, File, Path, Query, Request, UploadFile
+from fastapi import File, Path, Query, Request, UploadFile
 
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.schemas.attachments import AttachmentList, AttachmentView
 from flowise_dev_agent.texts import text
 
-router = APIRouter(prefix="/attachments", tags=["attachments"], route_class=OnceRoute)
+router = Routes(prefix="/attachments", tags=["attachments"], route_class=OnceRoute)
 
 AttachmentId = Annotated[UUID, Path(description="The attachment's id.")]
 

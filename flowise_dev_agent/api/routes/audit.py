@@ -3,17 +3,18 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from starlette.responses import StreamingResponse
 
 from flowise_dev_agent.access.audit import AuditService, ExportFormat
 from flowise_dev_agent.api.deps import MAX_SEQ, engine
 from flowise_dev_agent.api.responses import declared
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.persistence import AuditFilter
 from flowise_dev_agent.schemas.audit import AuditPage, AuditReport, ErasedWords
 from flowise_dev_agent.schemas.requests import Moment
 
-router = APIRouter(prefix="/audit", tags=["audit"])
+router = Routes(prefix="/audit", tags=["audit"])
 
 Session = Annotated[UUID | None, Query(description="Only rows of this session.")]
 Person = Annotated[str | None, Query(max_length=64, description="Only rows of this person or program (`actor`).")]

@@ -2,13 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from flowise_dev_agent.api.deps import TAGGED, IfMatch, engine, tagged
 from flowise_dev_agent.api.responses import FLOWISE, MODEL, declared
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.schemas.connections import ConnectFlowise, ConnectionsView, ConnectModel
 
-router = APIRouter(prefix="/connections", tags=["instances"])
+router = Routes(prefix="/connections", tags=["instances"])
 
 
 @router.get("", responses=TAGGED | declared())

@@ -2,15 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.once import ONCE_OF_SECRETS, OnceRoute
 from flowise_dev_agent.api.responses import FLOWISE, REPEATED, declared
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.ops.credentials import create_credential, credential_types
 from flowise_dev_agent.schemas.credentials import CreatedCredential, CredentialTypeList, NewCredential
 
-router = APIRouter(tags=["instances"], route_class=OnceRoute)
+router = Routes(tags=["instances"], route_class=OnceRoute)
 
 
 @router.post("/credentials", dependencies=[ONCE_OF_SECRETS], status_code=201, responses=declared(*REPEATED, *FLOWISE))

@@ -2,13 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from flowise_dev_agent.api.deps import Service
 from flowise_dev_agent.api.responses import declared
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.schemas.webhooks import DeliveryPage, DeliveryStatus
 
-router = APIRouter(tags=["webhooks"])
+router = Routes(tags=["webhooks"])
 
 
 @router.get("/deliveries", responses=declared())

@@ -1,12 +1,11 @@
 """Designs: a flow described part by part instead of in words."""
 
-from fastapi import APIRouter
-
 from flowise_dev_agent.api.responses import declared
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.designs import DesignForm
 
-router = APIRouter(prefix="/designs", tags=["sessions"])
+router = Routes(prefix="/designs", tags=["sessions"])
 
 
 @router.get("/schema", responses=declared())

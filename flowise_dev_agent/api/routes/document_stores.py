@@ -3,15 +3,16 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import FLOWISE, REPEATED, declared
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.ops.document_stores import document_stores, refresh_store
 from flowise_dev_agent.schemas.document_stores import DocumentStoreList, RefreshedStore
 
-router = APIRouter(tags=["instances"], route_class=OnceRoute)
+router = Routes(tags=["instances"], route_class=OnceRoute)
 _Instance = Annotated[str | None, Query(max_length=200, description="Flowise instance; the default one.")]
 
 

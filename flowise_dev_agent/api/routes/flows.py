@@ -3,7 +3,7 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import Depends, Path, Query, Request, Response
 
 from flowise_dev_agent.api.deps import (
     TAGGED,
@@ -19,6 +19,7 @@ from flowise_dev_agent.api.deps import (
 from flowise_dev_agent.api.limits import limit_chat
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import FLOWISE, REPEATED, declared
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.flowise.models import HumanAnswer
 from flowise_dev_agent.flows.chat import ChatInput
 from flowise_dev_agent.flows.flow_tests import FlowTestService
@@ -41,7 +42,7 @@ from flowise_dev_agent.schemas.verdict import Trace
 from flowise_dev_agent.sessions.flow_writer import FlowWriter
 from flowise_dev_agent.sessions.service import SessionService
 
-router = APIRouter(tags=["flows"], route_class=OnceRoute)
+router = Routes(tags=["flows"], route_class=OnceRoute)
 
 
 async def _flows(request: Request) -> FlowService:

@@ -3,11 +3,12 @@
 import asyncio
 from typing import Any, Final
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import HTTPException, Request, Response
 
 from flowise_dev_agent import __version__
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.responses import declared
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.observability.metrics import CONTENT_TYPE
 from flowise_dev_agent.ops.instances import flowise_health
 from flowise_dev_agent.ops.public_settings import public_settings
@@ -16,9 +17,9 @@ from flowise_dev_agent.schemas.service import HealthView, InfoView, PublicSettin
 
 _TEXT: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
 
-router = APIRouter(tags=["health"])
+router = Routes(tags=["health"])
 #: What a worker answers too.
-worker_router = APIRouter(tags=["health"])
+worker_router = Routes(tags=["health"])
 
 
 @worker_router.get("/live", openapi_extra={"security": []})

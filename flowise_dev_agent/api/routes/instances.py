@@ -1,13 +1,14 @@
 """The Flowise servers."""
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.responses import declared
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.ops.instances import survey
 from flowise_dev_agent.schemas.service import InstanceList
 
-router = APIRouter(tags=["instances"])
+router = Routes(tags=["instances"])
 
 
 @router.get("/instances", responses=declared())

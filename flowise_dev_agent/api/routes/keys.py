@@ -3,16 +3,17 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Request
+from fastapi import Path, Request
 
 from flowise_dev_agent.api.deps import IfMatch, engine
 from flowise_dev_agent.api.once import ONCE_WITH_SECRET, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.caller import current_caller
 from flowise_dev_agent.schemas.keys import CallerView, KeyList, MadeKey, NewKey, OwnerList, RotateKey
 
-owners_router = APIRouter(prefix="/owners", tags=["keys"])
-router = APIRouter(prefix="/keys", tags=["keys"], route_class=OnceRoute)
+owners_router = Routes(prefix="/owners", tags=["keys"])
+router = Routes(prefix="/keys", tags=["keys"], route_class=OnceRoute)
 
 KeyId = Annotated[UUID, Path(description="The key's id.")]
 

@@ -2,16 +2,17 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.ops.catalogue import MOST_HITS
 from flowise_dev_agent.schemas.knowledge import KnowledgeList, RefreshView
 from flowise_dev_agent.schemas.nodes import CatalogueHits
 
-router = APIRouter(prefix="/knowledge", tags=["instances"], route_class=OnceRoute)
+router = Routes(prefix="/knowledge", tags=["instances"], route_class=OnceRoute)
 
 
 @router.get("", responses=declared())

@@ -2,14 +2,15 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 
 from flowise_dev_agent.api.deps import MAX_SEQ, MemoriesOfOwner
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.schemas.node_artifacts import MemoryDetail, MemoryKind, MemoryPage, NewMemory
 
-router = APIRouter(prefix="/memories", tags=["patterns"], route_class=OnceRoute)
+router = Routes(prefix="/memories", tags=["patterns"], route_class=OnceRoute)
 
 
 @router.get("", responses=declared())

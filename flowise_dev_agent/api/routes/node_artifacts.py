@@ -4,15 +4,16 @@ from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import Depends, Path, Query, Request
 
 from flowise_dev_agent.api.deps import MAX_SEQ, SessionId, engine
 from flowise_dev_agent.api.responses import declared
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.persistence import ArtifactFilter
 from flowise_dev_agent.schemas.node_artifacts import ArtifactDetail, ArtifactKind, ArtifactPage
 from flowise_dev_agent.sessions.views import ArtifactService
 
-router = APIRouter(tags=["artifacts"])
+router = Routes(tags=["artifacts"])
 
 
 def _artifacts(request: Request) -> ArtifactService:

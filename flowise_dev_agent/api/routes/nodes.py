@@ -2,13 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.responses import FLOWISE, declared
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.schemas.nodes import NodeOptions, NodeTypeDetails, NodeTypePage, OptionsRequest
 
-router = APIRouter(prefix="/nodes", tags=["instances"])
+router = Routes(prefix="/nodes", tags=["instances"])
 
 Instance = Annotated[str | None, Query(max_length=200, description="Flowise instance; the default one.")]
 Name = Annotated[str, Path(max_length=120, description="Name of a node type, such as chatOpenAI.")]

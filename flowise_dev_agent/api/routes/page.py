@@ -4,12 +4,13 @@ import os
 import re
 from typing import Final
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import FastAPI, Request
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.web import STATIC_DIR
 
 _NOT_BUILT: Final = """The page is not built yet. In the checkout, run:  make web
@@ -21,7 +22,7 @@ The REST API works without it; its description is at /openapi.json.
 _CODINGS: Final = (("br", ".br"), ("gzip", ".gz"))
 _REFUSED: Final = re.compile(r";\s*q=0(\.0*)?\s*$")
 
-router = APIRouter(include_in_schema=False)
+router = Routes(include_in_schema=False)
 
 
 class _BuiltFiles(StaticFiles):

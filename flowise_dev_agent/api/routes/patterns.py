@@ -2,11 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 
 from flowise_dev_agent.api.deps import IfMatch, PatternsOfOwner
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.schemas.patterns import (
     Category,
     ImportResult,
@@ -17,7 +18,7 @@ from flowise_dev_agent.schemas.patterns import (
     Skipped,
 )
 
-router = APIRouter(prefix="/patterns", tags=["patterns"], route_class=OnceRoute)
+router = Routes(prefix="/patterns", tags=["patterns"], route_class=OnceRoute)
 
 InstanceId = Annotated[str | None, Query(max_length=64, description="Only patterns of this Flowise instance.")]
 

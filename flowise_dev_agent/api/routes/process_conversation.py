@@ -3,18 +3,19 @@
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from flowise_dev_agent.api.deps import IdempotencyKey, engine
 from flowise_dev_agent.api.limits import count_session_start
 from flowise_dev_agent.api.responses import FLOWISE, declared
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.api.sse import stream_of
 from flowise_dev_agent.caller import require
 from flowise_dev_agent.schemas.process_conversation import ChatFrame, ProcessConversation
 from flowise_dev_agent.sessions.chat_entry import ChatEntry
 
-router = APIRouter(tags=["sessions"])
+router = Routes(tags=["sessions"])
 
 _FRAMES = {
     200: {

@@ -3,17 +3,18 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.once import ONCE_WITH_SECRET, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
 from flowise_dev_agent.api.routes.versions import Version
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.patch import CanvasView
 from flowise_dev_agent.schemas.shares import MadeShare, NewShare, SharedView, ShareList
 
-router = APIRouter(prefix="/shares", tags=["shares"], route_class=OnceRoute)
-shared_router = APIRouter(prefix="/shared", tags=["shares"])
+router = Routes(prefix="/shares", tags=["shares"], route_class=OnceRoute)
+shared_router = Routes(prefix="/shared", tags=["shares"])
 
 
 @router.post(

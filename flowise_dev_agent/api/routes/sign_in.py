@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -11,6 +11,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from flowise_dev_agent.api.middleware import cookies_of
 from flowise_dev_agent.api.problems import status_of
 from flowise_dev_agent.api.responses import declared
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.ops.runtime import Runtime
 from flowise_dev_agent.schemas.keys import ProtectedResource, SignedOut
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     # Loaded where it is on: it brings cryptography along.
     from flowise_dev_agent.access.sign_in import SignIn
 
-router = APIRouter(tags=["keys"])
+router = Routes(tags=["keys"])
 
 _OFF = "Nobody signs in at this service: OIDC_ISSUER is not set."
 

@@ -2,15 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import Depends, Path, Query, Request
 
 from flowise_dev_agent.api.deps import FlowId, IfMatch, SessionId, engine
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import FLOWISE, REPEATED, declared
+from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.schemas.versions import Bookmark, NumberedVersions, RolledBack, VersionDiff, VersionList
 from flowise_dev_agent.sessions.version_history import FlowVersions
 
-router = APIRouter(tags=["versions"], route_class=OnceRoute)
+router = Routes(tags=["versions"], route_class=OnceRoute)
 
 
 async def _versions(request: Request) -> FlowVersions:

@@ -8,7 +8,6 @@ from uuid import uuid4
 import pytest
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
-from pydantic import SecretStr
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
@@ -16,7 +15,6 @@ from flowise_dev_agent.api import access, limits, middleware
 from flowise_dev_agent.api.routes import page
 from flowise_dev_agent.caller import ALL_SCOPES, Caller, Scope, with_implied
 from flowise_dev_agent.errors import DatabaseUnavailableError
-from flowise_dev_agent.settings import ServerSettings
 from tests.unit.api.conftest import MakeApp, client_of
 from tests.unit.api.service_double import EngineDouble
 
@@ -338,12 +336,12 @@ def test_the_door_of_a_request(headers: dict[str, str], door: str) -> None:
     assert access.door_of(Headers(headers)) == door
 
 
-def test_requests_are_counted_by_their_key_and_the_count_does_not_name_it() -> None:
-    settings = ServerSettings(api_key=SecretStr("k"))
+def test_requests_are_counted_by_their_key_and_the_count_does_not_name_it(make_app: MakeApp) -> None:
+    app = make_app(api_key="k")
 
     def counted(key: str) -> str:
         headers = [(b"authorization", f"Bearer {key}".encode())]
-        return limits._caller(settings, Request({"type": "http", "headers": headers, "client": ("10.0.0.1", 1)}))
+        return limits._caller(Request({"type": "http", "app": app, "headers": headers, "client": ("10.0.0.1", 1)}))
 
     assert counted("first-key") == counted("first-key")
     assert counted("first-key") != counted("second-key")
