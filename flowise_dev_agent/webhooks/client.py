@@ -22,13 +22,13 @@ TIMEOUT_SECS: Final = 10.0
 
 
 def trace_headers(body: str) -> dict[str, str]:
-    """The header by which a receiver goes on with the trace of the request that the webhook follows from."""
+    """`traceparent` header with the trace of the request that led to this webhook; empty without a trace."""
     traceparent = json.loads(body).get("data", {}).get("traceparent")
     return {"traceparent": traceparent} if traceparent else {}
 
 
 def signature_headers(delivery_id: UUID, body: str, secrets: Sequence[str], at: datetime) -> dict[str, str]:
-    """The three headers of Standard Webhooks. With several secrets the receiver needs to know only one of them."""
+    """Standard Webhooks headers (id, timestamp, signature), with one signature per secret."""
     id_ = str(delivery_id)
     return {
         "webhook-id": id_,
@@ -38,7 +38,7 @@ def signature_headers(delivery_id: UUID, body: str, secrets: Sequence[str], at: 
 
 
 class WebhookClient:
-    """Use as an async context manager. `secrets` sign for sessions without a secret of their own."""
+    """HTTP client for webhooks, an async context manager. `secrets` sign for sessions without their own secret."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class WebhookClient:
         await self._transport.aclose()
 
     async def send(self, attempt: DeliveryAttempt) -> Result:
-        """Make the attempt. Failures of the receiver or the network become a `Result`, not an exception."""
+        """Make one delivery attempt. Failures of the receiver or the network become a `Result`, not an exception."""
         secrets = (attempt.endpoint.secret,) if attempt.endpoint.secret else self._secrets
         if not secrets:
             return Result(delivered=False, error="No secret to sign with: WEBHOOK_SECRET is no longer set.")
@@ -85,7 +85,7 @@ class WebhookClient:
     async def _post(
         self, target: Target, addresses: Sequence[str], attempt: DeliveryAttempt, secrets: Sequence[str]
     ) -> httpx2.Response:
-        """The response of the first address that accepts the connection."""
+        """Send to each address in turn until one accepts the connection, and return the response."""
         *others, last = addresses
         for address in others:
             try:

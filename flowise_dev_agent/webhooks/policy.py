@@ -1,4 +1,4 @@
-"""Where webhooks may go: public addresses over https, and what the operator allows in addition.
+"""Rules for webhook URLs: public addresses over https, and exceptions that the operator allows.
 
 The service runs inside a network whose machines trust it, and the URL comes from a client. So the resolved addresses
 are checked, not the host name: when a session asks for a webhook, and again at each delivery, which connects to exactly
@@ -42,18 +42,18 @@ class Target:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: what may be shown and logged. The path may hold a receiver's secret."""
+        """Scheme, host and port, safe to show and log; the path may contain a secret of the receiver."""
         return f"{self.url.scheme}://{self.url.netloc.decode('ascii')}"
 
 
 async def resolve_by_system(host: str, port: int) -> list[str]:
-    """The system's resolver, which also reads numeric hosts in all their notations (`0x7f.1`, `2130706433`)."""
+    """Resolve a host with the system's resolver, which also reads numeric notations (`0x7f.1`, `2130706433`)."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(item[4][0]) for item in found))
 
 
 class UrlPolicy:
-    """The checks. `allowed_hosts` (lower case) and `allowed_networks` need neither https nor a public address."""
+    """Checks of URLs. `allowed_hosts` (lower case) and `allowed_networks` need neither https nor a public address."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class UrlPolicy:
         self._resolve = resolve
 
     async def check_at_start(self, url: str) -> None:
-        """Refuse now what would be refused at delivery. A resolver that does not answer refuses nothing yet.
+        """Refuse a URL that a delivery would refuse. If the resolver does not answer, the URL passes for now.
 
         Raises WebhookUrlError.
         """
@@ -81,7 +81,7 @@ class UrlPolicy:
                 raise _refused("unknown_host", f"the host {target.host} is unknown") from None
 
     def parse(self, url: str) -> Target:
-        """Parse a URL. Raises WebhookUrlError for one that cannot be accepted whatever it resolves to."""
+        """Parse a URL. Raises WebhookUrlError for one that no resolved address could make acceptable."""
         if len(url) > MAX_URL_CHARS:
             raise _refused("malformed", f"it is longer than {MAX_URL_CHARS} characters")
         try:
@@ -98,7 +98,7 @@ class UrlPolicy:
         return Target(parsed, parsed.raw_host.decode("ascii").lower().rstrip("."), port)
 
     async def addresses(self, target: Target) -> list[str]:
-        """The addresses of the target, all of which passed.
+        """Resolve a target and check all its addresses.
 
         Raises WebhookUrlError when one of them is refused, OSError when none can be resolved now.
         """

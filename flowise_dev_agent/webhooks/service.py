@@ -1,4 +1,4 @@
-"""What clients ask of webhooks: an endpoint for a new session, the list of deliveries, one of them again."""
+"""Webhooks for clients: make the endpoint of a new session, list deliveries, send one again."""
 
 import base64
 import random
@@ -29,7 +29,7 @@ from flowise_dev_agent.webhooks.policy import UrlPolicy
 
 
 def started_view(view: SessionView, secret: str | None) -> StartedView:
-    """`view` with the secret that may be shown with it."""
+    """Add the webhook secret to the view of a started session."""
     return StartedView.model_validate(vars(view) | {"webhook_secret": secret})
 
 
@@ -65,7 +65,7 @@ CONCURRENCY: Final = 20
 
 @dataclass(frozen=True)
 class WebhookConfig:
-    """How webhooks are checked, signed, linked and retried. `base_url` has no trailing slash; "" when not set."""
+    """Settings of webhooks: checks, signatures, links, retries. `base_url` has no trailing slash; "" if not set."""
 
     policy: UrlPolicy = field(default_factory=UrlPolicy)
     secrets: tuple[str, ...] = field(default=(), repr=False)
@@ -77,7 +77,7 @@ class WebhookConfig:
 
     @classmethod
     def from_settings(cls, server: ServerSettings) -> Self:
-        """The configuration of a service."""
+        """Read the configuration from the settings."""
         hosts, networks = server.webhook_allowed
         return cls(
             policy=UrlPolicy(hosts, networks),
@@ -88,7 +88,7 @@ class WebhookConfig:
     def pause_after(self, attempt: int, asked: float | None = None) -> float | None:
         """Seconds from this attempt (counted from 1) to the next one; None after the last. Jitter only shortens.
 
-        `asked` is the pause that the receiver requested, limited to the longest pause of ours.
+        `asked` is the pause that the receiver requested. It is limited to the longest pause in `retry_secs`.
         """
         if attempt > len(self.retry_secs):
             return None
@@ -100,14 +100,14 @@ _SECRET_BYTES = 32
 
 
 class WebhookService:
-    """The webhook half of the session service."""
+    """Webhooks of the session service."""
 
     def __init__(self, deliveries: Deliveries, config: WebhookConfig) -> None:
         self._deliveries = deliveries
         self._config = config
 
     async def endpoint_for(self, request: StartSession) -> NewWebhook | None:
-        """The endpoint that a start asks for, with a fresh secret where it wants its own.
+        """Make the endpoint for a request to start a session, with a fresh secret if the request asks for one.
 
         Raises:
             WebhookUrlError: the URL is refused.
@@ -129,7 +129,7 @@ class WebhookService:
         return NewWebhook(request.webhook_url, secret)
 
     async def deliveries(self, session_id: UUID) -> DeliveryList:
-        """All deliveries of a session that exists."""
+        """All deliveries of an existing session."""
         endpoint = await self._deliveries.endpoint(session_id)
         rows = await self._deliveries.of_session(session_id)
         return DeliveryList(
@@ -148,5 +148,5 @@ class WebhookService:
         )
 
     async def replay(self, session_id: UUID, delivery_id: UUID) -> DeliveryView:
-        """Send a delivery again, under its old id. Raises DeliveryNotFoundError."""
+        """Send a delivery again with its original id. Raises DeliveryNotFoundError."""
         return delivery_view(await self._deliveries.replay(session_id, delivery_id))

@@ -34,7 +34,7 @@ class DeliveryWorker:
         return self._config.concurrency
 
     async def deliver(self, delivery_id: UUID, job_id: int) -> None:
-        """One attempt; does nothing when the delivery now belongs to another job."""
+        """Make one attempt; does nothing when another job has taken over the delivery."""
         with log_context(delivery=delivery_id, job=job_id):
             try:
                 await self._attempt(delivery_id, job_id)
